@@ -1,0 +1,76 @@
+# What a person does with this tree. Everything but the race detector runs
+# without a C compiler.
+
+export CGO_ENABLED = 0
+
+# nginx lives in sbin, which is not on everybody's PATH.
+export PATH := $(PATH):/usr/sbin:/usr/local/sbin
+
+PLATFORMS = darwin/amd64 darwin/arm64 windows/amd64 linux/arm64
+FUZZTIME  = 30s
+KILLS     = 30
+
+.PHONY: run demo build test lint tools check cross race bench fuzz kill test-sites
+
+## run, demo: a small web on loopback, crawled with a limit; works offline
+run demo:
+	go run ./cmd/weir demo
+
+## build: the binary, ./weir
+build:
+	go build -trimpath -o weir ./cmd/weir
+
+## test: what must hold before a commit, and what CI runs
+test: tools lint
+	go test -timeout 20m ./...
+
+## check: test's lints, every platform, and the race detector where it can run
+check: lint cross race
+
+lint:
+	@out=$$(gofmt -l .); if [ -n "$$out" ]; then echo "run gofmt -w on:"; echo "$$out"; exit 1; fi
+	go vet ./...
+	go tool staticcheck ./...
+
+cross:
+	@set -e; for p in $(PLATFORMS); do \
+		echo "build $$p"; GOOS=$${p%/*} GOARCH=$${p#*/} go build -o /dev/null ./...; \
+	done
+
+# The rules and the real sites start no goroutines of ours.
+race:
+	@if command -v $$(go env CC) >/dev/null; then \
+		CGO_ENABLED=1 go test -race -short -timeout 20m $$(go list ./... | grep -v -e /rules$$ -e /sitetest$$); \
+	else \
+		echo "race: no C compiler ($$(go env CC)), left out"; \
+	fi
+
+# The tests on real sites serve Debian packages with Debian's nginx.
+tools:
+	@if ! command -v nginx >/dev/null; then \
+		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+			apt-get update -q && apt-get install -q -y --no-install-recommends nginx-light; \
+		else \
+			echo "nginx is missing: run 'apt-get install nginx-light' as root, or 'go test -short ./...' to leave the real sites out"; exit 1; \
+		fi; \
+	fi
+
+## test-sites: all six real sites, with and without requisites
+test-sites: tools
+	go test -count=1 -v -timeout 60m ./internal/sitetest -sites all
+
+## kill: kill -9 one crawl again and again, and look for what was lost
+kill:
+	go test -count=1 -v -timeout 60m -run Kill ./internal/node -kills $(KILLS)
+
+## fuzz: every fuzz target for FUZZTIME
+fuzz:
+	@set -e; for p in $$(go list ./...); do \
+		for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \
+			echo "== $$p $$f"; go test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$p; \
+		done; \
+	done
+
+## bench: a short run of every benchmark
+bench:
+	go test -run '^$$' -bench . -benchmem -benchtime 200ms ./...

@@ -1,0 +1,86 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+)
+
+// A room is one folder of the house: what it may import of ours, and whether
+// it belongs to the deterministic core.
+type room struct {
+	dir     string
+	core    bool
+	imports []string
+	why     string // why nothing else, for the message
+}
+
+var (
+	vocabulary = []string{"page"}
+	ideas      = []string{"robots", "frontier", "bandwidth", "plan", "query", "overlay"}
+	machines   = slices.Concat(vocabulary, ideas, []string{"crawl"})
+	organs     = []string{"internal/fetch", "internal/parse", "internal/store", "internal/cluster"}
+)
+
+const (
+	whyPage  = "page is the vocabulary that everything imports, so it imports nothing of ours"
+	whyIdea  = "the ideas know the vocabulary and not one another; crawl joins them"
+	whyCrawl = "crawl joins the ideas and is driven from outside"
+	whyOrgan = "fetch, parse, store and cluster do as they are told and know only page and robots; node puts them to work"
+	whyAlone = "it stands outside what it tests"
+)
+
+// table is the house. Dependencies point one way:
+//
+//	page <- { robots frontier bandwidth plan query overlay } <- crawl <- { sim, internal/node } <- cmd/weir
+//	page, robots <- internal/{fetch parse store cluster} <- internal/node <- internal/web
+//
+// Besides, frontier may import robots: it keeps each site's rules and asks them
+// when a page's turn comes. Rooms that are not built yet are listed, so that they come where they belong.
+var table = []room{
+	{dir: "page", core: true, why: whyPage},
+	{dir: "robots", core: true, imports: vocabulary, why: whyIdea},
+	{dir: "frontier", core: true, imports: []string{"page", "robots"}, why: whyIdea},
+	{dir: "bandwidth", core: true, imports: vocabulary, why: whyIdea},
+	{dir: "plan", core: true, imports: vocabulary, why: whyIdea},
+	{dir: "query", core: true, imports: vocabulary, why: whyIdea},
+	{dir: "overlay", core: true, imports: vocabulary, why: whyIdea},
+	{dir: "crawl", core: true, imports: slices.Concat(vocabulary, ideas), why: whyCrawl},
+	{dir: "sim", imports: machines, why: "sim drives crawl on a virtual clock, as node does on the real one: neither knows the other"},
+
+	{dir: "internal/fetch", imports: []string{"page", "robots"}, why: whyOrgan},
+	{dir: "internal/parse", imports: []string{"page", "robots"}, why: whyOrgan},
+	{dir: "internal/store", imports: []string{"page", "robots"}, why: whyOrgan},
+	{dir: "internal/store/storetest", imports: []string{"page", "robots", "internal/store"}, why: whyAlone},
+	{dir: "internal/cluster", imports: []string{"page", "robots"}, why: whyOrgan},
+	{dir: "internal/node", imports: slices.Concat(machines, organs), why: "node drives crawl on the real clock, as sim does on a virtual one: neither knows the other, nor who shows them"},
+	{dir: "internal/web", imports: []string{"page", "internal/node"}, why: "web shows what node tells it and sends it commands, nothing deeper"},
+	{dir: "internal/testweb", why: whyAlone},
+	{dir: "internal/sitetest", why: whyAlone},
+	{dir: "internal/rules", why: whyAlone},
+
+	{dir: "cmd/weir", imports: slices.Concat(machines, []string{"sim"}, organs, []string{"internal/node", "internal/web", "internal/testweb"}), why: "tests and their tools stay out of the binary"},
+}
+
+// testTools may be imported by the tests of every room but the root's.
+var testTools = []string{"internal/testweb", "internal/store/storetest"}
+
+func find(dir string) (room, bool) {
+	for _, r := range table {
+		if r.dir == dir {
+			return r, true
+		}
+	}
+	return room{}, false
+}
+
+func (r room) mayTestWith(dir string) bool {
+	return strings.Contains(r.dir, "/") && slices.Contains(testTools, dir)
+}
+
+// reason says what the room may import and why nothing else.
+func (r room) reason() string {
+	if len(r.imports) == 0 {
+		return r.why
+	}
+	return r.why + " (it may import " + strings.Join(r.imports, ", ") + ")"
+}
