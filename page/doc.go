@@ -1,0 +1,97 @@
+// Package page is weir's vocabulary: what a page is called, where it lives,
+// what is known about it, and what can become of it.
+//
+// A [URL] is canonical by the WHATWG rules, without its fragment. Three names
+// follow from it, and the whole crawler is built on the difference:
+//
+//   - Site = scheme + host + port. A site has one queue and one robots.txt.
+//   - Host = the name alone. A host has one connection, one wait, one backoff,
+//     shared by all its sites.
+//   - Server = the address a connection goes to. It has a cap on connections.
+//
+// Inside the crawler a page is a [Key]: the number of its site and a 64-bit
+// keyed hash of the rest of its URL. Two URLs of one site with equal hashes
+// would be taken for one page. For n URLs on a site the chance that any page is
+// lost so is below n^2/2^65: 3e-8 for a million URLs, 3e-4 for a hundred
+// million. The hash is keyed with a secret of the crawl, so a server cannot
+// aim for it, and since the site is part of the key a server could only ever
+// hide pages of its own.
+//
+// An [Outcome] is the end of one visit; its table says what the crawler does
+// next. The package imports nothing of ours, and everything of ours imports it.
+package page
+
+import "time"
+
+// Time is a moment on the crawl's own clock: nanoseconds since a start that
+// only the driver knows. It never goes back and counts sleep; it says nothing
+// about the time of day.
+type Time int64
+
+// Add returns t moved by d.
+func (t Time) Add(d time.Duration) Time { return t + Time(d) }
+
+// Sub returns the time from u to t.
+func (t Time) Sub(u Time) time.Duration { return time.Duration(t - u) }
+
+// SiteID numbers the sites of one crawl, from 1 in order of discovery.
+type SiteID uint32
+
+// Key names one page of a crawl.
+type Key struct {
+	Site SiteID
+	Hash uint64 // of URL.Rest, under the crawl's secret
+}
+
+// Kind says what brought a link about, and so whether it is navigation that a
+// reader could follow or something the page needs to be shown.
+type Kind uint8
+
+const (
+	Nav       Kind = iota // a, area, frame, iframe, meta refresh, rel=next and the like
+	Requisite             // images, scripts, style sheets, fonts: fetched with --requisites
+	Redirect              // the Location of a 3xx answer
+	Sitemap               // an entry of a sitemap or feed
+)
+
+func (k Kind) String() string {
+	return [...]string{"nav", "requisite", "redirect", "sitemap"}[k&3]
+}
+
+// Link is one reference from a page to another.
+type Link struct {
+	URL      URL
+	Hash     uint64 // of URL.Rest
+	Kind     Kind
+	NoFollow bool   // rel=nofollow on the link itself
+	Rel      string // as written, lower case
+	Text     string // the anchor's text, spaces folded, cut
+}
+
+// Facts are what one visit to a page taught us. They are sealed: all of them
+// reach the Ledger in one piece, and are either durable together or not known.
+type Facts struct {
+	Key      Key
+	URL      URL
+	Depth    uint16 // links from a seed
+	Hops     uint8  // redirects on the way to this URL
+	Root     bool   // a seed, or what a seed redirects to: scope is drawn round the roots
+	Attempt  uint8  // earlier tries that did not count as final
+	Robots   bool   // this is a robots.txt: archived, but not a page
+	Score    float32
+	Outcome  Outcome
+	Status   int    // 0 when no answer came
+	Mime     string // media type, lower case, without parameters
+	Bytes    int64  // body as it came over the wire
+	Wire     int64  // everything that came over the wire for it
+	Digest   [20]byte
+	Digested bool // Digest is the SHA-1 of the payload
+	Server   string
+	At       int64 // wall clock at the request, Unix nanoseconds
+	Elapsed  time.Duration
+	Redirect Link // the target when Outcome is Redirected
+	NoIndex  bool // meta robots or X-Robots-Tag
+	NoFollow bool
+	Title    string
+	Links    []Link
+}
