@@ -15,9 +15,9 @@ import (
 // one. Anything longer is refused: no server that means well sends one.
 const MaxURL = 64 << 10
 
-// MaxParts bounds the slashes before the query and the bytes of credentials.
-// The parser's work grows with the square of both, so that without it a page
-// of long links would cost seconds a link.
+// MaxParts bounds the slashes before the query, and the bytes of credentials,
+// host and port together. The parser's work grows with the square of both:
+// without a bound, one long link could cost it seconds.
 const MaxParts = 1000
 
 // parser is stateless after construction and safe for concurrent use.
@@ -39,7 +39,7 @@ var (
 	ErrScheme = errors.New("only http and https URLs can be crawled")
 	ErrHost   = errors.New("the URL has no host")
 	ErrLong   = fmt.Errorf("the URL is not shorter than %d bytes", MaxURL)
-	ErrParts  = fmt.Errorf("the URL has more than %d slashes or bytes of credentials", MaxParts)
+	ErrParts  = fmt.Errorf("the URL has more than %d slashes, or as many bytes before its path", MaxParts)
 )
 
 // Parse reads an absolute URL by the WHATWG rules. It takes any bytes.
@@ -97,14 +97,10 @@ func (b *Base) Resolve(ref string) (URL, error) {
 	return fromWhatwg(w)
 }
 
-var breaks = strings.NewReplacer("\t", "", "\n", "", "\r", "")
-
 // self says that ref is the base itself: nothing, or its scheme alone, before
 // a fragment.
 func (b *Base) self(ref string) bool {
-	ref = strings.TrimFunc(ref, func(r rune) bool { return r <= ' ' })
-	ref, _, _ = strings.Cut(ref, "#")
-	ref = breaks.Replace(ref)
+	ref, _, _ = strings.Cut(clean(ref), "#")
 	scheme := b.w.Protocol()
 	return ref == "" || len(ref) == len(scheme) && strings.EqualFold(ref, scheme)
 }
@@ -123,18 +119,27 @@ func bounded(s string) error {
 	if strings.Count(s, "/")+strings.Count(s, `\`) > MaxParts {
 		return ErrParts
 	}
-	// What is not a slash up to the last @ of the first part is credentials.
-	// A tab or line break may stand anywhere: the parser drops them.
-	if i := strings.IndexAny(s, `:/\`); i >= 0 {
-		s = strings.TrimLeft(s[i+1:], "/\\\t\r\n")
+	s = clean(s)
+	i := strings.IndexAny(s, `:/\`)
+	if i < 0 || s[i] != ':' && !(i == 0 && len(s) > 1 && (s[1] == '/' || s[1] == '\\')) {
+		return nil // a path
 	}
+	s = strings.TrimLeft(s[i+1:], `/\`)
 	if i := strings.IndexAny(s, `/\`); i >= 0 {
 		s = s[:i]
 	}
-	if strings.LastIndexByte(s, '@') > MaxParts {
+	if len(s) > MaxParts {
 		return ErrParts
 	}
 	return nil
+}
+
+var breaks = strings.NewReplacer("\t", "", "\n", "", "\r", "")
+
+// clean drops what the parser drops: space and control characters round a
+// text, tabs and line breaks inside.
+func clean(s string) string {
+	return breaks.Replace(strings.TrimFunc(s, func(r rune) bool { return r <= ' ' }))
 }
 
 // reason says in our words why the parser refused a text. Its own error quotes
@@ -165,7 +170,7 @@ func fromWhatwg(w *whatwg.Url) (URL, error) {
 		return URL{}, err
 	}
 	path, _, _ := strings.Cut(u.Path(), "?")
-	if 2+strings.Count(path, "/") > MaxParts || u.host-u.user > MaxParts {
+	if 2+strings.Count(path, "/") > MaxParts || u.path-u.user > MaxParts {
 		return URL{}, ErrParts
 	}
 	// The parser maps some characters to names that it would refuse itself.

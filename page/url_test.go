@@ -116,6 +116,9 @@ func TestRefusals(t *testing.T) {
 		{`http:\\h\` + strings.Repeat(`a\`, MaxParts), ErrParts},
 		{"http://" + strings.Repeat("@", MaxParts+2) + "h/", ErrParts},
 		{"http://" + strings.Repeat("é", MaxParts/3) + "@h/", ErrParts},
+		{"http://" + strings.Repeat("a", MaxParts+1) + "/", ErrParts},
+		{"http://" + strings.Repeat("\u4e00", 20000), ErrParts},
+		{"http:" + strings.Repeat("a", MaxParts+1), ErrParts},
 		{"\n http:\t//u:" + strings.Repeat("p", MaxParts) + "@h/", ErrParts},
 	} {
 		u, err := Parse(c.in)
@@ -140,7 +143,8 @@ func TestBoundsLeaveRoom(t *testing.T) {
 		"http://h/" + strings.Repeat("a", MaxURL-10),
 		"http://h/?" + strings.Repeat("/", MaxURL-11),
 		"http://h" + strings.Repeat("/", MaxParts-2),
-		"http://" + strings.Repeat("u", MaxParts-1) + "@h/",
+		"http://" + strings.Repeat("u", MaxParts-2) + "@h/",
+		"http://" + strings.Repeat("a", MaxParts) + "/",
 		"http://h/" + strings.Repeat("x", 2*MaxParts) + "@",
 		"http://h/" + strings.Repeat("x", 2*MaxParts) + "/@",
 	} {
@@ -150,6 +154,15 @@ func TestBoundsLeaveRoom(t *testing.T) {
 			continue
 		}
 		checkURL(t, u)
+	}
+	page := mustParse(t, "http://h/a/")
+	for _, ref := range []string{strings.Repeat("x", 2*MaxParts) + "@", "b/" + strings.Repeat("x", 2*MaxParts), "/" + strings.Repeat("x:", MaxParts)} {
+		if _, err := page.Resolve(ref); err != nil {
+			t.Errorf("%.20s... (%d bytes): %v", ref, len(ref), err)
+		}
+	}
+	if u, err := page.Resolve("\n/\t/" + strings.Repeat("x", MaxParts+1)); !errors.Is(err, ErrParts) {
+		t.Errorf("a long host is %.40q, %v", u, err)
 	}
 	// A link may be short and still lead too deep.
 	deep := mustParse(t, "http://h"+strings.Repeat("/", MaxParts-2))
