@@ -29,6 +29,13 @@ func checkURL(t interface{ Errorf(string, ...any) }, u URL) {
 	if j := Join(u.Site(), u.Rest()); j != u {
 		t.Errorf("%q and %q join to %q, not %q", u.Site(), u.Rest(), j, s)
 	}
+	if p := RestPath(u.Rest()); p != u.Path() {
+		t.Errorf("RestPath(%q) = %q, not %q", u.Rest(), p, u.Path())
+	}
+	var back URL
+	if text, err := u.MarshalText(); err != nil || back.UnmarshalText(text) != nil || back != u {
+		t.Errorf("%q is stored as %q, %v, and read back as %q", s, text, err, back)
+	}
 	if len(s) >= MaxURL {
 		t.Errorf("%d bytes", len(s))
 	}
@@ -279,6 +286,13 @@ func TestZeroURL(t *testing.T) {
 	var u URL
 	if !u.IsZero() || u.String() != "" || u.Host() != "" || u.Path() != "" || u.Site() != "" || u.Rest() != "" {
 		t.Errorf("%#v", u)
+	}
+	v := mustParse(t, "http://h/")
+	if err := v.UnmarshalText(nil); err != nil || !v.IsZero() {
+		t.Errorf("nothing is read as %q, %v", v, err)
+	}
+	if err := v.UnmarshalText([]byte("ftp://h/")); !errors.Is(err, ErrScheme) || !v.IsZero() {
+		t.Errorf("ftp://h/ is read as %q, %v", v, err)
 	}
 	for _, s := range []string{"", "x", "http://", "http:///", "http://h", "http://@/"} {
 		if c := Canonical(s); !c.IsZero() {
