@@ -28,7 +28,7 @@ test: tools lint
 check: lint cross race
 
 lint:
-	@out=$$(gofmt -l .); if [ -n "$$out" ]; then echo "run gofmt -w on:"; echo "$$out"; exit 1; fi
+	@out=$$($$(go env GOROOT)/bin/gofmt -l .); if [ -n "$$out" ]; then echo "run gofmt -w on:"; echo "$$out"; exit 1; fi
 	go vet ./...
 	go tool staticcheck ./...
 
