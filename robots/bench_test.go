@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A file costs a few microseconds a URL however it was made to be slow; see the
-// last line of bigFiles for the one known way to do worse.
+// A path costs a few microseconds however the file was made to be slow; the
+// last of bigFiles is the one known way to do worse.
 func BenchmarkAllowed(b *testing.B) {
 	for _, f := range bigFiles() {
 		r := Parse([]byte(f.body), "weir")

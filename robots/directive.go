@@ -88,9 +88,21 @@ func hasValue(name string) bool {
 // read takes the first of some comma-separated directives and returns the
 // rest.
 func (d *Directives) read(words []string) []string {
-	word, value, _ := strings.Cut(words[0], ":")
+	word, value, valued := strings.Cut(words[0], ":")
+	word = strings.ToLower(word)
+	if valued && strings.TrimSpace(word) == "unavailable_after" {
+		if t, ok := date(value); ok {
+			*d = d.Merge(Directives{Unavailable: t})
+		} else if len(words) > 1 {
+			// A weekday and its comma may come first.
+			if t, ok := date(value + "," + words[1]); ok {
+				*d = d.Merge(Directives{Unavailable: t})
+				return words[2:]
+			}
+		}
+	}
 	for _, w := range strings.Fields(word) { // some forget the commas
-		switch strings.ToLower(w) {
+		switch w {
 		case "none":
 			d.NoIndex, d.NoFollow = true, true
 		case "noindex":
@@ -101,16 +113,6 @@ func (d *Directives) read(words []string) []string {
 			d.NoArchive = true
 		case "nocache", "no-cache":
 			d.NoCache = true
-		case "unavailable_after":
-			if t, ok := date(value); ok {
-				*d = d.Merge(Directives{Unavailable: t})
-			} else if len(words) > 1 {
-				// A weekday and its comma may come first.
-				if t, ok := date(value + "," + words[1]); ok {
-					*d = d.Merge(Directives{Unavailable: t})
-					return words[2:]
-				}
-			}
 		}
 	}
 	return words[1:]
@@ -120,6 +122,9 @@ func (d *Directives) read(words []string) []string {
 // zone's abbreviation counts as UTC unless the format knows better.
 func date(s string) (time.Time, bool) {
 	s = strings.TrimSpace(s)
+	if len(s) > 64 {
+		return time.Time{}, false
+	}
 	for _, layout := range []string{
 		"2 Jan 2006 15:04:05 MST", "2-Jan-2006 15:04:05 MST", "2 Jan 2006 15:04:05 -0700", "2 Jan 2006",
 		time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", time.DateOnly,

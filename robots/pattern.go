@@ -18,7 +18,7 @@ const (
 
 // A rule is one Allow or Disallow line that can match a path.
 type rule struct {
-	text   string // the value as written, made safe to print
+	text   string // the value as it was written, made safe to print
 	off, n int32  // its compiled pattern in Rules.patterns
 	allow  bool
 }
@@ -90,10 +90,9 @@ func (r *Rules) compile(lines []line) {
 		return cmp.Or(bytes.Compare(a.pattern, b.pattern), better(a, b))
 	})
 	all = slices.CompactFunc(all, func(a, b candidate) bool { return bytes.Equal(a.pattern, b.pattern) })
-	prefixed := make([]int32, 0, len(all)) // the plain ones, in the order of their patterns
-	var wild []int32
 	slices.SortFunc(all, better)
 
+	var plain, wild []int32
 	size := 0
 	for _, c := range all {
 		size += len(c.pattern)
@@ -105,13 +104,13 @@ func (r *Rules) compile(lines []line) {
 		r.patterns = append(r.patterns, c.pattern...)
 		r.rules[i] = c.rule
 		if bytes.IndexByte(c.pattern, star) < 0 {
-			prefixed = append(prefixed, int32(i))
+			plain = append(plain, int32(i))
 		} else {
 			wild = append(wild, int32(i))
 		}
 	}
-	slices.SortFunc(prefixed, func(a, b int32) int { return bytes.Compare(r.pattern(a), r.pattern(b)) })
-	r.indexLiterals(prefixed)
+	slices.SortFunc(plain, func(a, b int32) int { return bytes.Compare(r.pattern(a), r.pattern(b)) })
+	r.indexLiterals(plain)
 	r.indexWild(wild)
 }
 

@@ -141,7 +141,7 @@ func (r *Rules) UnmarshalText(text []byte) error {
 func (r *Rules) Size() int {
 	const header, perRule, perLiteral, perSlot, perString = 200, 32, 12, 16, 16
 	n := header + perRule*cap(r.rules) + cap(r.patterns) +
-		perLiteral*cap(r.literals) + perSlot*cap(r.wild.slots) + 4*cap(r.wild.lists)
+		perLiteral*cap(r.literals) + perSlot*cap(r.wild.slots) + 4*cap(r.wild.lists) + 8*cap(r.wild.filter)
 	for i := range r.rules {
 		n += len(r.rules[i].text)
 	}
