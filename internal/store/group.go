@@ -1,0 +1,239 @@
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// Group is what becomes durable together: some records and some rows. It
+// belongs to the committer; there is one at a time. A group that is not
+// committed must be the last: its records are cut off at the next start.
+type Group struct {
+	s     *Store
+	batch *pebble.Batch
+	seen  map[[16]byte]*origin // first records of this group
+	lines []byte
+	err   error
+}
+
+// origin is the first record with some payload.
+type origin struct {
+	place  Place
+	at     time.Time
+	id     [16]byte
+	key    [20]byte
+	stored [20]byte // WARC-Payload-Digest
+	url    string
+}
+
+func (o *origin) encode() []byte {
+	b := binary.AppendUvarint(nil, uint64(o.place.File))
+	b = binary.AppendUvarint(b, uint64(o.place.Offset))
+	b = binary.AppendUvarint(b, uint64(o.place.Length))
+	b = binary.AppendUvarint(b, uint64(o.at.UnixMicro()))
+	b = append(b, o.id[:]...)
+	b = append(b, o.key[16:]...)
+	if o.place.File != 0 {
+		b = append(b, o.stored[:]...)
+	}
+	return append(b, o.url...)
+}
+
+func (o *origin) decode(b []byte) error {
+	d := decoder{b: b}
+	o.place = Place{File: uint32(d.uvarint()), Offset: int64(d.uvarint()), Length: int64(d.uvarint())}
+	o.at = time.UnixMicro(int64(d.uvarint())).UTC()
+	copy(o.id[:], d.bytes(16))
+	copy(o.key[16:], d.bytes(4))
+	if o.place.File != 0 {
+		copy(o.stored[:], d.bytes(20))
+	}
+	o.url = string(d.b)
+	return d.err("digest row")
+}
+
+func digestKey(sum [16]byte) []byte { return append([]byte{digestRow}, sum[:]...) }
+
+// origin returns the first committed record with this payload, or nil.
+func (s *Store) origin(key [20]byte) (*origin, error) {
+	v, ok, err := s.Get(digestKey([16]byte(key[:16])))
+	if err != nil || !ok {
+		return nil, err
+	}
+	o := &origin{}
+	if err := o.decode(v); err != nil {
+		return nil, err
+	}
+	copy(o.key[:16], key[:16])
+	if o.key != key {
+		return nil, nil
+	}
+	return o, nil
+}
+
+// Begin starts a group. The one before must have been committed.
+func (s *Store) Begin() *Group {
+	if s.readOnly {
+		panic("store: Begin on a read-only store")
+	}
+	if s.group != nil {
+		panic("store: Begin before the last group was committed")
+	}
+	g := &Group{s: s, seen: make(map[[16]byte]*origin)}
+	if g.err = s.Err(); g.err == nil {
+		g.batch = s.db.NewBatch()
+	}
+	s.group = g
+	return g
+}
+
+// Append adds a record to the archive. A payload that an earlier record holds,
+// committed or of this group, is not stored again: revisit is then true and the
+// record says where the payload is. Truncated answers neither are revisits nor
+// have them. Without an archive Place is zero and revisit is still answered.
+//
+// The record may be released once Append has returned.
+func (g *Group) Append(r *Record) (p Place, revisit bool, err error) {
+	if g.err != nil {
+		return Place{}, false, g.err
+	}
+	p, revisit, err = g.append(r)
+	if err != nil {
+		g.err = g.s.fail.set(fmt.Errorf("archive: %w", err))
+		return Place{}, false, g.err
+	}
+	return p, revisit, nil
+}
+
+func (g *Group) append(r *Record) (p Place, revisit bool, err error) {
+	s := g.s
+	var first *origin
+	unique := r.payload > 0 && r.truncated == ""
+	if unique {
+		first = g.seen[[16]byte(r.key[:16])]
+		if first == nil {
+			if first, err = s.origin(r.key); err != nil {
+				return p, false, err
+			}
+		}
+		if first != nil && first.key != r.key {
+			first, unique = nil, false
+		}
+	}
+	if s.arch.form != None {
+		if p, err = s.arch.append(r, first); err != nil {
+			return p, false, err
+		}
+		l := line{uri: r.url, at: r.at, kind: "response", mime: r.mime, digest: digest(r.stored[:]), place: p,
+			file: s.arch.files[p.File-1].name}
+		info := readHead(r.head)
+		l.status = info.status
+		if info.mime != "" {
+			l.mime = info.mime
+		}
+		if first != nil {
+			l.kind, l.digest = "revisit", digest(first.stored[:])
+		}
+		g.lines = l.appendTo(g.lines)
+	}
+	if unique && first == nil {
+		o := &origin{place: p, at: r.at, id: r.id, key: r.key, stored: r.stored, url: r.url}
+		g.seen[[16]byte(r.key[:16])] = o
+		if err := g.batch.Set(digestKey([16]byte(r.key[:16])), o.encode(), nil); err != nil {
+			return p, false, err
+		}
+	}
+	return p, first != nil, nil
+}
+
+// Set writes a row. It copies key and value.
+func (g *Group) Set(key, value []byte) {
+	checkKey(key)
+	if g.err == nil {
+		g.err = g.batch.Set(key, value, nil)
+	}
+}
+
+// Delete removes a row.
+func (g *Group) Delete(key []byte) {
+	checkKey(key)
+	if g.err == nil {
+		g.err = g.batch.Delete(key, nil)
+	}
+}
+
+// DeleteRange removes the rows from lower up to but not including upper.
+func (g *Group) DeleteRange(lower, upper []byte) {
+	checkRange(lower, upper)
+	if g.err == nil {
+		g.err = g.batch.DeleteRange(lower, upper, nil)
+	}
+}
+
+// checkKey refuses keys that belong to this package.
+func checkKey(key []byte) {
+	if len(key) == 0 || key[0] == digestRow || key[0] == archiveRow {
+		panic(fmt.Sprintf("store: key %q belongs to the store", key))
+	}
+}
+
+func checkRange(lower, upper []byte) {
+	checkKey(lower)
+	for _, row := range []byte{digestRow, archiveRow} {
+		if lower[0] < row && (len(upper) == 0 || upper[0] > row || upper[0] == row && len(upper) > 1) {
+			panic(fmt.Sprintf("store: range %q to %q holds keys that belong to the store", lower, upper))
+		}
+	}
+}
+
+// Commit makes the group durable and visible. After an error it is unknown
+// whether the group was; the store is unusable and every later call returns
+// that error. The next Open finds the group whole or not at all.
+func (g *Group) Commit() error {
+	s := g.s
+	if s.group != g {
+		panic("store: Commit of a group that is over")
+	}
+	s.group = nil
+	if g.err == nil {
+		g.err = s.Err()
+	}
+	if g.err != nil {
+		return g.err
+	}
+	dirty, err := s.arch.sync()
+	if err != nil {
+		return s.fail.set(fmt.Errorf("archive: %w", cause(err)))
+	}
+	for _, n := range dirty {
+		f := s.arch.files[n-1]
+		v := binary.AppendUvarint(nil, uint64(f.length))
+		err = errors.Join(err, g.batch.Set(fileKey(n), append(v, f.name...), nil))
+	}
+	if len(g.lines) > 0 {
+		m := s.index.plan(g.lines)
+		err = errors.Join(err, g.batch.Set(indexKey, m.encode(), nil))
+	}
+	if err != nil {
+		return s.fail.set(fmt.Errorf("state: %w", err))
+	}
+	if err := s.call(func() error { return g.batch.Commit(pebble.Sync) }); err != nil {
+		return s.fail.set(err)
+	}
+	if err := g.batch.Close(); err != nil {
+		return s.fail.set(fmt.Errorf("state: %w", err))
+	}
+	if len(dirty) > 0 {
+		s.publish()
+	}
+	if len(g.lines) > 0 {
+		if err := s.index.write(g.lines, s.end()); err != nil {
+			return s.fail.set(fmt.Errorf("index: %w", err))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package store
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+)
+
+// spoolMax is what a record may hold in memory.
+const spoolMax = 1 << 20
+
+// spool holds bytes that are written once and read back: in memory at first,
+// in a temporary file when there are many.
+type spool struct {
+	buf  []byte
+	file *os.File
+	size int64
+}
+
+var spoolBufs = sync.Pool{New: func() any { return new([]byte) }}
+
+func (s *spool) Write(p []byte) (int, error) {
+	if s.file == nil && s.size+int64(len(p)) > spoolMax {
+		f, err := os.CreateTemp("", "weir-record-*")
+		if err != nil {
+			return 0, fmt.Errorf("temporary file: %w", err)
+		}
+		s.file = f
+		if _, err := f.Write(s.buf); err != nil {
+			return 0, fmt.Errorf("temporary file: %w", err)
+		}
+		s.buf = s.buf[:0]
+	}
+	if s.file != nil {
+		n, err := s.file.Write(p)
+		s.size += int64(n)
+		if err != nil {
+			err = fmt.Errorf("temporary file: %w", err)
+		}
+		return n, err
+	}
+	if s.buf == nil {
+		s.buf = (*spoolBufs.Get().(*[]byte))[:0]
+	}
+	s.buf = append(s.buf, p...)
+	s.size += int64(len(p))
+	return len(p), nil
+}
+
+// copyTo writes n bytes from off to w.
+func (s *spool) copyTo(w io.Writer, off, n int64) error {
+	if s.file == nil {
+		_, err := w.Write(s.buf[off : off+n])
+		return err
+	}
+	m, err := io.Copy(w, io.NewSectionReader(s.file, off, n))
+	if err == nil && m < n {
+		err = io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+func (s *spool) release() {
+	if s.buf != nil {
+		b := s.buf
+		spoolBufs.Put(&b)
+	}
+	if s.file != nil {
+		s.file.Close()
+		os.Remove(s.file.Name())
+	}
+	*s = spool{}
+}
