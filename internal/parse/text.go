@@ -1,0 +1,100 @@
+package parse
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// folder gathers text with its spaces folded, up to a bound. A gap before the
+// first and after the last word is not kept.
+type folder struct {
+	buf []byte
+	max int
+	gap byte // what stands before the next word: 0, ' ' or '\n'
+}
+
+func (f *folder) reset(max int) {
+	if cap(f.buf) > 64*keep {
+		f.buf = nil
+	}
+	f.buf, f.max, f.gap = f.buf[:0], max, 0
+}
+
+func (f *folder) full() bool { return len(f.buf) >= f.max }
+
+// space ends a word.
+func (f *folder) space() {
+	if f.gap == 0 {
+		f.gap = ' '
+	}
+}
+
+// line ends a line.
+func (f *folder) line() { f.gap = '\n' }
+
+// write appends text. Invalid UTF-8 becomes U+FFFD and controls are spaces.
+func (f *folder) write(s []byte) {
+	for len(s) > 0 && !f.full() {
+		if n := ascii(s); n > 0 {
+			f.word(s[:n])
+			s = s[n:]
+			continue
+		}
+		r, size := utf8.DecodeRune(s)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			f.word([]byte("\uFFFD"))
+		case unicode.IsSpace(r) || unicode.IsControl(r):
+			f.space()
+		case r == '\u00AD' || r == '\u200B' || r == '\uFEFF':
+			// Soft hyphens and the like are not seen.
+		default:
+			f.word(s[:size])
+		}
+		s = s[size:]
+	}
+}
+
+// ascii returns how many bytes of visible ASCII s begins with.
+func ascii(s []byte) int {
+	for i, c := range s {
+		if c <= ' ' || c >= 0x7f {
+			return i
+		}
+	}
+	return len(s)
+}
+
+// word appends w, visible ASCII or one rune, or as much of it as has room.
+func (f *folder) word(w []byte) {
+	gap := f.gap != 0 && len(f.buf) > 0
+	room := f.max - len(f.buf)
+	if gap {
+		room--
+	}
+	if len(w) > room {
+		if w[0] >= utf8.RuneSelf || room <= 0 {
+			f.max = len(f.buf)
+			return
+		}
+		w = w[:room]
+	}
+	if gap {
+		f.buf = append(f.buf, f.gap)
+	}
+	f.gap = 0
+	f.buf = append(f.buf, w...)
+}
+
+func (f *folder) String() string { return string(f.buf) }
+
+// words returns b in lower case with its spaces folded, cut at max bytes.
+func words(b []byte, max int) string {
+	if len(b) == 0 {
+		return ""
+	}
+	f := folder{max: max}
+	f.write(b)
+	return strings.ToLower(f.String())
+}
