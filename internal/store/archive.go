@@ -221,12 +221,13 @@ func (a *archive) sync() ([]uint32, error) {
 	if len(a.dirty) == 0 {
 		return nil, nil
 	}
-	for _, f := range a.old {
+	for len(a.old) > 0 {
+		f := a.old[0]
+		a.old = a.old[1:]
 		if err := errors.Join(f.SyncData(), f.Close()); err != nil {
 			return nil, err
 		}
 	}
-	a.old = a.old[:0]
 	if err := a.flush(); err != nil {
 		return nil, err
 	}

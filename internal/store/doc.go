@@ -47,7 +47,7 @@ var (
 	ErrInUse    = errors.New("in use by another process")
 	ErrNotCrawl = errors.New("not a crawl folder")
 	ErrExists   = errors.New("already a crawl folder")
-	ErrFull     = errors.New("no space left: free space and run the same command again")
+	ErrFull     = errors.New("free space and run the same command again")
 	ErrDamaged  = errors.New("damaged")
 	ErrClosed   = errors.New("store is closed")
 )

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -44,7 +45,7 @@ func full(err error) error {
 	if err == nil || !isFull(err) || errors.Is(err, ErrFull) {
 		return err
 	}
-	return fmt.Errorf("%w (%w)", err, ErrFull)
+	return fmt.Errorf("%w: %w", err, ErrFull)
 }
 
 // gate is the file system as Pebble sees it: one that never fails to write.
@@ -101,8 +102,20 @@ func (g *gate) file(f vfs.File, name string) vfs.File {
 	return &gateFile{File: f, g: g, name: name}
 }
 
+// settle makes the folder durable before a marker in it is made or removed.
+// Pebble points to its manifest with the name of an empty marker file, and
+// syncs the folder only after it has made the new marker and removed the old
+// one. A power cut in between may keep the marker and lose the file it names.
+func (g *gate) settle(name string) {
+	if strings.HasPrefix(g.FS.PathBase(name), "marker.") {
+		dir := g.FS.PathDir(name)
+		g.leave("sync", dir, syncDir(g.FS, dir))
+	}
+}
+
 func (g *gate) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	g.enter()
+	g.settle(name)
 	f, err := g.FS.Create(name, c)
 	g.leave("create", name, err)
 	return g.file(f, name), nil
@@ -152,6 +165,7 @@ func (g *gate) MkdirAll(name string, mode os.FileMode) error {
 // and tries again later.
 func (g *gate) Remove(name string) error {
 	g.enter()
+	g.settle(name)
 	return g.FS.Remove(name)
 }
 

@@ -207,7 +207,7 @@ func (g *Group) Commit() error {
 	}
 	dirty, err := s.arch.sync()
 	if err != nil {
-		return s.fail.set(fmt.Errorf("archive: %w", cause(err)))
+		return s.fail.set(fmt.Errorf("archive: %w", err))
 	}
 	for _, n := range dirty {
 		f := s.arch.files[n-1]

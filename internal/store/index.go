@@ -12,7 +12,7 @@ import (
 )
 
 // syncEvery is how much of the index may have to be made again after a crash.
-const syncEvery = 1 << 20
+var syncEvery = int64(1 << 20)
 
 // mark is what a batch says about the index file.
 //
