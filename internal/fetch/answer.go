@@ -1,0 +1,223 @@
+package fetch
+
+import (
+	"io"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"weir/page"
+)
+
+// Answer is what came of one request. It belongs to the caller until Release;
+// all readers and slices it returned are void then. It is not safe for
+// concurrent use.
+type Answer struct {
+	Outcome page.Outcome
+	Err     string // a person's reason when Outcome is not OK
+	Fault   error  // our own failure, when there was one; Outcome is Aborted then
+
+	Status int
+	Header http.Header // as parsed; lacks what framed the body
+
+	Request []byte // as sent, less everything secret
+	Head    []byte // the header verbatim, up to and with its empty line; nil when none came whole
+
+	Digest      [20]byte // SHA-1 of the payload
+	PayloadSize int64
+
+	Truncated string // why the body is not whole, as WARC-Truncated says it: "disconnect", "length", "time", or ""
+
+	Wire     int64 // bytes read from the socket since the answer before, TLS included
+	BodyWire int64 // bytes of the body as they came, chunk framing included
+
+	At        time.Time     // when it was asked for
+	FirstByte time.Duration // from then to the first byte
+	Elapsed   time.Duration // from then to the last
+
+	RetryAfter       time.Duration // of a 429 or 503, at most 30 days
+	Location         string        // of a 3xx, as it came
+	KeepAlive        bool          // the connection can be used again
+	KeepAliveMax     int           // how many more requests the server takes on it; 0: it did not say
+	KeepAliveTimeout time.Duration // how long it stays open; 0: it did not say
+	Addr             netip.Addr    // where the connection led; zero behind a proxy
+
+	url     page.URL
+	conn    *Conn
+	tape    *tape
+	start   int64 // on the tape: where the answer begins, after any 1xx
+	headEnd int64 // where its header ends
+	end     int64 // where its body ends
+	chunked bool
+	scratch []byte // what Decoded returned
+}
+
+func (a *Answer) fail(o page.Outcome, why string) {
+	a.Outcome, a.Err = o, why
+	if o != page.OK && !o.Row().Answer {
+		a.KeepAlive = false
+	}
+}
+
+func (a *Answer) fault(err error) {
+	a.Fault = err
+	a.KeepAlive = false
+	a.fail(page.Aborted, err.Error())
+}
+
+// seal sets what can only be said when the tape has stopped moving.
+func (a *Answer) seal() {
+	if a.Truncated != "" {
+		a.KeepAlive = false
+	}
+	a.BodyWire = a.end - a.headEnd
+	if a.Status == 0 || a.tape.fault != nil {
+		return
+	}
+	if head, ok := a.tape.memory(a.start, a.headEnd); ok {
+		a.Head = head
+		return
+	}
+	a.Head = make([]byte, a.headEnd-a.start)
+	if _, err := a.tape.ReadAt(a.Head, a.start); err != nil {
+		a.Head = nil
+		a.fault(err)
+	}
+}
+
+// Block returns the verbatim answer, header and body: the block of a WARC
+// response record. It is empty when nothing came.
+func (a *Answer) Block() *io.SectionReader {
+	if a.tape == nil {
+		return io.NewSectionReader(strings.NewReader(""), 0, 0)
+	}
+	return io.NewSectionReader(a.tape, a.start, a.end-a.start)
+}
+
+// Bytes returns the verbatim answer when it is in memory; else it is in a file
+// and Block reads it.
+func (a *Answer) Bytes() ([]byte, bool) {
+	if a.tape == nil {
+		return nil, true
+	}
+	return a.tape.memory(a.start, a.end)
+}
+
+// Payload returns the body without its transfer coding, still content-encoded:
+// what Digest and PayloadSize speak of.
+func (a *Answer) Payload() io.Reader {
+	if a.tape == nil {
+		return strings.NewReader("")
+	}
+	body := io.NewSectionReader(a.tape, a.headEnd, a.end-a.headEnd)
+	if !a.chunked {
+		return body
+	}
+	return io.LimitReader(&unchunker{src: body}, a.PayloadSize)
+}
+
+// PayloadBytes returns the payload when it lies in memory in one piece.
+func (a *Answer) PayloadBytes() ([]byte, bool) {
+	if a.tape == nil {
+		return nil, true
+	}
+	if a.chunked {
+		return nil, false
+	}
+	return a.tape.memory(a.headEnd, a.end)
+}
+
+// Release gives the buffers and the spool file back. It may be called twice.
+func (a *Answer) Release() {
+	if a.tape != nil {
+		a.tape.release()
+		a.tape = nil
+	}
+	if a.scratch != nil {
+		putScratch(a.scratch)
+		a.scratch = nil
+	}
+	a.Head = nil
+}
+
+// judge says what the header alone makes of the answer, and reads the hints it
+// gives.
+func (a *Answer) judge() (page.Outcome, string) {
+	a.KeepAliveTimeout, a.KeepAliveMax = keepAliveHints(a.Header.Get("Keep-Alive"))
+	asked := false
+	if a.Status == http.StatusTooManyRequests || a.Status == http.StatusServiceUnavailable {
+		now := a.At
+		if date, err := http.ParseTime(a.Header.Get("Date")); err == nil {
+			now = date // the server's own clock, which its Retry-After was written by
+		}
+		a.RetryAfter, asked = retryAfter(a.Header.Get("Retry-After"), now)
+	}
+	status := strings.TrimSpace(strconv.Itoa(a.Status) + " " + http.StatusText(a.Status))
+	switch {
+	case a.Status < 300:
+		return page.OK, ""
+	case a.Status < 400:
+		a.Location = a.Header.Get("Location")
+		switch a.Status {
+		case 300, 301, 302, 303, 307, 308:
+		default:
+			return page.BadRedirect, status + " to a plain request"
+		}
+		if a.Location == "" {
+			return page.BadRedirect, status + " without a Location"
+		}
+		if _, err := a.url.Resolve(a.Location); err != nil {
+			return page.BadRedirect, status + ": " + err.Error()
+		}
+		return page.Redirected, status
+	case a.Status == http.StatusTooManyRequests || asked:
+		return page.RateLimited, status
+	case a.Status < 500:
+		return page.ClientError, status
+	}
+	return page.ServerError, status
+}
+
+// maxRetryAfter bounds what is believed; a host that asks for more than
+// page.MaxAsked is left alone anyway.
+const maxRetryAfter = 30 * 24 * time.Hour
+
+// retryAfter reads a Retry-After header: seconds, or a date.
+func retryAfter(s string, now time.Time) (time.Duration, bool) {
+	s = strings.TrimSpace(s)
+	if s == "" {
+		return 0, false
+	}
+	if strings.Trim(s, "0123456789") == "" {
+		n, err := strconv.ParseInt(s, 10, 64)
+		if err != nil || n > int64(maxRetryAfter/time.Second) {
+			return maxRetryAfter, true
+		}
+		return time.Duration(n) * time.Second, true
+	}
+	t, err := http.ParseTime(s)
+	if err != nil {
+		return 0, false
+	}
+	return min(max(t.Sub(now), 0), maxRetryAfter), true
+}
+
+// keepAliveHints reads "timeout=5, max=100".
+func keepAliveHints(s string) (timeout time.Duration, most int) {
+	for part := range strings.SplitSeq(s, ",") {
+		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
+		n, err := strconv.ParseUint(strings.Trim(value, ` "`), 10, 31)
+		if err != nil {
+			continue
+		}
+		switch strings.ToLower(strings.TrimSpace(name)) {
+		case "timeout":
+			timeout = time.Duration(n) * time.Second
+		case "max":
+			most = int(n)
+		}
+	}
+	return timeout, most
+}

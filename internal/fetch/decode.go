@@ -1,0 +1,212 @@
+package fetch
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/flate"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zlib"
+	"github.com/klauspost/compress/zstd"
+
+	"weir/page"
+)
+
+var errBomb = errors.New("the body grows too much")
+
+// Decoded returns the payload without its content encodings, at most max bytes
+// of it; 0 means as much as the limits allow. The bytes are valid until the
+// next call or Release; they are not the caller's to change.
+//
+// The outcome is OK; Bomb, with no bytes, when a compressed body would pass max
+// or the limits, or more than two encodings lie over each other; TooLarge when
+// a plain body was cut at max. An encoding that the body turns out not to have,
+// or that nobody knows, is not believed: the payload is returned as it came. A
+// stream that breaks off gives what came before.
+//
+// It waits for no memory: what it returns is bounded by max alone, so callers
+// bound how many they are.
+func (a *Answer) Decoded(max int64) ([]byte, page.Outcome) {
+	lim := a.conn.client.limits
+	if max <= 0 || max > lim.MaxDecoded {
+		max = lim.MaxDecoded
+	}
+	codings, known := a.codings()
+	if len(codings) > maxLayers {
+		return nil, page.Bomb
+	}
+	if len(codings) > 0 && known && a.PayloadSize > 0 {
+		b, err := a.decode(codings, max)
+		switch {
+		case errors.Is(err, errBomb):
+			return nil, page.Bomb
+		case err == nil || len(b) > 0:
+			return b, page.OK
+		}
+	}
+	if b, ok := a.PayloadBytes(); ok {
+		if int64(len(b)) > max {
+			return b[:max], page.TooLarge
+		}
+		return b, page.OK
+	}
+	b, _ := a.collect(io.LimitReader(a.Payload(), max))
+	if a.PayloadSize > max {
+		return b, page.TooLarge
+	}
+	return b, page.OK
+}
+
+// codings returns the content codings in the order they were applied.
+func (a *Answer) codings() (codings []string, known bool) {
+	known = true
+	for _, line := range a.Header.Values("Content-Encoding") {
+		for name := range strings.SplitSeq(line, ",") {
+			name = strings.TrimPrefix(strings.ToLower(strings.TrimSpace(name)), "x-")
+			if name == "" || name == "identity" {
+				continue
+			}
+			if decoders[name] == nil {
+				known = false
+			}
+			codings = append(codings, name)
+			if len(codings) > maxLayers {
+				return codings, known
+			}
+		}
+	}
+	return codings, known
+}
+
+// decode undoes the codings, last first.
+func (a *Answer) decode(codings []string, max int64) ([]byte, error) {
+	lim := a.conn.client.limits
+	r := a.Payload()
+	for i := len(codings) - 1; i >= 0; i-- {
+		d, done, err := decoders[codings[i]](r)
+		if err != nil {
+			return nil, err
+		}
+		defer done()
+		r = &bounded{src: d, in: a.PayloadSize, ratio: lim.MaxRatio, max: max}
+	}
+	return a.collect(r)
+}
+
+// bounded ends a decoder's output with errBomb when it grows too much. Every
+// layer has one, or a bomb could be hidden under a layer that shrinks it again.
+type bounded struct {
+	src     io.Reader
+	in, out int64
+	ratio   int64
+	max     int64
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.src.Read(p)
+	b.out += int64(n)
+	if b.out > b.max || b.out > ratioFloor && b.out/b.ratio > b.in {
+		return 0, errBomb
+	}
+	return n, err
+}
+
+// collect reads r to its end into the scratch of the answer.
+func (a *Answer) collect(r io.Reader) ([]byte, error) {
+	if a.scratch == nil {
+		a.scratch = getScratch()
+	}
+	buf := bytes.NewBuffer(a.scratch[:0])
+	_, err := buf.ReadFrom(r)
+	a.scratch = buf.Bytes()
+	return a.scratch, err
+}
+
+// maxScratch is the largest buffer that is kept for another page.
+const maxScratch = 4 << 20
+
+var scratches sync.Pool
+
+func getScratch() []byte {
+	if b, ok := scratches.Get().(*[]byte); ok {
+		return (*b)[:0]
+	}
+	return make([]byte, 0, 64<<10)
+}
+
+func putScratch(b []byte) {
+	if cap(b) <= maxScratch {
+		scratches.Put(&b)
+	}
+}
+
+// decoders open a stream of each coding. The function they return gives the
+// decoder back.
+var decoders = map[string]func(io.Reader) (io.Reader, func(), error){
+	"gzip":    gunzip,
+	"deflate": inflate,
+	"br":      unbrotli,
+	"zstd":    unzstd,
+}
+
+var gzips, brotlis, zstds sync.Pool
+
+func gunzip(r io.Reader) (io.Reader, func(), error) {
+	z, ok := gzips.Get().(*gzip.Reader)
+	if !ok {
+		z = new(gzip.Reader)
+	}
+	if err := z.Reset(r); err != nil {
+		return nil, nil, err
+	}
+	return z, func() { gzips.Put(z) }, nil
+}
+
+// inflate reads zlib, which the standard means by deflate, and bare deflate,
+// which some servers send.
+func inflate(r io.Reader) (io.Reader, func(), error) {
+	br := bufio.NewReader(r)
+	head, err := br.Peek(2)
+	if err == nil && head[0]&0x0f == 8 && (uint(head[0])<<8|uint(head[1]))%31 == 0 {
+		z, err := zlib.NewReader(br)
+		return z, func() {}, err
+	}
+	return flate.NewReader(br), func() {}, nil
+}
+
+func unbrotli(r io.Reader) (io.Reader, func(), error) {
+	z, ok := brotlis.Get().(*brotli.Reader)
+	if !ok {
+		z = new(brotli.Reader)
+	}
+	if err := z.Reset(r); err != nil {
+		return nil, nil, err
+	}
+	return z, func() { brotlis.Put(z) }, nil
+}
+
+// zstdWindow is what RFC 9659 lets a server ask of a client.
+const zstdWindow = 8 << 20
+
+func unzstd(r io.Reader) (io.Reader, func(), error) {
+	z, ok := zstds.Get().(*zstd.Decoder)
+	if !ok {
+		var err error
+		z, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(zstdWindow))
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := z.Reset(r); err != nil {
+		return nil, nil, err
+	}
+	return z, func() {
+		z.Reset(nil)
+		zstds.Put(z)
+	}, nil
+}
