@@ -1,0 +1,286 @@
+package crawl
+
+import (
+	"time"
+
+	"weir/frontier"
+	"weir/page"
+)
+
+// Why a crawl ended, as report.json says it in stopped_by.
+const (
+	StopDone     = "done" // nothing is left to fetch
+	StopPages    = "max-pages"
+	StopBytes    = "max-bytes"
+	StopTime     = "max-time"
+	StopByUser   = "interrupted"
+	StopNoRoom   = "disk-full"
+	StopByStore  = "store-failed"
+	StopByNobody = "" // not stopped yet
+)
+
+// EngineConfig are the settings of an Engine.
+type EngineConfig struct {
+	Order    string // the Ranking's name
+	Frontier frontier.Config
+	MaxPages int64 // over all runs of the crawl; 0 = no bound
+	MaxBytes int64
+	MaxTime  time.Duration // of this run
+	Open     int           // orders whose end is not durable yet, at most
+	Loads    int           // Loads under way, at most
+	Resolves int           // Resolves under way, at most
+}
+
+// Engine decides what to do next. See the package doc. Not safe for concurrent
+// use; the driver owns it.
+type Engine struct {
+	cfg EngineConfig
+	f   *frontier.Frontier
+
+	started  bool
+	began    page.Time
+	flights  map[uint64]*flight
+	id       uint64
+	asking   int // pages ordered and not answered
+	loads    int
+	resolves int
+	totals   Totals // as committed
+	pages    int64  // answered, committed or not
+	bytes    int64
+	stop     string
+	finished bool
+	wake     page.Time
+	out      []Order
+}
+
+// flight is an order whose end is not durable yet.
+type flight struct {
+	key     page.Key
+	host    string
+	attempt uint8
+	robots  bool
+	hops    int
+	done    bool
+}
+
+// NewEngine returns an Engine that waits for Start.
+func NewEngine(cfg EngineConfig) (*Engine, error) {
+	order, err := frontier.Order(cfg.Order)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Frontier.Order = order
+	return &Engine{cfg: cfg, f: frontier.New(cfg.Frontier), flights: map[uint64]*flight{}}, nil
+}
+
+// Step takes one event and returns what is to be done, in order. The slice is
+// the Engine's and holds until the next Step. Time never goes back.
+func (e *Engine) Step(now page.Time, ev Event) []Order {
+	e.out = e.out[:0]
+	switch ev := ev.(type) {
+	case Start:
+		e.start(now, ev)
+	case Done:
+		e.done(now, ev)
+	case Committed:
+		e.committed(now, ev)
+	case Loaded:
+		e.loads--
+		e.f.Loaded(now, ev.Batch)
+	case Resolved:
+		e.resolves--
+		e.f.Resolved(now, ev.Host, ev.Addrs, ev.TTL, ev.Outcome)
+	case Command:
+		e.end(ev.Stop)
+	case Tick:
+		e.wake = 0
+	}
+	if e.started && !e.finished {
+		e.bounds(now)
+		e.pump(now)
+	}
+	return e.out
+}
+
+func (e *Engine) start(now page.Time, ev Start) {
+	e.started, e.began = true, now
+	e.totals = ev.Totals
+	e.pages, e.bytes = ev.Totals.Fetched, ev.Totals.Bytes
+	if ev.Resumed {
+		e.f.Resume(now)
+	}
+	for _, d := range ev.Domains {
+		e.f.Used(d.Domain, d.Pages)
+	}
+	for _, s := range ev.Sites {
+		e.f.Add(now, s)
+	}
+}
+
+func (e *Engine) done(now page.Time, ev Done) {
+	fl := e.flights[ev.ID]
+	if fl == nil || fl.done {
+		return
+	}
+	fl.done = true
+	if !fl.robots {
+		e.asking--
+		if ev.Outcome.Row().Answer && ev.Outcome.Final(fl.attempt) {
+			e.pages++
+			e.bytes += ev.Bytes
+		}
+	}
+	e.f.Done(now, frontier.Visit{
+		Host: fl.host, Site: fl.key.Site, Outcome: ev.Outcome, Elapsed: ev.Elapsed, Asked: ev.Asked,
+		KeepAlive: ev.KeepAlive, Robots: fl.robots, Rules: ev.Rules, Redirect: ev.Redirect, Hops: fl.hops,
+	})
+	if state, changed := e.f.Changed(now, fl.host); changed {
+		e.out = append(e.out, Save{Host: fl.host, State: state})
+	}
+}
+
+func (e *Engine) committed(now page.Time, ev Committed) {
+	for _, s := range ev.Sites {
+		e.f.Add(now, s)
+	}
+	for _, id := range ev.IDs {
+		fl := e.flights[id]
+		if fl == nil {
+			continue
+		}
+		delete(e.flights, id)
+		if fl.robots {
+			e.f.RobotsSaved(fl.key.Site)
+		} else {
+			e.f.Settled(fl.key)
+		}
+	}
+	for _, m := range ev.Moved {
+		e.f.Move(m.Site, m.Old, m.Entry)
+	}
+	for _, q := range ev.Queued {
+		e.f.Push(now, q.Site, q.Entry)
+	}
+	e.totals = ev.Totals
+}
+
+// end lets nothing new start.
+func (e *Engine) end(reason string) {
+	if e.stop == StopByNobody {
+		e.stop = reason
+		e.f.Stop()
+	}
+}
+
+// bounds ends the crawl when it has had what the user allowed.
+func (e *Engine) bounds(now page.Time) {
+	switch c := e.cfg; {
+	case c.MaxTime > 0 && now.Sub(e.began) >= c.MaxTime:
+		e.end(StopTime)
+	case c.MaxPages > 0 && e.pages >= c.MaxPages:
+		e.end(StopPages)
+	case c.MaxBytes > 0 && e.bytes >= c.MaxBytes:
+		e.end(StopBytes)
+	}
+}
+
+// pump turns picks of the frontier into orders for as long as there is room for
+// their answers.
+func (e *Engine) pump(now page.Time) {
+	for {
+		free := max(e.cfg.Open-len(e.flights), 0)
+		room := frontier.Room{Fetch: free, Settle: free, Load: e.cfg.Loads - e.loads, Resolve: e.cfg.Resolves - e.resolves}
+		if e.cfg.MaxPages > 0 {
+			room.Fetch = int(min(int64(free), max(e.cfg.MaxPages-e.pages-int64(e.asking), 0)))
+		}
+		p, ok := e.f.Next(now, room)
+		if !ok {
+			break
+		}
+		e.order(p)
+	}
+	if len(e.flights) == 0 {
+		switch {
+		case e.stop != StopByNobody:
+			e.finish(e.stop)
+		case e.f.Count().Waiting == 0 && e.loads == 0 && e.resolves == 0:
+			e.finish(StopDone)
+		}
+	}
+	if at, ok := e.nextWake(now); ok && !e.finished && at != e.wake {
+		e.wake = at
+		e.out = append(e.out, Wake{At: at})
+	}
+}
+
+// nextWake returns when something is due that no answer will bring.
+func (e *Engine) nextWake(page.Time) (page.Time, bool) {
+	at, ok := e.f.Wake()
+	if e.cfg.MaxTime > 0 && e.stop == StopByNobody {
+		if limit := e.began.Add(e.cfg.MaxTime); !ok || limit < at {
+			at, ok = limit, true
+		}
+	}
+	return at, ok
+}
+
+func (e *Engine) finish(reason string) {
+	e.finished = true
+	e.out = append(e.out, Finish{Reason: reason})
+}
+
+func (e *Engine) order(p frontier.Pick) {
+	switch p.Kind {
+	case frontier.Fetch, frontier.Robots:
+		id := e.fly(&flight{
+			key: page.Key{Site: p.Site, Hash: p.Entry.Hash}, host: p.Host,
+			attempt: p.Entry.Attempt, robots: p.Kind == frontier.Robots, hops: p.Hops,
+		})
+		if p.Kind == frontier.Fetch {
+			e.asking++
+		}
+		e.out = append(e.out, Fetch{
+			ID: id, Host: p.Host, Site: p.Site, URL: p.URL, Addr: p.Addr, Open: p.Open, Last: p.Last,
+			Robots: p.Kind == frontier.Robots, Hops: p.Hops, Entry: p.Entry,
+		})
+	case frontier.Settle:
+		id := e.fly(&flight{key: page.Key{Site: p.Site, Hash: p.Entry.Hash}, host: p.Host, done: true})
+		e.out = append(e.out, Settle{ID: id, Site: p.Site, Entry: p.Entry, Outcome: p.Outcome})
+	case frontier.Load:
+		e.loads++
+		e.out = append(e.out, Load{Site: p.Site, From: p.From, N: p.N})
+	case frontier.Resolve:
+		e.resolves++
+		e.out = append(e.out, Resolve{Host: p.Host})
+	case frontier.Close:
+		e.out = append(e.out, Close{Host: p.Host})
+	}
+}
+
+func (e *Engine) fly(fl *flight) uint64 {
+	e.id++
+	e.flights[e.id] = fl
+	return e.id
+}
+
+// Status is the Engine in numbers, for people and reports.
+type Status struct {
+	Totals  Totals // durable
+	Waiting int64  // pages in queues
+	Flying  int    // orders not durable yet
+	Sites   int
+	Active  int // open connections
+	Idle    int // connections that could be open and are not
+	Resting int // hosts that wait
+	Ready   int // hosts that could go
+	Stop    string
+}
+
+// Status returns the numbers.
+func (e *Engine) Status() Status {
+	c := e.f.Count()
+	return Status{
+		Totals: e.totals, Waiting: c.Waiting, Flying: len(e.flights), Sites: c.Sites,
+		Active: c.Active, Idle: c.Idle, Resting: c.Resting, Ready: c.Ready, Stop: e.stop,
+	}
+}

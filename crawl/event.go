@@ -1,0 +1,90 @@
+package crawl
+
+import (
+	"net/netip"
+	"time"
+
+	"weir/frontier"
+	"weir/page"
+	"weir/robots"
+)
+
+// Event is something that happened; Engine.Step takes it with its time.
+type Event interface{ event() string }
+
+// Start opens the crawl with what is queued.
+type Start struct {
+	Resumed bool // it ran before: hosts may have been visited a moment ago
+	Sites   []frontier.Known
+	Domains []Used
+	Totals  Totals
+}
+
+// Used are the pages that a registered domain had in earlier runs.
+type Used struct {
+	Domain string
+	Pages  int64
+}
+
+// Done answers a Fetch: the answer is in, or there will be none.
+type Done struct {
+	ID        uint64
+	Outcome   page.Outcome
+	Status    int
+	Bytes     int64
+	Elapsed   time.Duration
+	Asked     time.Duration `json:",omitempty"` // Retry-After
+	KeepAlive bool          `json:",omitempty"`
+	Rules     *robots.Rules `json:",omitempty"` // of a robots.txt that was read
+	Redirect  page.URL      `json:",omitzero"`  // of a robots.txt
+}
+
+// Committed says what is durable now. Orders named in IDs are over; rows that
+// are new, or stand elsewhere now, are in Queued and Moved.
+type Committed struct {
+	IDs    []uint64         `json:",omitempty"`
+	Sites  []frontier.Known `json:",omitempty"` // met for the first time in this run
+	Queued []Queued         `json:",omitempty"`
+	Moved  []Moved          `json:",omitempty"`
+	Totals Totals
+}
+
+// Queued is an entry that waits durably.
+type Queued struct {
+	Site  page.SiteID
+	Entry frontier.Entry
+}
+
+// Moved is an entry that has another place now.
+type Moved struct {
+	Site  page.SiteID
+	Old   frontier.Place
+	Entry frontier.Entry
+}
+
+// Loaded answers a Load.
+type Loaded struct{ frontier.Batch }
+
+// Resolved answers a Resolve.
+type Resolved struct {
+	Host    string
+	Addrs   []netip.Addr
+	TTL     time.Duration
+	Outcome page.Outcome // OK, or why there is no address
+}
+
+// Command is what the user wants now.
+type Command struct {
+	Stop string // finish what is under way, then end, for this reason
+}
+
+// Tick says that the time of the last Wake has come.
+type Tick struct{}
+
+func (Start) event() string     { return "start" }
+func (Done) event() string      { return "done" }
+func (Committed) event() string { return "committed" }
+func (Loaded) event() string    { return "loaded" }
+func (Resolved) event() string  { return "resolved" }
+func (Command) event() string   { return "command" }
+func (Tick) event() string      { return "tick" }

@@ -1,0 +1,297 @@
+package crawl
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"weir/frontier"
+	"weir/page"
+	"weir/robots"
+)
+
+// page returns the record of a page in this group, reading it when it is known
+// from before; nil when it is new.
+func (l *Ledger) page(k page.Key) (*pageRecord, error) {
+	if r := l.pages[k]; r != nil {
+		return r, nil
+	}
+	b, ok, err := l.kv.Get(pageKey(keyURL, k))
+	if err != nil {
+		return nil, fmt.Errorf("look a page up: %w", err)
+	}
+	if !ok {
+		return nil, nil
+	}
+	r := &pageRecord{key: k}
+	if err := r.read(b); err != nil {
+		return nil, fmt.Errorf("look a page up: %w", err)
+	}
+	if r.state == stateQueued {
+		r.stored, r.old = true, r.place
+	}
+	l.pages[k] = r
+	return r, nil
+}
+
+// load reads the queue's part of a record.
+func (l *Ledger) load(r *pageRecord) error {
+	if r.loaded {
+		return nil
+	}
+	key := queueKey(r.key.Site, r.old)
+	b, ok, err := l.kv.Get(key)
+	if err == nil && !ok {
+		err = errRow
+	}
+	if err == nil {
+		r.entry, err = readEntry(key, b)
+	}
+	if err != nil {
+		return fmt.Errorf("read a queued page: %w", err)
+	}
+	r.loaded = true
+	return nil
+}
+
+// mark puts a record among those that Flush writes.
+func (l *Ledger) mark(r *pageRecord) {
+	if !r.dirty {
+		r.dirty = true
+		l.order = append(l.order, r)
+	}
+}
+
+func (l *Ledger) touch(s *siteRecord) {
+	if !s.dirty {
+		s.dirty = true
+		l.touched = append(l.touched, s)
+	}
+}
+
+// siteID returns the number of a site, giving it one when it is new.
+func (l *Ledger) siteID(name string) (page.SiteID, error) {
+	if id, ok := l.names[name]; ok {
+		return id, nil
+	}
+	b, ok, err := l.kv.Get(nameKey(name))
+	if err != nil {
+		return 0, fmt.Errorf("look a site up: %w", err)
+	}
+	if ok {
+		if len(b) != 4 {
+			return 0, errRow
+		}
+		id := page.SiteID(binary.BigEndian.Uint32(b))
+		l.names[name] = id
+		return id, nil
+	}
+	l.totals.Sites++
+	id := page.SiteID(l.totals.Sites)
+	s := &siteRecord{id: id, fresh: true, siteRow: siteRow{name: name}}
+	l.names[name], l.sites[id] = id, s
+	l.touch(s)
+	return id, nil
+}
+
+func (l *Ledger) site(id page.SiteID) (*siteRecord, error) {
+	if s := l.sites[id]; s != nil {
+		return s, nil
+	}
+	b, ok, err := l.kv.Get(siteKey(keySite, id))
+	if err == nil && !ok {
+		err = errRow
+	}
+	s := &siteRecord{id: id}
+	if err == nil {
+		err = s.read(b)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read site %d: %w", id, err)
+	}
+	l.sites[id], l.names[s.name] = s, id
+	return s, nil
+}
+
+// Pending returns how many records the open group holds.
+func (l *Ledger) Pending() int { return len(l.order) + len(l.ev.IDs) + len(l.extra) + len(l.touched) }
+
+// Flush writes the group's rows and begins a new one. What it returns is true
+// once the rows are durable, and must reach the Engine then and not before.
+func (l *Ledger) Flush(w Writer) (Committed, error) {
+	ev := l.ev
+	for _, s := range l.touched {
+		if s.fresh {
+			var id [4]byte
+			binary.BigEndian.PutUint32(id[:], uint32(s.id))
+			w.Set(nameKey(s.name), id[:])
+		}
+		w.Set(siteKey(keySite, s.id), s.siteRow.append(nil))
+		s.dirty, s.fresh = false, false
+	}
+	for _, r := range l.order {
+		if err := l.write(w, r, &ev); err != nil {
+			return ev, err
+		}
+	}
+	for _, k := range l.varying {
+		if v := l.varied[k]; v.fetched > 0 {
+			w.Set(pageKey(keyVary, k), binary.AppendVarint(binary.AppendVarint(nil, v.fetched), v.repeats))
+		}
+	}
+	for _, p := range l.extra {
+		w.Set(p.Key, p.Value)
+	}
+	for _, key := range l.gone {
+		w.Delete(key)
+	}
+	totals, err := json.Marshal(l.totals)
+	if err != nil {
+		return ev, fmt.Errorf("write the crawl's totals: %w", err)
+	}
+	w.Set(totalsKey, totals)
+	ev.Totals = l.totals
+	l.clear()
+	if len(l.sites) > siteCache || len(l.names) > siteCache {
+		l.forget()
+	}
+	return ev, nil
+}
+
+// write writes one record and tells the Engine of it.
+func (l *Ledger) write(w Writer, r *pageRecord, ev *Committed) error {
+	moved := r.stored && (r.state != stateQueued || r.old != r.place)
+	if moved {
+		w.Delete(queueKey(r.key.Site, r.old))
+	}
+	w.Set(pageKey(keyURL, r.key), r.urlRow.append(nil))
+	switch r.state {
+	case stateQueued:
+		if !r.loaded {
+			return nil // only its row changed
+		}
+		w.Set(queueKey(r.key.Site, r.place), appendEntry(nil, &r.entry))
+		if err := l.tell(r.key.Site, ev); err != nil {
+			return err
+		}
+		switch {
+		case r.fresh:
+			ev.Queued = append(ev.Queued, Queued{Site: r.key.Site, Entry: r.entry})
+		case moved:
+			ev.Moved = append(ev.Moved, Moved{Site: r.key.Site, Old: r.old, Entry: r.entry})
+		}
+	case stateEnded:
+		w.Set(pageKey(keyText, r.key), r.text.append(nil))
+	case stateParked:
+		w.Set(pageKey(keyPark, r.key), appendPark(nil, r.park, &r.entry))
+	}
+	return nil
+}
+
+// tell makes the Engine acquainted with a site before it hears of its pages.
+func (l *Ledger) tell(id page.SiteID, ev *Committed) error {
+	if l.told[id] {
+		return nil
+	}
+	l.told[id] = true
+	s, err := l.site(id)
+	if err != nil {
+		return err
+	}
+	k, err := l.known(s)
+	if err != nil {
+		return err
+	}
+	k.Queued = 0 // its entries follow one by one
+	ev.Sites = append(ev.Sites, k)
+	return nil
+}
+
+func (l *Ledger) known(s *siteRecord) (frontier.Known, error) {
+	st, err := l.host(page.SiteHost(s.name))
+	return frontier.Known{ID: s.id, Name: s.name, Queued: s.queued, Used: s.fetched, Delay: s.delay, Host: st}, err
+}
+
+// Load reads the head of a site's queue from the durable state.
+func (l *Ledger) Load(o Load) (Loaded, error) {
+	b := frontier.Batch{Site: o.Site, From: o.From}
+	var bad error
+	err := l.kv.Scan(queueKey(o.Site, o.From), after(siteKey(keyQueue, o.Site)), func(key, value []byte) bool {
+		if len(b.Entries) == o.N {
+			b.More = true
+			return false
+		}
+		e, err := readEntry(key, value)
+		if err != nil {
+			bad = err
+			return false
+		}
+		b.Entries = append(b.Entries, e)
+		return true
+	})
+	if err == nil {
+		err = bad
+	}
+	if err != nil {
+		return Loaded{}, fmt.Errorf("read the queue of site %d: %w", o.Site, err)
+	}
+	s, err := l.site(o.Site)
+	if err != nil {
+		return Loaded{}, err
+	}
+	if s.robotsAt > 0 {
+		b.Rules = new(robots.Rules)
+		if err := b.Rules.UnmarshalText(s.robots); err != nil {
+			return Loaded{}, fmt.Errorf("read the robots.txt of %s: %w", s.name, err)
+		}
+		b.Age = time.Duration(max(l.wall-s.robotsAt, 0))
+	}
+	return Loaded{b}, nil
+}
+
+// Start returns what the Engine must know to begin, or to go on with a crawl
+// that has run before.
+func (l *Ledger) Start(resumed bool) (Start, error) {
+	st := Start{Resumed: resumed, Totals: l.totals}
+	used := map[string]int{}
+	var bad error
+	err := l.kv.Scan([]byte{keySite}, []byte{keySite + 1}, func(key, value []byte) bool {
+		s := &siteRecord{}
+		if len(key) != 5 {
+			bad = errRow
+			return false
+		}
+		s.id = page.SiteID(binary.BigEndian.Uint32(key[1:]))
+		if bad = s.read(value); bad != nil {
+			return false
+		}
+		if s.fetched > 0 {
+			d := page.Domain(page.SiteHost(s.name))
+			i, ok := used[d]
+			if !ok {
+				i = len(st.Domains)
+				used[d] = i
+				st.Domains = append(st.Domains, Used{Domain: d})
+			}
+			st.Domains[i].Pages += s.fetched
+		}
+		if s.queued == 0 {
+			return true
+		}
+		var k frontier.Known
+		if k, bad = l.known(s); bad != nil {
+			return false
+		}
+		l.told[s.id] = true
+		st.Sites = append(st.Sites, k)
+		return true
+	})
+	if err == nil {
+		err = bad
+	}
+	if err != nil {
+		return st, fmt.Errorf("read the sites: %w", err)
+	}
+	return st, nil
+}

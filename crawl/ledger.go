@@ -1,0 +1,456 @@
+package crawl
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"weir/frontier"
+	"weir/page"
+	"weir/robots"
+)
+
+// MaxHops is how many redirects in a row are followed; the next one ends as
+// page.TooManyRedirects.
+const MaxHops = 10
+
+// LedgerConfig are the settings of a Ledger.
+type LedgerConfig struct {
+	Order  frontier.Ranking
+	Trap   frontier.Trap
+	Rules  Rules
+	Secret page.Secret
+}
+
+// Ledger turns what was learned into durable rows. Between two calls of Flush
+// it collects a group: pages, settled entries, seeds, host states. Flush writes
+// the group's rows and returns the Committed that is true once they are
+// durable. Seen-test and writing happen here, in one place and in one order;
+// that is why no link can be lost between a page that claims it and a page that
+// finds it known.
+//
+// An error means that the store failed; the Ledger must not be used after it.
+// Not safe for concurrent use; the committer owns it.
+type Ledger struct {
+	cfg LedgerConfig
+	kv  KV
+
+	totals Totals
+	names  map[string]page.SiteID
+	sites  map[page.SiteID]*siteRecord
+	told   map[page.SiteID]bool // the Engine knows it
+
+	// the group
+	pages   map[page.Key]*pageRecord
+	order   []*pageRecord
+	touched []*siteRecord
+	extra   []Pair // ready-made rows
+	gone    [][]byte
+	varied  map[page.Key]*variants
+	varying []page.Key
+	ev      Committed
+	out     Out
+	wall    int64
+}
+
+// siteCache bounds the sites that are kept in memory between groups.
+const siteCache = 1 << 16
+
+type siteRecord struct {
+	siteRow
+	id    page.SiteID
+	dirty bool
+	fresh bool // made in this group
+}
+
+type pageRecord struct {
+	urlRow
+	key    page.Key
+	entry  frontier.Entry // while queued; Rest may need read
+	loaded bool           // entry is whole
+	fresh  bool           // made, or queued again, in this group
+	stored bool           // was on disk as queued, at old
+	old    frontier.Place
+	dirty  bool
+	park   string // why it is parked
+	text   *textRow
+}
+
+type variants struct{ fetched, repeats int64 }
+
+// NewLedger opens the ledger of a store that may be empty.
+func NewLedger(kv KV, cfg LedgerConfig) (*Ledger, error) {
+	l := &Ledger{cfg: cfg, kv: kv, told: map[page.SiteID]bool{}}
+	l.forget()
+	l.clear()
+	var err error
+	l.totals, err = ReadTotals(kv)
+	return l, err
+}
+
+// ReadTotals returns the numbers of a stored crawl.
+func ReadTotals(kv KV) (Totals, error) {
+	var t Totals
+	b, ok, err := kv.Get(totalsKey)
+	if err != nil {
+		return t, fmt.Errorf("read the crawl's totals: %w", err)
+	}
+	if ok {
+		if err := json.Unmarshal(b, &t); err != nil {
+			return t, fmt.Errorf("read the crawl's totals: %w", err)
+		}
+	}
+	return t, nil
+}
+
+// ReadSecret returns the crawl's secret, if it has one.
+func ReadSecret(kv KV) (s page.Secret, ok bool, err error) {
+	b, ok, err := kv.Get(secretKey)
+	if err != nil || !ok {
+		return s, false, err
+	}
+	if len(b) != len(s) {
+		return s, false, fmt.Errorf("read the crawl's secret: %w", errRow)
+	}
+	copy(s[:], b)
+	return s, true, nil
+}
+
+// WriteSecret keeps the crawl's secret.
+func WriteSecret(w Writer, s page.Secret) { w.Set(secretKey, s[:]) }
+
+// Totals returns the numbers, those of the open group included.
+func (l *Ledger) Totals() Totals { return l.totals }
+
+// Clock tells the ledger the time of day, Unix nanoseconds; ages and rests are
+// kept by it.
+func (l *Ledger) Clock(wall int64) { l.wall = wall }
+
+func (l *Ledger) forget() {
+	l.names = map[string]page.SiteID{}
+	l.sites = map[page.SiteID]*siteRecord{}
+}
+
+func (l *Ledger) clear() {
+	l.pages = map[page.Key]*pageRecord{}
+	l.order = l.order[:0]
+	l.touched = l.touched[:0]
+	l.extra = l.extra[:0]
+	l.gone = l.gone[:0]
+	l.varied = map[page.Key]*variants{}
+	l.varying = l.varying[:0]
+	l.ev = Committed{}
+}
+
+// Seed tells the rules of a page that the user names.
+func (l *Ledger) Seed(u page.URL, score float32) error {
+	return l.derive(&page.Facts{URL: u, Root: true, Score: score})
+}
+
+// Page takes a page that was fetched, or could not be. id is the order's; at
+// says where its record lies, repeat that its payload was seen before.
+func (l *Ledger) Page(id uint64, f *page.Facts, at Archived, repeat bool) error {
+	l.ev.IDs = append(l.ev.IDs, id)
+	l.totals.Wire += f.Wire
+	r, err := l.page(f.Key)
+	if err != nil {
+		return err
+	}
+	if r == nil || r.state != stateQueued {
+		return nil // it ended already; once is enough
+	}
+	if !f.Outcome.Final(f.Attempt) {
+		return l.again(r, f)
+	}
+	f.Depth, f.Root = min(f.Depth, r.depth), f.Root || r.root // it may have improved meanwhile
+	if err := l.finish(r, f, at); err != nil {
+		return err
+	}
+	if err := l.vary(f, repeat); err != nil {
+		return err
+	}
+	return l.derive(f)
+}
+
+// Robots takes a robots.txt that was fetched for the site f.Key.Site, with its
+// rules when it could be read. It is no page: it has no row of its own.
+func (l *Ledger) Robots(id uint64, f *page.Facts, rules *robots.Rules) error {
+	l.ev.IDs = append(l.ev.IDs, id)
+	l.totals.Wire += f.Wire
+	l.totals.Robots++
+	s, err := l.site(f.Key.Site)
+	if err != nil {
+		return err
+	}
+	rules, follow := frontier.RobotsVerdict(f.Outcome, rules, f.Redirect.URL, int(f.Hops))
+	if rules == nil || follow {
+		return nil
+	}
+	text, err := rules.MarshalText()
+	if err != nil {
+		return fmt.Errorf("keep the robots.txt of %s: %w", s.name, err)
+	}
+	s.robots, s.robotsAt, s.delay = text, l.wall, rules.CrawlDelay()
+	l.touch(s)
+	return l.derive(f)
+}
+
+// Settle ends a page that was never asked for.
+func (l *Ledger) Settle(id uint64, site page.SiteID, e frontier.Entry, o page.Outcome) error {
+	l.ev.IDs = append(l.ev.IDs, id)
+	r, err := l.page(page.Key{Site: site, Hash: e.Hash})
+	if err != nil || r == nil || r.state != stateQueued {
+		return err
+	}
+	s, err := l.site(site)
+	if err != nil {
+		return err
+	}
+	f := page.Facts{
+		Key: r.key, URL: page.Join(s.name, e.Rest), Depth: e.Depth, Hops: e.Hops, Root: e.Root,
+		Attempt: e.Attempt, Score: e.Score, Outcome: o, At: l.wall,
+	}
+	if err := l.finish(r, &f, Archived{}); err != nil {
+		return err
+	}
+	return l.derive(&f)
+}
+
+// Host keeps a host's state.
+func (l *Ledger) Host(name string, st frontier.HostState) {
+	key := append([]byte{keyHost}, name...)
+	b := binary.AppendVarint(nil, int64(st.Failures))
+	b = binary.AppendVarint(b, int64(st.Last))
+	until := int64(0)
+	if st.Rest > 0 {
+		until = l.wall + int64(st.Rest)
+	}
+	l.extra = append(l.extra, Pair{key, binary.AppendVarint(b, until)})
+}
+
+func (l *Ledger) host(name string) (frontier.HostState, error) {
+	b, ok, err := l.kv.Get(append([]byte{keyHost}, name...))
+	if err != nil || !ok {
+		return frontier.HostState{}, err
+	}
+	d := decoder{b: b}
+	st := frontier.HostState{Failures: int(d.varint()), Last: time.Duration(d.varint())}
+	if until := d.varint(); until > l.wall {
+		st.Rest = min(time.Duration(until-l.wall), page.MaxAsked)
+	}
+	return st, d.err
+}
+
+// again queues a page once more, behind the others of its class.
+func (l *Ledger) again(r *pageRecord, f *page.Facts) error {
+	s, err := l.site(f.Key.Site)
+	if err != nil {
+		return err
+	}
+	if err := l.load(r); err != nil {
+		return err
+	}
+	if !f.Outcome.HostFault() && f.Outcome != page.Aborted && r.entry.Attempt < 255 {
+		r.entry.Attempt++
+	}
+	l.enqueue(s, r)
+	return nil
+}
+
+// enqueue gives a record its place at the end of its class.
+func (l *Ledger) enqueue(s *siteRecord, r *pageRecord) {
+	s.seq++
+	l.touch(s)
+	r.state = stateQueued
+	r.place = l.cfg.Order.Place(r.depth, r.entry.Score, s.seq)
+	r.entry.Place = r.place
+	r.fresh = true
+	l.mark(r)
+}
+
+// finish ends a page.
+func (l *Ledger) finish(r *pageRecord, f *page.Facts, at Archived) error {
+	s, err := l.site(r.key.Site)
+	if err != nil {
+		return err
+	}
+	r.state, r.outcome, r.status, r.at, r.archive = stateEnded, f.Outcome, f.Status, f.At, at
+	r.text = &textRow{rest: f.URL.Rest(), mime: f.Mime, server: f.Server, bytes: f.Bytes, elapsed: f.Elapsed}
+	l.mark(r)
+	s.queued--
+	s.ended++
+	l.totals.Queued--
+	l.totals.Outcomes[f.Outcome]++
+	if f.Outcome.Row().Answer {
+		s.fetched++
+		l.totals.Fetched++
+		l.totals.Bytes += f.Bytes
+		if r.seed && (f.Outcome.Row().Kept || f.Outcome == page.Redirected) {
+			l.totals.SeedsOK++
+		}
+	}
+	l.touch(s)
+	return nil
+}
+
+// derive asks the rules what a page means, and takes their answer.
+func (l *Ledger) derive(f *page.Facts) error {
+	l.out.Crawl, l.out.Put = l.out.Crawl[:0], l.out.Put[:0]
+	l.cfg.Rules.Page(f, &l.out)
+	for i := range l.out.Crawl {
+		if err := l.crawl(f, &l.out.Crawl[i]); err != nil {
+			return err
+		}
+	}
+	for _, p := range l.out.Put {
+		l.extra = append(l.extra, Pair{append([]byte{keyFact}, p.Key...), p.Value})
+	}
+	return nil
+}
+
+// crawl is the seen-test: the row is new, or better than what is known, or
+// known.
+func (l *Ledger) crawl(f *page.Facts, row *Row) error {
+	id, err := l.siteID(row.URL.Site())
+	if err != nil {
+		return err
+	}
+	key := page.Key{Site: id, Hash: row.Hash}
+	r, err := l.page(key)
+	if err != nil {
+		return err
+	}
+	if r != nil {
+		return l.better(r, row)
+	}
+	s, err := l.site(id)
+	if err != nil {
+		return err
+	}
+	r = &pageRecord{key: key, loaded: true}
+	r.urlRow = urlRow{depth: row.Depth, rule: row.By, root: row.Root, seed: row.Seed, parent: f.Key}
+	r.entry = frontier.Entry{Hash: row.Hash, Depth: row.Depth, Hops: row.Hops, Root: row.Root, Score: row.Score, Rest: row.URL.Rest()}
+	l.pages[key] = r
+	l.totals.Seen++
+	if row.Seed {
+		l.totals.Seeds++
+	}
+	why, err := l.trap(s, row)
+	if err != nil {
+		return err
+	}
+	if why != "" {
+		r.state, r.park = stateParked, why
+		s.parked++
+		l.totals.Parked++
+		l.touch(s)
+		l.mark(r)
+		return nil
+	}
+	s.queued++
+	l.totals.Queued++
+	l.enqueue(s, r)
+	if row.Hops > MaxHops {
+		end := page.Facts{Key: key, URL: row.URL, Depth: row.Depth, Hops: row.Hops, Outcome: page.TooManyRedirects, At: l.wall}
+		return l.finish(r, &end, Archived{})
+	}
+	return nil
+}
+
+// better keeps the least depth of a page that still waits, and that it is a
+// root or a seed.
+func (l *Ledger) better(r *pageRecord, row *Row) error {
+	if row.Seed && !r.seed {
+		r.seed = true
+		l.totals.Seeds++
+		if r.state == stateEnded && (r.outcome.Row().Kept || r.outcome == page.Redirected) {
+			l.totals.SeedsOK++
+		}
+		l.mark(r)
+	}
+	if r.state != stateQueued || row.Depth >= r.depth && (r.root || !row.Root) {
+		return nil
+	}
+	if err := l.load(r); err != nil {
+		return err
+	}
+	r.root = r.root || row.Root
+	r.entry.Root = r.root
+	if row.Depth < r.depth {
+		s, err := l.site(r.key.Site)
+		if err != nil {
+			return err
+		}
+		r.depth, r.entry.Depth, r.entry.Hops = row.Depth, row.Depth, row.Hops
+		s.seq++
+		l.touch(s)
+		r.place = l.cfg.Order.Place(r.depth, r.entry.Score, s.seq)
+		r.entry.Place = r.place
+	}
+	l.mark(r)
+	return nil
+}
+
+// trap says why a new page is held back, or "".
+func (l *Ledger) trap(s *siteRecord, row *Row) (string, error) {
+	if row.Seed {
+		return "", nil
+	}
+	path := row.URL.Path()
+	if why := l.cfg.Trap.Path(path); why != "" {
+		return why, nil
+	}
+	bare, _, query := strings.Cut(path, "?")
+	if !query {
+		return "", nil
+	}
+	v, err := l.variants(s.id, bare)
+	if err != nil {
+		return "", err
+	}
+	if l.cfg.Trap.Queries(v.fetched, v.repeats) {
+		return fmt.Sprintf("%d queries of one path, %d brought nothing new", v.fetched, v.repeats), nil
+	}
+	return "", nil
+}
+
+// vary counts a page with a query against its path.
+func (l *Ledger) vary(f *page.Facts, repeat bool) error {
+	bare, _, query := strings.Cut(f.URL.Path(), "?")
+	if !query || !f.Digested {
+		return nil
+	}
+	v, err := l.variants(f.Key.Site, bare)
+	if err != nil {
+		return err
+	}
+	v.fetched++
+	if repeat {
+		v.repeats++
+	}
+	return nil
+}
+
+func (l *Ledger) variants(id page.SiteID, path string) (*variants, error) {
+	k := page.Key{Site: id, Hash: l.cfg.Secret.Hash(path)}
+	if v := l.varied[k]; v != nil {
+		return v, nil
+	}
+	b, ok, err := l.kv.Get(pageKey(keyVary, k))
+	if err != nil {
+		return nil, fmt.Errorf("read the queries of a path: %w", err)
+	}
+	v := &variants{}
+	if ok {
+		d := decoder{b: b}
+		v.fetched, v.repeats = d.varint(), d.varint()
+		if d.err != nil {
+			return nil, d.err
+		}
+	}
+	l.varied[k] = v
+	l.varying = append(l.varying, k)
+	return v, nil
+}

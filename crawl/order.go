@@ -1,0 +1,68 @@
+package crawl
+
+import (
+	"net/netip"
+
+	"weir/frontier"
+	"weir/page"
+)
+
+// Order is something that the driver must do.
+type Order interface{ order() string }
+
+// Fetch asks for one page, or one robots.txt. Done answers it; what was learned
+// goes to the Ledger, and Committed names the ID when it is durable.
+type Fetch struct {
+	ID     uint64
+	Host   string
+	Site   page.SiteID // the page's, or the one a robots.txt is for
+	URL    page.URL
+	Addr   netip.Addr // zero behind a proxy
+	Open   bool       // on a new connection
+	Last   bool       // the connection is closed after it
+	Robots bool
+	Hops   int            `json:",omitempty"` // of a robots.txt
+	Entry  frontier.Entry `json:",omitzero"`
+}
+
+// Close ends the connection to a host.
+type Close struct{ Host string }
+
+// Settle makes durable that a page ends without a request; Committed answers.
+type Settle struct {
+	ID      uint64
+	Site    page.SiteID
+	Entry   frontier.Entry
+	Outcome page.Outcome
+}
+
+// Load asks for the head of a site's queue; Loaded answers.
+type Load struct {
+	Site page.SiteID
+	From frontier.Place
+	N    int
+}
+
+// Resolve asks for a host's addresses; Resolved answers.
+type Resolve struct{ Host string }
+
+// Save makes a host's state durable with the next batch. Nothing answers.
+type Save struct {
+	Host  string
+	State frontier.HostState
+}
+
+// Wake asks for a Tick at a time. A later Wake replaces it.
+type Wake struct{ At page.Time }
+
+// Finish says that the crawl is over, and why.
+type Finish struct{ Reason string }
+
+func (Fetch) order() string   { return "fetch" }
+func (Close) order() string   { return "close" }
+func (Settle) order() string  { return "settle" }
+func (Load) order() string    { return "load" }
+func (Resolve) order() string { return "resolve" }
+func (Save) order() string    { return "save" }
+func (Wake) order() string    { return "wake" }
+func (Finish) order() string  { return "finish" }

@@ -1,0 +1,90 @@
+package crawl
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"weir/frontier"
+	"weir/page"
+)
+
+// appendPark writes a parkRow: why, and the entry as it would be queued.
+func appendPark(b []byte, why string, e *frontier.Entry) []byte {
+	b = binary.AppendUvarint(b, uint64(len(why)))
+	b = append(b, why...)
+	return appendEntry(b, e)
+}
+
+func readPark(b []byte) (why string, e frontier.Entry, err error) {
+	d := decoder{b: b}
+	why = d.text()
+	if d.err != nil {
+		return "", e, d.err
+	}
+	e, err = readEntry(make([]byte, 14), d.b)
+	return why, e, err
+}
+
+// Release queues parked pages that want accepts, at most n of them. They are
+// never parked again. It returns how many it took; call it, and Flush, until
+// that is 0.
+func (l *Ledger) Release(n int, want func(u page.URL, why string) bool) (int, error) {
+	type found struct {
+		key   page.Key
+		entry frontier.Entry
+	}
+	var take []found
+	var bad error
+	err := l.kv.Scan([]byte{keyPark}, []byte{keyPark + 1}, func(key, value []byte) bool {
+		k, err := readPageKey(key)
+		if err != nil {
+			bad = err
+			return false
+		}
+		why, e, err := readPark(value)
+		if err != nil {
+			bad = err
+			return false
+		}
+		s, err := l.site(k.Site)
+		if err != nil {
+			bad = err
+			return false
+		}
+		if want(page.Join(s.name, e.Rest), why) {
+			take = append(take, found{k, e})
+		}
+		return len(take) < n
+	})
+	if err == nil {
+		err = bad
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read the parked pages: %w", err)
+	}
+	for _, p := range take {
+		r, err := l.page(p.key)
+		if err != nil {
+			return 0, err
+		}
+		s, err := l.site(p.key.Site)
+		if err != nil {
+			return 0, err
+		}
+		l.gone = append(l.gone, pageKey(keyPark, p.key))
+		r.entry, r.loaded, r.free = p.entry, true, true
+		s.parked--
+		s.queued++
+		l.totals.Parked--
+		l.totals.Queued++
+		l.enqueue(s, r)
+	}
+	return len(take), nil
+}
+
+func readPageKey(key []byte) (page.Key, error) {
+	if len(key) != 13 {
+		return page.Key{}, errRow
+	}
+	return page.Key{Site: page.SiteID(binary.BigEndian.Uint32(key[1:])), Hash: binary.BigEndian.Uint64(key[5:])}, nil
+}

@@ -1,0 +1,340 @@
+package crawl
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"strings"
+	"time"
+
+	"weir/frontier"
+	"weir/page"
+)
+
+// The Ledger's keys. Numbers are big-endian, so that rows of a site lie
+// together and a queue lies in its order. The first bytes 'd' and 'w' belong to
+// the store.
+//
+//	n|site name turned   -> site id
+//	s|site               -> siteRow
+//	u|site|hash          -> urlRow: what is known of a page, and its end
+//	q|site|class|seq     -> queueRow: pages that wait
+//	t|site|hash          -> textRow: a page that ended, for people
+//	p|site|hash          -> parkRow: pages held back as traps
+//	v|site|hash of path  -> variants fetched, payloads seen before
+//	h|host               -> hostRow
+//	f|...                -> what the rules keep
+//	m|totals             -> Totals;  m|secret: the hash's key
+const (
+	keyName  = 'n'
+	keySite  = 's'
+	keyURL   = 'u'
+	keyQueue = 'q'
+	keyText  = 't'
+	keyPark  = 'p'
+	keyVary  = 'v'
+	keyHost  = 'h'
+	keyFact  = 'f'
+	keyMeta  = 'm'
+)
+
+var (
+	totalsKey = []byte("mtotals")
+	secretKey = []byte("msecret")
+)
+
+// errRow says that a stored row does not read back: the store is damaged.
+var errRow = errors.New("a stored row is damaged")
+
+func siteKey(kind byte, id page.SiteID) []byte {
+	return binary.BigEndian.AppendUint32([]byte{kind}, uint32(id))
+}
+
+func pageKey(kind byte, k page.Key) []byte {
+	return binary.BigEndian.AppendUint64(siteKey(kind, k.Site), k.Hash)
+}
+
+func queueKey(id page.SiteID, p frontier.Place) []byte {
+	return binary.BigEndian.AppendUint64(append(siteKey(keyQueue, id), p.Class), p.Seq)
+}
+
+// nameKey turns a site's name so that the sites of a domain lie together:
+// "https://docs.example.org:8443" -> "norg.example.docs:8443 https".
+func nameKey(name string) []byte {
+	scheme, authority, _ := strings.Cut(name, "://")
+	host, port := authority, ""
+	if i := strings.LastIndexByte(authority, ':'); i >= 0 && !strings.HasSuffix(authority, "]") {
+		host, port = authority[:i], authority[i:]
+	}
+	b := []byte{keyName}
+	if _, isAddr := page.HostAddr(host); isAddr {
+		b = append(b, host...)
+	} else {
+		labels := strings.Split(host, ".")
+		for i := len(labels) - 1; i >= 0; i-- {
+			b = append(b, labels[i]...)
+			if i > 0 {
+				b = append(b, '.')
+			}
+		}
+	}
+	b = append(b, port...)
+	b = append(b, ' ')
+	return append(b, scheme...)
+}
+
+// The state of a page. Every known page is in exactly one.
+const (
+	stateQueued = 1
+	stateEnded  = 2
+	stateParked = 3
+)
+
+// Rule says what brought a page into the crawl.
+type Rule uint8
+
+const (
+	BySeed Rule = iota + 1
+	ByLink
+	ByRedirect
+	BySitemap
+	ByRequisite
+)
+
+func (r Rule) String() string {
+	return [...]string{"", "seed", "link", "redirect", "sitemap", "requisite"}[min(r, ByRequisite)]
+}
+
+// urlRow is what is known of a page.
+type urlRow struct {
+	state  uint8
+	seed   bool
+	root   bool
+	free   bool // released by the user: never parked again
+	depth  uint16
+	rule   Rule
+	parent page.Key // who brought it; zero for seeds
+
+	place frontier.Place // while queued
+
+	outcome page.Outcome // once ended
+	status  int
+	at      int64
+	archive Archived
+}
+
+// Archived is where a page's record lies: a file of the archive, and where in
+// it. File 0 means that there is none.
+type Archived struct {
+	File           uint32
+	Offset, Length int64
+}
+
+func (r *urlRow) append(b []byte) []byte {
+	flags := r.state
+	for i, set := range []bool{r.seed, r.root, r.free} {
+		if set {
+			flags |= 1 << (4 + i)
+		}
+	}
+	b = append(b, flags, byte(r.rule))
+	b = binary.AppendUvarint(b, uint64(r.depth))
+	b = binary.AppendUvarint(b, uint64(r.parent.Site))
+	if r.parent.Site != 0 {
+		b = binary.BigEndian.AppendUint64(b, r.parent.Hash)
+	}
+	switch r.state {
+	case stateQueued:
+		b = append(b, r.place.Class)
+		b = binary.AppendUvarint(b, r.place.Seq)
+	case stateEnded:
+		b = append(b, byte(r.outcome))
+		b = binary.AppendUvarint(b, uint64(r.status))
+		b = binary.AppendVarint(b, r.at)
+		b = binary.AppendUvarint(b, uint64(r.archive.File))
+		if r.archive.File != 0 {
+			b = binary.AppendUvarint(b, uint64(r.archive.Offset))
+			b = binary.AppendUvarint(b, uint64(r.archive.Length))
+		}
+	}
+	return b
+}
+
+func (r *urlRow) read(b []byte) error {
+	d := decoder{b: b}
+	flags := d.byte()
+	*r = urlRow{state: flags & 15, seed: flags&16 != 0, root: flags&32 != 0, free: flags&64 != 0}
+	r.rule = Rule(d.byte())
+	r.depth = uint16(d.uvarint())
+	if r.parent.Site = page.SiteID(d.uvarint()); r.parent.Site != 0 {
+		r.parent.Hash = d.uint64()
+	}
+	switch r.state {
+	case stateQueued:
+		r.place.Class = d.byte()
+		r.place.Seq = d.uvarint()
+	case stateEnded:
+		r.outcome = page.Outcome(d.byte())
+		r.status = int(d.uvarint())
+		r.at = d.varint()
+		if r.archive.File = uint32(d.uvarint()); r.archive.File != 0 {
+			r.archive.Offset = int64(d.uvarint())
+			r.archive.Length = int64(d.uvarint())
+		}
+	}
+	return d.err
+}
+
+// appendEntry writes a queueRow; its place is in the key.
+func appendEntry(b []byte, e *frontier.Entry) []byte {
+	b = binary.BigEndian.AppendUint64(b, e.Hash)
+	flags := byte(0)
+	if e.Root {
+		flags |= 1
+	}
+	if e.Score != 0 {
+		flags |= 2
+	}
+	b = append(b, flags, e.Hops, e.Attempt)
+	b = binary.AppendUvarint(b, uint64(e.Depth))
+	if e.Score != 0 {
+		b = binary.BigEndian.AppendUint32(b, math.Float32bits(e.Score))
+	}
+	return append(b, e.Rest...)
+}
+
+func readEntry(key, b []byte) (frontier.Entry, error) {
+	var e frontier.Entry
+	if len(key) != 14 {
+		return e, errRow
+	}
+	e.Place = frontier.Place{Class: key[5], Seq: binary.BigEndian.Uint64(key[6:])}
+	d := decoder{b: b}
+	e.Hash = d.uint64()
+	flags := d.byte()
+	e.Root = flags&1 != 0
+	e.Hops, e.Attempt = d.byte(), d.byte()
+	e.Depth = uint16(d.uvarint())
+	if flags&2 != 0 {
+		e.Score = math.Float32frombits(d.uint32())
+	}
+	e.Rest = d.rest()
+	return e, d.err
+}
+
+// siteRow is what is kept of a site.
+type siteRow struct {
+	name     string
+	queued   int64
+	ended    int64
+	fetched  int64
+	parked   int64
+	seq      uint64 // entries it has had
+	robots   []byte // the rules that concern us, as text
+	robotsAt int64  // when they were fetched, Unix nanoseconds; 0 = never
+	delay    time.Duration
+}
+
+func (r *siteRow) append(b []byte) []byte {
+	for _, n := range []int64{r.queued, r.ended, r.fetched, r.parked, int64(r.seq), r.robotsAt, int64(r.delay)} {
+		b = binary.AppendVarint(b, n)
+	}
+	b = binary.AppendUvarint(b, uint64(len(r.name)))
+	b = append(b, r.name...)
+	return append(b, r.robots...)
+}
+
+func (r *siteRow) read(b []byte) error {
+	d := decoder{b: b}
+	r.queued, r.ended, r.fetched, r.parked = d.varint(), d.varint(), d.varint(), d.varint()
+	r.seq, r.robotsAt, r.delay = uint64(d.varint()), d.varint(), time.Duration(d.varint())
+	r.name = d.text()
+	r.robots = []byte(d.rest())
+	return d.err
+}
+
+// textRow is what people want to know of a page that ended.
+type textRow struct {
+	rest    string
+	mime    string
+	server  string
+	bytes   int64
+	elapsed time.Duration
+}
+
+func (r *textRow) append(b []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(r.bytes))
+	b = binary.AppendUvarint(b, uint64(r.elapsed))
+	for _, s := range []string{r.mime, r.server} {
+		b = binary.AppendUvarint(b, uint64(len(s)))
+		b = append(b, s...)
+	}
+	return append(b, r.rest...)
+}
+
+func (r *textRow) read(b []byte) error {
+	d := decoder{b: b}
+	r.bytes, r.elapsed = int64(d.uvarint()), time.Duration(d.uvarint())
+	r.mime, r.server = d.text(), d.text()
+	r.rest = d.rest()
+	return d.err
+}
+
+// decoder reads a row; the first fault stays in err and all later reads are
+// zero.
+type decoder struct {
+	b   []byte
+	err error
+}
+
+func (d *decoder) take(n int) []byte {
+	if d.err != nil || n < 0 || n > len(d.b) {
+		d.err = errRow
+		return make([]byte, 8)[:min(max(n, 0), 8)]
+	}
+	got := d.b[:n]
+	d.b = d.b[n:]
+	return got
+}
+
+func (d *decoder) byte() byte     { return d.take(1)[0] }
+func (d *decoder) uint32() uint32 { return binary.BigEndian.Uint32(d.take(4)) }
+func (d *decoder) uint64() uint64 { return binary.BigEndian.Uint64(d.take(8)) }
+
+func (d *decoder) uvarint() uint64 {
+	n, size := binary.Uvarint(d.b)
+	if size <= 0 {
+		d.err = errRow
+		return 0
+	}
+	d.b = d.b[size:]
+	return n
+}
+
+func (d *decoder) varint() int64 {
+	n, size := binary.Varint(d.b)
+	if size <= 0 {
+		d.err = errRow
+		return 0
+	}
+	d.b = d.b[size:]
+	return n
+}
+
+func (d *decoder) text() string {
+	n := d.uvarint()
+	if n > uint64(len(d.b)) {
+		d.err = errRow
+		return ""
+	}
+	return string(d.take(int(n)))
+}
+
+func (d *decoder) rest() string {
+	if d.err != nil {
+		return ""
+	}
+	s := string(d.b)
+	d.b = nil
+	return s
+}

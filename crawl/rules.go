@@ -1,0 +1,31 @@
+package crawl
+
+import "weir/page"
+
+// Rules decide what a page's facts mean: which pages to crawl for them, and
+// what else to keep. The Ledger calls them once for every page that ends, in
+// commit order; what they return is durable together with the page.
+type Rules interface {
+	Page(f *page.Facts, out *Out)
+}
+
+// Out is what Rules derive from one page.
+type Out struct {
+	Crawl []Row
+	Put   []Pair // kept under the rules' own part of the store
+}
+
+// Row asks for a page to be crawled.
+type Row struct {
+	URL   page.URL
+	Hash  uint64
+	Depth uint16
+	Hops  uint8
+	Root  bool
+	Seed  bool
+	Score float32
+	By    Rule
+}
+
+// Pair is one key and its value; keys are the rules' own.
+type Pair struct{ Key, Value []byte }

@@ -1,0 +1,33 @@
+package crawl
+
+import "weir/page"
+
+// Totals are the numbers of a crawl over all its runs. They are kept with the
+// rows, in the same batches, so they are exact.
+type Totals struct {
+	Sites    uint32
+	Seen     int64 // pages known: queued + parked + ended
+	Queued   int64
+	Parked   int64
+	Fetched  int64 // pages with an answer
+	Robots   int64 // robots.txt fetched, not counted as pages
+	Bytes    int64 // bodies on the wire
+	Wire     int64 // everything on the wire
+	Seeds    int64
+	SeedsOK  int64 // seeds that led to a page
+	Outcomes [64]int64
+}
+
+// Ended returns how many pages have come to their end.
+func (t Totals) Ended() int64 { return t.Seen - t.Queued - t.Parked }
+
+// Errors returns how many pages ended without a usable answer.
+func (t Totals) Errors() int64 {
+	var n int64
+	for _, o := range page.Outcomes() {
+		if !o.Row().Kept && o != page.Redirected && o != page.Denied {
+			n += t.Outcomes[o]
+		}
+	}
+	return n
+}

@@ -1,0 +1,147 @@
+package crawl
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"io"
+
+	"weir/page"
+)
+
+// Tracer records an Engine's events, one JSON object a line, each with the
+// number of orders it caused and a hash of them. The first line of every run is
+// the Engine's configuration. Not safe for concurrent use.
+type Tracer struct {
+	w   io.Writer
+	err error
+}
+
+type traceLine struct {
+	T      page.Time       `json:"t"`
+	Event  string          `json:"ev"`
+	Data   json.RawMessage `json:"data"`
+	Orders int             `json:"orders"`
+	Hash   uint64          `json:"hash"`
+}
+
+// NewTracer writes the head of a run.
+func NewTracer(w io.Writer, cfg EngineConfig) *Tracer {
+	t := &Tracer{w: w}
+	t.line(0, "config", cfg, nil)
+	return t
+}
+
+// Step records one event and what came of it.
+func (t *Tracer) Step(now page.Time, ev Event, orders []Order) { t.line(now, ev.event(), ev, orders) }
+
+// Err returns the first error of writing; nothing is written after it.
+func (t *Tracer) Err() error { return t.err }
+
+func (t *Tracer) line(now page.Time, kind string, data any, orders []Order) {
+	if t.err != nil {
+		return
+	}
+	raw, err := json.Marshal(data)
+	if err == nil {
+		var b []byte
+		if b, err = json.Marshal(traceLine{now, kind, raw, len(orders), hashOrders(orders)}); err == nil {
+			_, err = t.w.Write(append(b, '\n'))
+		}
+	}
+	if err != nil {
+		t.err = fmt.Errorf("write the trace: %w", err)
+	}
+}
+
+// hashOrders is the same for the same orders, and with all likelihood for no
+// others.
+func hashOrders(orders []Order) uint64 {
+	h := fnv.New64a()
+	for _, o := range orders {
+		b, err := json.Marshal(o)
+		if err != nil {
+			b = []byte(err.Error())
+		}
+		_, _ = io.WriteString(h, o.order())
+		_, _ = h.Write(b)
+	}
+	return h.Sum64()
+}
+
+// Replay plays a recorded trace on new Engines and compares every order. It
+// returns how many events were played. A last line that was cut off, as a crash
+// leaves it, ends its run.
+func Replay(r io.Reader) (int, error) {
+	in := bufio.NewReader(r)
+	var e *Engine
+	steps := 0
+	for n := 1; ; n++ {
+		text, err := in.ReadBytes('\n')
+		if err == io.EOF {
+			return steps, nil
+		}
+		if err != nil {
+			return steps, fmt.Errorf("read the trace: %w", err)
+		}
+		var line traceLine
+		if err := json.Unmarshal(text, &line); err != nil {
+			if i := bytes.Index(text, []byte(`{"t":0,"ev":"config"`)); i > 0 && json.Unmarshal(text[i:], &line) == nil {
+				err = nil // a crash cut the line before this run's head
+			}
+			if err != nil {
+				return steps, fmt.Errorf("trace line %d: %w", n, err)
+			}
+		}
+		if line.Event == "config" {
+			var cfg EngineConfig
+			if err := json.Unmarshal(line.Data, &cfg); err != nil {
+				return steps, fmt.Errorf("trace line %d: %w", n, err)
+			}
+			if e, err = NewEngine(cfg); err != nil {
+				return steps, fmt.Errorf("trace line %d: %w", n, err)
+			}
+			continue
+		}
+		if e == nil {
+			return steps, fmt.Errorf("trace line %d: no configuration stands before it", n)
+		}
+		ev, err := decodeEvent(line.Event, line.Data)
+		if err != nil {
+			return steps, fmt.Errorf("trace line %d: %w", n, err)
+		}
+		orders := e.Step(line.T, ev)
+		if len(orders) != line.Orders || hashOrders(orders) != line.Hash {
+			return steps, fmt.Errorf("trace line %d: the orders differ: %d now, %d then", n, len(orders), line.Orders)
+		}
+		steps++
+	}
+}
+
+func decodeEvent(kind string, data []byte) (Event, error) {
+	switch kind {
+	case "start":
+		return decode[Start](data)
+	case "done":
+		return decode[Done](data)
+	case "committed":
+		return decode[Committed](data)
+	case "loaded":
+		return decode[Loaded](data)
+	case "resolved":
+		return decode[Resolved](data)
+	case "command":
+		return decode[Command](data)
+	case "tick":
+		return Tick{}, nil
+	}
+	return nil, fmt.Errorf("no event is called %q", kind)
+}
+
+func decode[E Event](data []byte) (Event, error) {
+	var e E
+	err := json.Unmarshal(data, &e)
+	return e, err
+}

@@ -1,0 +1,262 @@
+package crawl
+
+import (
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"weir/frontier"
+	"weir/page"
+)
+
+// View reads a stored crawl for people: exports, reports, why. It sees what was
+// committed.
+type View struct {
+	kv     KV
+	secret page.Secret
+	names  map[page.SiteID]string
+}
+
+// NewView returns a View of a stored crawl.
+func NewView(kv KV) (*View, error) {
+	secret, ok, err := ReadSecret(kv)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, fmt.Errorf("this crawl has not begun yet: %w", errRow)
+	}
+	return &View{kv: kv, secret: secret, names: map[page.SiteID]string{}}, nil
+}
+
+// PageInfo is what is known of one page.
+type PageInfo struct {
+	Key     page.Key
+	URL     page.URL
+	State   string // queued, ended, parked
+	Depth   int
+	By      Rule
+	Parent  page.Key
+	Why     string // of a parked page
+	Outcome page.Outcome
+	Status  int
+	Mime    string
+	Bytes   int64
+	Server  string
+	At      time.Time
+	Elapsed time.Duration
+	Record  Archived
+	Entry   frontier.Entry // of a queued page
+}
+
+func (v *View) siteName(id page.SiteID) (string, error) {
+	if name, ok := v.names[id]; ok {
+		return name, nil
+	}
+	b, ok, err := v.kv.Get(siteKey(keySite, id))
+	if err == nil && !ok {
+		err = errRow
+	}
+	var s siteRow
+	if err == nil {
+		err = s.read(b)
+	}
+	if err != nil {
+		return "", fmt.Errorf("read site %d: %w", id, err)
+	}
+	if len(v.names) > siteCache {
+		clear(v.names)
+	}
+	v.names[id] = s.name
+	return s.name, nil
+}
+
+// Pages calls fn for every page that ended, site by site, until it returns
+// false.
+func (v *View) Pages(fn func(*PageInfo) bool) error {
+	return v.each(keyText, func(k page.Key, _, value []byte) (bool, error) {
+		b, ok, err := v.kv.Get(pageKey(keyURL, k))
+		if err == nil && !ok {
+			err = errRow
+		}
+		if err != nil {
+			return false, err
+		}
+		info, err := v.info(k, b, value)
+		if err != nil {
+			return false, err
+		}
+		return fn(info), nil
+	})
+}
+
+// Parked calls fn for every page that is held back.
+func (v *View) Parked(fn func(*PageInfo) bool) error {
+	return v.each(keyPark, func(k page.Key, _, value []byte) (bool, error) {
+		why, e, err := readPark(value)
+		if err != nil {
+			return false, err
+		}
+		name, err := v.siteName(k.Site)
+		if err != nil {
+			return false, err
+		}
+		return fn(&PageInfo{Key: k, URL: page.Join(name, e.Rest), State: "parked", Depth: int(e.Depth), Why: why}), nil
+	})
+}
+
+// Queue calls fn for every page that waits, in the order of each site's queue.
+func (v *View) Queue(fn func(*PageInfo) bool) error {
+	var bad error
+	err := v.kv.Scan([]byte{keyQueue}, []byte{keyQueue + 1}, func(key, value []byte) bool {
+		e, err := readEntry(key, value)
+		if err != nil {
+			bad = err
+			return false
+		}
+		k := page.Key{Site: page.SiteID(binary.BigEndian.Uint32(key[1:])), Hash: e.Hash}
+		name, err := v.siteName(k.Site)
+		if err != nil {
+			bad = err
+			return false
+		}
+		return fn(&PageInfo{Key: k, URL: page.Join(name, e.Rest), State: "queued", Depth: int(e.Depth), Entry: e})
+	})
+	if err == nil {
+		err = bad
+	}
+	return err
+}
+
+func (v *View) each(kind byte, fn func(k page.Key, key, value []byte) (bool, error)) error {
+	var bad error
+	err := v.kv.Scan([]byte{kind}, []byte{kind + 1}, func(key, value []byte) bool {
+		k, err := readPageKey(key)
+		more := false
+		if err == nil {
+			more, err = fn(k, key, value)
+		}
+		bad = err
+		return more && err == nil
+	})
+	if err == nil {
+		err = bad
+	}
+	return err
+}
+
+// Page returns what is known of a URL; nil when it is not known at all.
+func (v *View) Page(u page.URL) (*PageInfo, error) {
+	b, ok, err := v.kv.Get(nameKey(u.Site()))
+	if err != nil || !ok {
+		return nil, err
+	}
+	if len(b) != 4 {
+		return nil, errRow
+	}
+	return v.Key(page.Key{Site: page.SiteID(binary.BigEndian.Uint32(b)), Hash: v.secret.Hash(u.Rest())})
+}
+
+// Key returns what is known of a page by its key; nil when it is not known.
+func (v *View) Key(k page.Key) (*PageInfo, error) {
+	row, ok, err := v.kv.Get(pageKey(keyURL, k))
+	if err != nil || !ok {
+		return nil, err
+	}
+	text, _, err := v.kv.Get(pageKey(keyText, k))
+	if err != nil {
+		return nil, err
+	}
+	return v.info(k, row, text)
+}
+
+func (v *View) info(k page.Key, row, text []byte) (*PageInfo, error) {
+	var r urlRow
+	if err := r.read(row); err != nil {
+		return nil, err
+	}
+	name, err := v.siteName(k.Site)
+	if err != nil {
+		return nil, err
+	}
+	p := &PageInfo{Key: k, Depth: int(r.depth), By: r.rule, Parent: r.parent, Outcome: r.outcome, Status: r.status, Record: r.archive}
+	switch r.state {
+	case stateEnded:
+		var t textRow
+		if err := t.read(text); err != nil {
+			return nil, err
+		}
+		p.State, p.URL = "ended", page.Join(name, t.rest)
+		p.Mime, p.Bytes, p.Server, p.Elapsed = t.mime, t.bytes, t.server, t.elapsed
+		p.At = time.Unix(0, r.at).UTC()
+	case stateQueued:
+		key := queueKey(k.Site, r.place)
+		b, ok, err := v.kv.Get(key)
+		if err == nil && !ok {
+			err = errRow
+		}
+		if err != nil {
+			return nil, err
+		}
+		if p.Entry, err = readEntry(key, b); err != nil {
+			return nil, err
+		}
+		p.State, p.URL = "queued", page.Join(name, p.Entry.Rest)
+	case stateParked:
+		b, _, err := v.kv.Get(pageKey(keyPark, k))
+		if err != nil {
+			return nil, err
+		}
+		why, e, err := readPark(b)
+		if err != nil {
+			return nil, err
+		}
+		p.State, p.Why, p.URL = "parked", why, page.Join(name, e.Rest)
+	}
+	return p, nil
+}
+
+// SiteInfo is what is known of one site.
+type SiteInfo struct {
+	ID       page.SiteID
+	Name     string
+	Queued   int64
+	Ended    int64
+	Fetched  int64
+	Parked   int64
+	Delay    time.Duration
+	RobotsAt time.Time // zero when robots.txt was never had
+	Robots   string    // the rules that concern us
+	Host     frontier.HostState
+}
+
+// Sites calls fn for every site, in order of discovery.
+func (v *View) Sites(fn func(*SiteInfo) bool) error {
+	l := &Ledger{kv: v.kv}
+	var bad error
+	err := v.kv.Scan([]byte{keySite}, []byte{keySite + 1}, func(key, value []byte) bool {
+		var s siteRow
+		if len(key) != 5 {
+			bad = errRow
+			return false
+		}
+		if bad = s.read(value); bad != nil {
+			return false
+		}
+		info := &SiteInfo{
+			ID: page.SiteID(binary.BigEndian.Uint32(key[1:])), Name: s.name, Queued: s.queued, Ended: s.ended,
+			Fetched: s.fetched, Parked: s.parked, Delay: s.delay, Robots: string(s.robots),
+		}
+		if s.robotsAt > 0 {
+			info.RobotsAt = time.Unix(0, s.robotsAt).UTC()
+		}
+		if info.Host, bad = l.host(page.SiteHost(s.name)); bad != nil {
+			return false
+		}
+		return fn(info)
+	})
+	if err == nil {
+		err = bad
+	}
+	return err
+}

@@ -1,0 +1,376 @@
+package frontier
+
+import (
+	"net/netip"
+	"time"
+
+	"weir/page"
+	"weir/robots"
+)
+
+// Config are the settings of a frontier.
+type Config struct {
+	Order       Ranking       `json:"-"`
+	Wait        time.Duration // w: least rest between two connections to a host
+	PerConn     int           // c: most pages on one connection
+	Conns       int           // r: most connections
+	PerServer   int           // most connections to one address
+	PerCDN      int           // the same for an address shared by many domains
+	CDNDomains  int           // how many make it such an address
+	SitePages   int64         // budget of a site, 0 = none
+	DomainPages int64         // budget of a registered domain, 0 = none
+	Window      int           // entries of a queue in memory, more than PerConn
+	Hot         int           // sites that may hold a window and rules while they rest
+	Proxy       bool          // nothing is resolved; the host's name stands for the server
+	Holdable    time.Duration // the longest crawl-delay a connection is held open for
+	NoRobots    bool          // --ignore-robots
+	// Sites are settings of single hosts, by name; a longer wait only.
+	Sites map[string]Setting
+}
+
+// Setting overrides the common settings for one host.
+type Setting struct {
+	Wait     time.Duration
+	MaxPages int64
+}
+
+// RobotsAge is how long a robots.txt is believed (RFC 9309, section 2.4).
+const RobotsAge = 24 * time.Hour
+
+// robotsTries is how often a robots.txt that the server fails to give is asked
+// for before the site is given up for this crawl.
+const robotsTries = 4
+
+// RobotsHops is how many redirects of a robots.txt are followed (RFC 9309,
+// section 2.3.1.2).
+const RobotsHops = 5
+
+// Frontier is the two-level queue. See the package doc.
+type Frontier struct {
+	cfg     Config
+	start   page.Time // hosts met before a restart rest from here
+	resumed bool
+
+	sites   map[page.SiteID]*site
+	hosts   map[string]*host
+	servers map[string]*server
+	domains map[string]*domain
+	taken   map[page.Key]struct{}
+
+	ready  heap[*host]
+	timers heap[*host]
+	open   fifo[*host] // holding, in turn
+	stall  [needs]fifo[*host]
+	closes fifo[string] // connections to close, not yet told
+
+	siteLess func(a, b *site) bool
+
+	turn     uint64
+	active   int   // connections
+	warm     int   // sites that hold a window or rules
+	work     int64 // entries waiting, errands, robots.txt on their way
+	drift    int64 // entries that a site's count and its queue disagreed about
+	stopping bool
+}
+
+// New returns an empty frontier.
+func New(cfg Config) *Frontier {
+	f := &Frontier{
+		cfg:     cfg,
+		sites:   map[page.SiteID]*site{},
+		hosts:   map[string]*host{},
+		servers: map[string]*server{},
+		domains: map[string]*domain{},
+		taken:   map[page.Key]struct{}{},
+	}
+	f.cfg.Window = max(cfg.Window, 16, cfg.PerConn+16)
+	f.siteLess = func(a, b *site) bool {
+		ka, kb := cfg.Order.Site(a.view()), cfg.Order.Site(b.view())
+		return ka < kb || ka == kb && a.id < b.id
+	}
+	f.ready = heap[*host]{less: f.earlier, place: hostPlace}
+	f.timers = heap[*host]{less: func(a, b *host) bool {
+		return a.next < b.next || a.next == b.next && a.turn < b.turn
+	}, place: hostPlace}
+	return f
+}
+
+func hostPlace(h *host) *int { return &h.placed }
+func sitePlace(s *site) *int { return &s.placed }
+
+// earlier orders hosts whose turn it could be: errands first, since a whole
+// site waits for each; then by the Ranking's key of the best site; then who
+// came first.
+func (f *Frontier) earlier(a, b *host) bool {
+	ka, kb := f.key(a), f.key(b)
+	return ka < kb || ka == kb && a.turn < b.turn
+}
+
+func (f *Frontier) key(h *host) int64 {
+	if len(h.errand) > 0 || h.sites.len() == 0 {
+		return -1 << 63
+	}
+	return f.cfg.Order.Site(h.sites.top().view())
+}
+
+// Resume says that this crawl has run before: every host first waits its full
+// wait, since its last access may be unknown.
+func (f *Frontier) Resume(now page.Time) { f.start, f.resumed = now, true }
+
+// Known describes a site to the frontier.
+type Known struct {
+	ID     page.SiteID
+	Name   string
+	Queued int64         // entries on disk
+	Used   int64         // pages of it that were fetched
+	Delay  time.Duration // its robots.txt's crawl-delay, when it is known
+	Host   HostState
+}
+
+// HostState is what of a host survives a restart.
+type HostState struct {
+	Failures int           `json:",omitempty"`
+	Last     time.Duration `json:",omitempty"` // how long the last answer took
+	Rest     time.Duration `json:",omitempty"` // what is left of its rest
+}
+
+// Add makes a site known. Adding it again only brings its numbers up to date.
+func (f *Frontier) Add(now page.Time, k Known) {
+	s := f.sites[k.ID]
+	if s == nil {
+		h := f.host(page.SiteHost(k.Name))
+		s = &site{id: k.ID, name: k.Name, host: h, used: k.Used, budget: f.cfg.SitePages}
+		if set, ok := f.cfg.Sites[h.name]; ok && set.MaxPages > 0 {
+			s.budget = set.MaxPages
+		}
+		s.complete = k.Queued == 0
+		f.sites[k.ID] = s
+	}
+	h := s.host
+	h.delay = max(h.delay, k.Delay)
+	h.failures = max(h.failures, k.Host.Failures)
+	h.last = max(h.last, k.Host.Last)
+	if f.resumed && h.state == idle {
+		h.next = max(h.next, f.start.Add(max(f.wait(h), k.Host.Rest)))
+	}
+	if k.Queued > s.queued {
+		f.grow(now, s, k.Queued-s.queued)
+	}
+}
+
+// Used adds to the pages that a registered domain has had in earlier runs.
+func (f *Frontier) Used(name string, pages int64) { f.domain(name).used += pages }
+
+func (f *Frontier) host(name string) *host {
+	h := f.hosts[name]
+	if h == nil {
+		h = &host{name: name, domain: f.domain(page.Domain(name))}
+		h.sites = heap[*site]{less: f.siteLess, place: sitePlace}
+		if f.resumed {
+			h.next = f.start.Add(f.wait(h))
+		}
+		f.hosts[name] = h
+	}
+	return h
+}
+
+func (f *Frontier) domain(name string) *domain {
+	d := f.domains[name]
+	if d == nil {
+		d = &domain{}
+		f.domains[name] = d
+	}
+	return d
+}
+
+// wait is the host's rest after a visit that went well.
+func (f *Frontier) wait(h *host) time.Duration {
+	w := f.cfg.Wait
+	if set, ok := f.cfg.Sites[h.name]; ok {
+		w = max(w, set.Wait)
+	}
+	if w > 0 {
+		w = max(w, h.last)
+	}
+	return max(w, h.delay)
+}
+
+// Push adds an entry that is durably queued.
+func (f *Frontier) Push(now page.Time, id page.SiteID, e Entry) {
+	s := f.sites[id]
+	if !s.warm && f.warm >= f.cfg.Hot {
+		s.complete = false // too many windows already: it stays on disk
+	}
+	s.insert(e, f.cfg.Window)
+	f.heat(s)
+	f.grow(now, s, 1)
+}
+
+// heat keeps the count of sites that hold memory.
+func (f *Frontier) heat(s *site) {
+	hot := s.rules != nil || len(s.live()) > 0
+	if hot != s.warm {
+		s.warm = hot
+		if hot {
+			f.warm++
+		} else {
+			f.warm--
+		}
+	}
+}
+
+// Move gives a queued entry another place. An entry that was handed out
+// already goes on as it is.
+func (f *Frontier) Move(id page.SiteID, old Place, e Entry) {
+	if _, out := f.taken[page.Key{Site: id, Hash: e.Hash}]; out {
+		return
+	}
+	s := f.sites[id]
+	s.drop(old, e.Hash)
+	s.insert(e, f.cfg.Window)
+	f.heat(s)
+	f.rerank(s)
+}
+
+func (f *Frontier) grow(now page.Time, s *site, n int64) {
+	s.queued += n
+	f.work += n
+	f.rerank(s)
+	f.wake(now, s.host)
+}
+
+// rerank puts a site, and its host, where its changed key belongs.
+func (f *Frontier) rerank(s *site) {
+	h := s.host
+	want := s.queued > 0 && !s.away
+	switch {
+	case want && s.placed == 0:
+		h.sites.push(s)
+	case want:
+		h.sites.fix(s)
+	case s.placed > 0:
+		h.sites.remove(s)
+	}
+	switch h.state {
+	case ready:
+		f.ready.fix(h)
+	case crowded:
+		h.server.waiting.fix(h)
+	}
+}
+
+// wake gives an idle host that has work its turn, or its rest.
+func (f *Frontier) wake(now page.Time, h *host) {
+	if h.state == idle && h.wanted() {
+		f.rest(now, h)
+	}
+}
+
+func (h *host) wanted() bool { return h.sites.len() > 0 || len(h.errand) > 0 }
+
+// rest puts a host that has no connection where it belongs: asleep, in turn,
+// or nowhere.
+func (f *Frontier) rest(now page.Time, h *host) {
+	f.turn++
+	h.turn = f.turn
+	switch {
+	case !h.wanted():
+		h.state = idle
+	case h.next > now && f.asks(h):
+		h.state = resting
+		f.timers.push(h)
+	default:
+		h.state = ready
+		f.ready.push(h)
+	}
+}
+
+// asks says that the host's next step sends something to it. Pages that end
+// without a request need not wait.
+func (f *Frontier) asks(h *host) bool {
+	return len(h.errand) > 0 || h.dead == page.None && h.sites.top().over == page.None
+}
+
+// Settled says that what became of an entry that Next handed out is durable.
+func (f *Frontier) Settled(k page.Key) {
+	if _, ok := f.taken[k]; !ok {
+		return
+	}
+	delete(f.taken, k)
+	f.sites[k.Site].taken--
+}
+
+// RobotsSaved says that a site's rules are durable.
+func (f *Frontier) RobotsSaved(id page.SiteID) {
+	if s := f.sites[id]; s != nil {
+		s.unsaved = false
+	}
+}
+
+// Batch answers a Load: the first entries on disk from From on, whether there
+// are more, and the stored rules with their age, if there are any.
+type Batch struct {
+	Site    page.SiteID
+	From    Place
+	Entries []Entry
+	More    bool
+	Rules   *robots.Rules `json:",omitempty"`
+	Age     time.Duration `json:",omitempty"`
+}
+
+// Loaded fills a site's window. Batches must come in order with Push, Move and
+// Settled: what they show is what those calls have told so far.
+func (f *Frontier) Loaded(now page.Time, b Batch) {
+	s := f.sites[b.Site]
+	s.loading = false
+	if !s.low.Before(b.From) { // else an earlier entry came meanwhile: load again from there
+		for _, e := range b.Entries {
+			if _, out := f.taken[page.Key{Site: b.Site, Hash: e.Hash}]; !out && len(s.window) < f.cfg.Window {
+				s.window = append(s.window, e)
+			}
+		}
+		s.complete = !b.More && len(s.window) < f.cfg.Window
+		if n := int64(len(s.window)); s.complete && n != s.queued {
+			// What is on disk decides, or the crawl would wait for pages
+			// that do not exist.
+			f.drift += max(n-s.queued, s.queued-n)
+			f.work += n - s.queued
+			s.queued = n
+		} else if n == 0 && !s.complete {
+			s.low = b.Entries[len(b.Entries)-1].Place.After() // all of them are taken
+		}
+	}
+	if b.Rules != nil && s.rules == nil && b.Age < RobotsAge {
+		s.rules = b.Rules
+		s.until = now.Add(RobotsAge - b.Age)
+		s.host.delay = max(s.host.delay, b.Rules.CrawlDelay())
+	}
+	f.heat(s)
+	f.rerank(s)
+	h := s.host
+	if h.state != loading {
+		return
+	}
+	if h.conn != nil {
+		h.state = holding
+		f.open.push(h)
+		return
+	}
+	f.rest(now, h)
+}
+
+// Resolved answers a Resolve.
+func (f *Frontier) Resolved(now page.Time, name string, addrs []netip.Addr, ttl time.Duration, o page.Outcome) {
+	h := f.hosts[name]
+	if h == nil || h.state != resolving {
+		return
+	}
+	h.state = idle
+	if o == page.None || o == page.OK {
+		h.addrs, h.try, h.tried = addrs, 0, 0
+		h.expires = now.Add(ttl)
+	} else {
+		f.fail(now, h, o, 0)
+	}
+	f.rest(now, h)
+}

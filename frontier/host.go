@@ -1,0 +1,175 @@
+package frontier
+
+import (
+	"net/netip"
+	"time"
+
+	"weir/page"
+	"weir/robots"
+)
+
+// state is where a host is in its life. A host is in exactly one of them, and
+// the heaps and lists it is on follow from it.
+type state uint8
+
+const (
+	idle      state = iota // no work
+	resting                // in timers until next
+	ready                  // in ready: it could go now
+	resolving              // its name is being looked up
+	loading                // a site's window is being filled
+	crowded                // its address has no room; in the server's waiting heap
+	stalled                // the caller has no room for what it needs; in a stall list
+	busy                   // a request is under way
+	holding                // between two requests of one connection; in open
+)
+
+// host has one connection, one wait and one backoff, shared by its sites.
+type host struct {
+	name   string
+	domain *domain
+	state  state
+	placed int // in timers, ready or a server's waiting heap: one at a time
+	turn   uint64
+	sites  heap[*site] // those with pages waiting
+	errand []errand    // robots.txt of other sites, redirected here
+
+	next     page.Time     // no request before
+	delay    time.Duration // the longest crawl-delay of its sites
+	last     time.Duration // how long the last answer took
+	failures int           // visits in a row that failed
+	saved    HostState     // as last written
+	dead     page.Outcome  // not None: every page of the host ends so
+
+	addrs   []netip.Addr
+	try     int // which of addrs is in use
+	tried   int // addresses that failed to connect since the last success
+	expires page.Time
+
+	server *server // where its connection goes, or would go
+	conn   *site   // whose connection is open
+	pages  int     // requests made on it
+}
+
+// site is one queue and one robots.txt.
+type site struct {
+	id     page.SiteID
+	name   string
+	host   *host
+	placed int // in host.sites
+	queued int64
+	taken  int // entries handed out and not yet settled durably
+	used   int64
+	over   page.Outcome // not None: every page of the site ends so
+
+	window   []Entry // the first entries, in order; window[head:] is live
+	head     int
+	complete bool  // the window holds every entry that is not taken
+	low      Place // nothing that is not taken lies before it on disk
+	loading  bool
+
+	rules   *robots.Rules
+	until   page.Time // when the rules must be asked for again
+	asked   int       // times robots.txt could not be had in a row
+	away    bool      // robots.txt is being fetched, here or by an errand
+	unsaved bool      // the rules are not durable yet
+	warm    bool      // counted among the sites that hold memory
+	budget  int64
+}
+
+// errand is a robots.txt that lies elsewhere than at its site.
+type errand struct {
+	site *site
+	url  page.URL
+	hops int
+}
+
+// server is one address, and the hosts that wait for room on it.
+type server struct {
+	active  int
+	waiting heap[*host]
+	domains []*domain // until there are so many that it is a CDN
+	cdn     bool
+}
+
+// domain is what one can register; it has a budget of pages.
+type domain struct {
+	used int64
+}
+
+func (s *site) live() []Entry { return s.window[s.head:] }
+
+// view is what the Ranking sees.
+func (s *site) view() View {
+	v := View{Queued: s.queued, Head: s.low}
+	if w := s.live(); len(w) > 0 {
+		v.Head = w[0].Place
+	}
+	return v
+}
+
+// pop takes the first entry of the window.
+func (s *site) pop() Entry {
+	e := s.window[s.head]
+	s.window[s.head] = Entry{}
+	s.head++
+	if s.head == len(s.window) {
+		s.window, s.head = s.window[:0], 0
+	}
+	s.low = e.Place.After()
+	return e
+}
+
+// insert puts an entry into the window if it belongs there. What does not fit
+// stays on disk.
+func (s *site) insert(e Entry, limit int) {
+	w := s.live()
+	if len(w) == 0 && !s.complete {
+		if e.Place.Before(s.low) {
+			s.low = e.Place
+		}
+		return
+	}
+	if !s.complete && !e.Place.Before(w[len(w)-1].Place) {
+		return
+	}
+	i := len(w)
+	for i > 0 && e.Place.Before(w[i-1].Place) {
+		i--
+	}
+	s.window = append(s.window, Entry{})
+	w = s.live()
+	copy(w[i+1:], w[i:])
+	w[i] = e
+	if len(w) > limit {
+		w[len(w)-1] = Entry{}
+		s.window = s.window[:len(s.window)-1]
+		s.complete = false
+	}
+	if i == 0 {
+		s.low = e.Place
+	}
+}
+
+// drop removes the entry at a place, if the window holds it.
+func (s *site) drop(p Place, hash uint64) bool {
+	w := s.live()
+	for i := range w {
+		if w[i].Place == p && w[i].Hash == hash {
+			copy(w[i:], w[i+1:])
+			w[len(w)-1] = Entry{}
+			s.window = s.window[:len(s.window)-1]
+			return true
+		}
+	}
+	return false
+}
+
+// chill forgets the window and the rules; they are loaded again when needed.
+func (s *site) chill() {
+	if w := s.live(); len(w) > 0 {
+		s.low = w[0].Place
+	}
+	s.window, s.head, s.complete = nil, 0, false
+	s.rules = nil
+}

@@ -1,0 +1,156 @@
+package node
+
+import (
+	"context"
+	"time"
+
+	"weir/crawl"
+	"weir/internal/store"
+)
+
+// A group holds at most so many pages, and groups are at least so far apart
+// unless they are full: a lone page does not wait, a flood shares its syncs.
+const (
+	groupPages = 100
+	groupPause = 50 * time.Millisecond
+)
+
+// commitAll is the committer: the only one who asks the Ledger and writes to
+// the store. It takes results and the loop's mail in the order they come, and
+// makes them durable group by group. It ends with the context, or with the
+// first failure of the store.
+func (n *node) commitAll(ctx context.Context) error {
+	c := committer{n: n, timer: time.NewTimer(time.Hour)}
+	defer c.timer.Stop()
+	for {
+		select {
+		case r := <-n.results:
+			err := c.take(r)
+			for more := true; more && err == nil && c.pages < groupPages; {
+				select {
+				case r := <-n.results:
+					err = c.take(r)
+				default:
+					more = false
+				}
+			}
+			if err != nil {
+				return err
+			}
+		case <-n.mail.ring:
+			for _, o := range n.mail.take() {
+				if err := c.order(ctx, o); err != nil {
+					return err
+				}
+			}
+		case <-c.timer.C:
+			c.armed = false
+		case <-ctx.Done():
+			return c.finish(ctx)
+		}
+		if err := c.settle(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+type committer struct {
+	n     *node
+	group *store.Group // open when something was taken
+	pages int
+	last  time.Time // of the last commit
+	armed bool      // the timer rings for the open group
+	timer *time.Timer
+}
+
+func (c *committer) open() *store.Group {
+	if c.group == nil {
+		c.group = c.n.store.Begin()
+		c.n.ledger.Clock(time.Now().UnixNano())
+	}
+	return c.group
+}
+
+func (c *committer) take(r *result) error {
+	defer r.release()
+	g := c.open()
+	c.pages++
+	var place store.Place
+	var repeat bool
+	if r.record != nil {
+		var err error
+		if place, repeat, err = g.Append(r.record); err != nil {
+			return err
+		}
+	}
+	if r.facts.Robots {
+		return c.n.ledger.Robots(r.id, r.facts, r.rules)
+	}
+	return c.n.ledger.Page(r.id, r.facts, crawl.Archived(place), repeat)
+}
+
+func (c *committer) order(ctx context.Context, o crawl.Order) error {
+	switch o := o.(type) {
+	case crawl.Load:
+		c.n.ledger.Clock(time.Now().UnixNano())
+		ev, err := c.n.ledger.Load(o)
+		if err != nil {
+			return err
+		}
+		c.n.send(ctx, ev)
+	case crawl.Settle:
+		c.open()
+		c.pages++
+		return c.n.ledger.Settle(o.ID, o.Site, o.Entry, o.Outcome)
+	case crawl.Save:
+		c.open()
+		c.n.ledger.Host(o.Host, o.State)
+	}
+	return nil
+}
+
+// settle commits the open group when it is full or its time has come; else it
+// sets the timer.
+func (c *committer) settle(ctx context.Context) error {
+	if c.group == nil {
+		return nil
+	}
+	if wait := groupPause - time.Since(c.last); c.pages < groupPages && wait > 0 {
+		if !c.armed {
+			c.armed = true
+			c.timer.Reset(wait)
+		}
+		return nil
+	}
+	return c.commit(ctx)
+}
+
+func (c *committer) commit(ctx context.Context) error {
+	ev, err := c.n.ledger.Flush(c.group)
+	if err != nil {
+		return err
+	}
+	if err := c.group.Commit(); err != nil {
+		return err
+	}
+	c.group, c.pages, c.last, c.armed = nil, 0, time.Now(), false
+	c.timer.Stop()
+	c.n.send(ctx, ev)
+	return nil
+}
+
+// finish saves what was taken before the run ended.
+func (c *committer) finish(ctx context.Context) error {
+	for _, o := range c.n.mail.take() {
+		if _, load := o.(crawl.Load); load {
+			continue
+		}
+		if err := c.order(ctx, o); err != nil {
+			return err
+		}
+	}
+	if c.group == nil {
+		return nil
+	}
+	return c.commit(ctx)
+}

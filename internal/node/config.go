@@ -1,0 +1,130 @@
+package node
+
+import (
+	"time"
+
+	"weir/crawl"
+	"weir/frontier"
+	"weir/internal/fetch"
+	"weir/internal/store"
+	"weir/page"
+)
+
+// Config says what to crawl and how. The command line makes one; zero fields
+// mean what their comments say, not a default.
+type Config struct {
+	Dir   string
+	Seeds []Seed
+
+	Scope crawl.ScopeConfig // Secret is filled in
+	Trap  frontier.Trap
+	Strip page.Strip
+	Order string
+
+	Wait        time.Duration
+	PerConn     int
+	Conns       int
+	PerServer   int
+	SitePages   int64 // 0: no budget
+	DomainPages int64 // 0: no budget
+	Sites       map[string]frontier.Setting
+
+	MaxPages int64 // 0: no bound, also below
+	MaxBytes int64
+	MaxTime  time.Duration
+
+	Archive store.Form
+	MaxFile int64 // bytes of a WARC file; 0: the store's default
+	Info    [][2]string
+	Memory  int64 // what caches and buffers may take together
+
+	Agent string // product token, for robots.txt and meta robots
+	Fetch fetch.Config
+	Limit int64 // bytes a second on the wire; 0: none
+
+	IgnoreRobots bool
+	Trace        string // file that gets every Engine event; "": none
+
+	// Progress is told how the crawl is doing, about twice a second, by the
+	// loop: it must return soon.
+	Progress func(Status)
+}
+
+// Seed is a page that the user names.
+type Seed struct {
+	URL   page.URL
+	Score float32
+}
+
+// Status is how a crawl is doing.
+type Status struct {
+	crawl.Status
+	Run     time.Duration // of this run
+	Started crawl.Totals  // the totals when this run began
+	Wire    int64         // bytes on the wire in this run, both ways
+	Rate    float64       // bytes a second over the last seconds
+	Pages   float64       // pages a second over the last seconds
+	Resumed bool
+}
+
+// ETA returns how long the rest takes at the speed of this run so far, if that
+// can be known: the queue must be shrinking, or a bound must be set.
+func (s Status) ETA(c Config) (time.Duration, bool) {
+	run := s.Run.Seconds()
+	fetched := float64(s.Totals.Fetched - s.Started.Fetched)
+	if run < 5 || fetched < 1 {
+		return 0, false
+	}
+	best := -1.0
+	least := func(seconds float64) {
+		if seconds >= 0 && (best < 0 || seconds < best) {
+			best = seconds
+		}
+	}
+	if c.MaxTime > 0 {
+		least((c.MaxTime - s.Run).Seconds())
+	}
+	if c.MaxPages > 0 {
+		least(float64(c.MaxPages-s.Totals.Fetched) / (fetched / run))
+	}
+	if c.MaxBytes > 0 {
+		if bytes := float64(s.Totals.Bytes - s.Started.Bytes); bytes > 0 {
+			least(float64(c.MaxBytes-s.Totals.Bytes) / (bytes / run))
+		}
+	}
+	found := float64(s.Totals.Seen-s.Started.Seen) / run
+	ended := float64(s.Totals.Ended()-s.Started.Ended()) / run
+	if s.Totals.Queued > 0 && found < ended/2 {
+		least(float64(s.Totals.Queued) / (ended - found))
+	}
+	return time.Duration(best * float64(time.Second)), best >= 0
+}
+
+// Report is what report.json says. Names are for programs: add, never rename.
+type Report struct {
+	Pages     int64            `json:"pages"`   // pages that ended
+	Fetched   int64            `json:"fetched"` // with an answer
+	Bytes     int64            `json:"bytes"`
+	WireBytes int64            `json:"wire_bytes"`
+	Errors    int64            `json:"errors"`
+	Queued    int64            `json:"queued"`
+	Parked    int64            `json:"parked"`
+	Seconds   float64          `json:"seconds"` // of this run
+	Seeds     int64            `json:"seeds"`
+	SeedsOK   int64            `json:"seeds_ok"`
+	Sites     int64            `json:"sites"`
+	Outcomes  map[string]int64 `json:"outcomes"`
+	Bandwidth Bandwidth        `json:"bandwidth"`
+	StoppedBy string           `json:"stopped_by"`
+	Resumed   bool             `json:"resumed"`
+	RunPages  int64            `json:"run_fetched"` // fetched in this run
+	Robots    int64            `json:"robots"`      // robots.txt fetched, no pages
+	Dir       string           `json:"dir"`
+}
+
+// Bandwidth is how this run used the link.
+type Bandwidth struct {
+	Limit int64   `json:"limit"` // 0: none
+	Mean  float64 `json:"mean"`
+	Max1s int64   `json:"max_1s"`
+}

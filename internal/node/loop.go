@@ -1,0 +1,171 @@
+package node
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"weir/crawl"
+)
+
+// pace is how often Progress hears of the crawl.
+const pace = 250 * time.Millisecond
+
+// loop owns the Engine: it brings events in, one at a time and each with the
+// time it came, and sends orders out. It ends when the Engine finishes, the
+// context does, or the committer fails.
+func (n *node) loop(ctx context.Context, stop <-chan struct{}, start crawl.Start) error {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	tell := time.NewTicker(pace)
+	defer tell.Stop()
+	meter := newSpeed(n)
+
+	finished := n.step(ctx, timer, start)
+	for !finished {
+		select {
+		case ev := <-n.events:
+			finished = n.step(ctx, timer, ev)
+		case <-timer.C:
+			finished = n.step(ctx, timer, crawl.Tick{})
+		case <-stop:
+			stop = nil
+			finished = n.step(ctx, timer, crawl.Command{Stop: crawl.StopByUser})
+		case <-tell.C:
+			if n.cfg.Progress != nil {
+				n.cfg.Progress(meter.status())
+			}
+		case err := <-n.failed:
+			return err
+		case <-ctx.Done():
+			n.reason = crawl.StopByUser
+			return nil
+		}
+	}
+	if n.cfg.Progress != nil {
+		n.cfg.Progress(meter.status())
+	}
+	return nil
+}
+
+// step gives the Engine one event and carries its orders out. It says whether
+// that was the end.
+func (n *node) step(ctx context.Context, timer *time.Timer, ev crawl.Event) bool {
+	now := clock()
+	if d, ok := ev.(crawl.Done); ok {
+		if !d.KeepAlive {
+			delete(n.visits, n.flying[d.ID])
+		}
+		delete(n.flying, d.ID)
+	}
+	orders := n.engine.Step(now, ev)
+	if n.tracer != nil {
+		n.tracer.Step(now, ev, orders)
+	}
+	for _, o := range orders {
+		switch o := o.(type) {
+		case crawl.Fetch:
+			n.fetch(ctx, o)
+		case crawl.Close:
+			n.visits[o.Host] <- o
+			delete(n.visits, o.Host)
+		case crawl.Resolve:
+			n.work.Go(func() { n.resolve(ctx, o.Host) })
+		case crawl.Load, crawl.Settle, crawl.Save:
+			n.mail.put(o)
+		case crawl.Wake:
+			timer.Reset(max(o.At.Sub(now), 0))
+		case crawl.Finish:
+			n.reason = o.Reason
+			return true
+		}
+	}
+	return false
+}
+
+// fetch hands a request to the visit that holds the host's connection, or
+// begins one. A visit's channel has room for the two orders that may meet it
+// while it still reads a page: the next Fetch, or a Close.
+func (n *node) fetch(ctx context.Context, o crawl.Fetch) {
+	if o.Open {
+		orders := make(chan any, 2)
+		n.visits[o.Host] = orders
+		n.work.Go(func() { n.visit(ctx, orders) })
+	}
+	n.visits[o.Host] <- o
+	n.flying[o.ID] = o.Host
+}
+
+func (n *node) resolve(ctx context.Context, host string) {
+	addrs, ttl, o := n.client.Lookup(ctx, host)
+	n.send(ctx, crawl.Resolved{Host: host, Addrs: addrs, TTL: ttl, Outcome: o})
+}
+
+// send brings an event to the loop, unless the run has ended.
+func (n *node) send(ctx context.Context, ev crawl.Event) {
+	select {
+	case n.events <- ev:
+	case <-ctx.Done():
+	}
+}
+
+// mailbox holds the loop's orders to the committer. It never blocks the loop;
+// the Engine's credits bound it.
+type mailbox struct {
+	mu    sync.Mutex
+	items []crawl.Order
+	ring  chan struct{}
+}
+
+func (m *mailbox) put(o crawl.Order) {
+	m.mu.Lock()
+	m.items = append(m.items, o)
+	m.mu.Unlock()
+	select {
+	case m.ring <- struct{}{}:
+	default:
+	}
+}
+
+func (m *mailbox) take() []crawl.Order {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	items := m.items
+	m.items = nil
+	return items
+}
+
+// speed measures rates over the last few seconds.
+type speed struct {
+	n     *node
+	marks [16]mark // a ring, one a pace
+	at    int
+}
+
+type mark struct {
+	t     time.Time
+	wire  int64
+	pages int64
+}
+
+func newSpeed(n *node) *speed { return &speed{n: n} }
+
+func (s *speed) status() Status {
+	now := time.Now()
+	st := Status{
+		Status: s.n.engine.Status(), Run: now.Sub(s.n.began), Started: s.n.fresh,
+		Wire: s.n.client.Meter().Bytes(), Resumed: s.n.resumed,
+	}
+	m := mark{now, st.Wire, st.Totals.Fetched}
+	old := s.marks[s.at]
+	if old.t.IsZero() {
+		old = mark{t: s.n.began, pages: s.n.fresh.Fetched}
+	}
+	s.marks[s.at] = m
+	s.at = (s.at + 1) % len(s.marks)
+	if dt := now.Sub(old.t).Seconds(); dt > 0 {
+		st.Rate = float64(m.wire-old.wire) / dt
+		st.Pages = float64(m.pages-old.pages) / dt
+	}
+	return st
+}

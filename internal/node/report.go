@@ -1,0 +1,47 @@
+package node
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"time"
+
+	"weir/page"
+)
+
+func (n *node) report() Report {
+	t := n.ledger.Totals()
+	if n.broken {
+		t = n.engine.Status().Totals // the Ledger has seen more than became durable
+	}
+	r := Report{
+		Pages: t.Ended(), Fetched: t.Fetched, Bytes: t.Bytes, WireBytes: t.Wire, Errors: t.Errors(), Queued: t.Queued,
+		Parked: t.Parked, Seconds: time.Since(n.began).Seconds(), Seeds: t.Seeds, SeedsOK: t.SeedsOK, Sites: int64(t.Sites),
+		Outcomes: map[string]int64{}, StoppedBy: n.reason, Resumed: n.resumed, RunPages: t.Fetched - n.fresh.Fetched,
+		Robots: t.Robots, Dir: n.cfg.Dir,
+	}
+	for _, o := range page.Outcomes() {
+		if k := t.Outcomes[o]; k > 0 {
+			r.Outcomes[o.String()] = k
+		}
+	}
+	m := n.client.Meter()
+	r.Bandwidth = Bandwidth{Limit: n.cfg.Limit, Mean: m.Mean(), Max1s: m.Max1s()}
+	return r
+}
+
+// writeReport replaces report.json in one step.
+func writeReport(path string, r Report) error {
+	b, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write the report: %w", err)
+	}
+	tmp := path + ".tmp"
+	if err := os.WriteFile(tmp, append(b, '\n'), 0o644); err != nil {
+		return fmt.Errorf("write the report: %w", err)
+	}
+	if err := os.Rename(tmp, path); err != nil {
+		return fmt.Errorf("write the report: %w", err)
+	}
+	return nil
+}

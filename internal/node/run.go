@@ -1,0 +1,273 @@
+package node
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+
+	"weir/crawl"
+	"weir/frontier"
+	"weir/internal/fetch"
+	"weir/internal/store"
+	"weir/page"
+)
+
+// Run crawls until nothing is left, a bound is reached, or the user has had
+// enough. Closing stop lets what is under way finish; cancelling ctx ends it
+// now. Both save everything that came before. The Report is filled in as far as
+// the crawl went, also with an error.
+func Run(ctx context.Context, stop <-chan struct{}, cfg Config) (Report, error) {
+	n, err := open(cfg)
+	if err != nil {
+		return Report{Dir: cfg.Dir}, err
+	}
+	err = n.run(ctx, stop)
+	return n.close(err)
+}
+
+// node is one run of a crawl.
+type node struct {
+	cfg     Config
+	store   *store.Store
+	ledger  *crawl.Ledger
+	engine  *crawl.Engine
+	ecfg    crawl.EngineConfig
+	client  *fetch.Client
+	secret  page.Secret
+	resumed bool // the folder was there before: hosts may have been visited a moment ago
+	fresh   crawl.Totals
+	began   time.Time
+	reason  string
+	log     *journal
+
+	events  chan crawl.Event
+	results chan *result
+	mail    mailbox
+	tools   chan *tool
+	visits  map[string]chan<- any // of the loop: where a host's next order goes
+	tracer  *crawl.Tracer
+	trace   *bufio.Writer
+	traceTo *os.File
+
+	flying map[uint64]string // of the loop: the host of every request under way
+	work   sync.WaitGroup    // visits and lookups
+	failed chan error        // the first failure of our own
+	broken bool              // the committer ended early; read after it has
+}
+
+// Credits: how many answers may be on their way.
+const (
+	maxLoads    = 64
+	maxResolves = 64
+)
+
+func open(cfg Config) (_ *node, err error) {
+	n := &node{cfg: cfg, began: time.Now(), visits: map[string]chan<- any{}, flying: map[uint64]string{}, failed: make(chan error, 1)}
+	opts := store.Options{Form: cfg.Archive, MaxFile: cfg.MaxFile, Info: cfg.Info, Cache: cfg.Memory / 8}
+	n.store, err = store.Open(cfg.Dir, opts)
+	n.resumed = err == nil
+	if errors.Is(err, store.ErrNotCrawl) {
+		n.store, err = store.Create(cfg.Dir, opts)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, n.store.Close())
+		}
+	}()
+	if err := n.openCore(); err != nil {
+		return nil, err
+	}
+	if cfg.Limit > 0 {
+		n.cfg.Fetch.Limiter = fetch.NewBucket(cfg.Limit)
+	}
+	if n.cfg.Fetch.Memory == 0 {
+		n.cfg.Fetch.Memory = max(cfg.Memory/4, 64<<20)
+	}
+	if n.client, err = fetch.New(n.cfg.Fetch); err != nil {
+		return nil, err
+	}
+	if n.log, err = openJournal(filepath.Join(cfg.Dir, "log.jsonl")); err != nil {
+		return nil, err
+	}
+	if err := n.openTrace(); err != nil {
+		return nil, err
+	}
+	n.events = make(chan crawl.Event, 256)
+	n.results = make(chan *result, groupPages)
+	n.mail.ring = make(chan struct{}, 1)
+	workers := runtime.GOMAXPROCS(0) + 1
+	n.tools = make(chan *tool, workers)
+	for range workers {
+		n.tools <- newTool(n)
+	}
+	return n, nil
+}
+
+// openCore makes the two machines.
+func (n *node) openCore() error {
+	secret, ok, err := crawl.ReadSecret(n.store)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		if _, err := rand.Read(secret[:]); err != nil {
+			return fmt.Errorf("draw the crawl's secret: %w", err)
+		}
+		g := n.store.Begin()
+		crawl.WriteSecret(g, secret)
+		if err := g.Commit(); err != nil {
+			return err
+		}
+	}
+	n.secret = secret
+	order, err := frontier.Order(n.cfg.Order)
+	if err != nil {
+		return err
+	}
+	scope := n.cfg.Scope
+	scope.Secret, scope.NoRobots = secret, n.cfg.IgnoreRobots
+	rules, err := crawl.NewScope(scope, n.store)
+	if err != nil {
+		return err
+	}
+	n.ledger, err = crawl.NewLedger(n.store, crawl.LedgerConfig{Order: order, Trap: n.cfg.Trap, Rules: rules, Secret: secret})
+	if err != nil {
+		return err
+	}
+	n.fresh = n.ledger.Totals()
+	c := n.cfg
+	n.ecfg = crawl.EngineConfig{
+		Order: c.Order,
+		Frontier: frontier.Config{
+			Wait: c.Wait, PerConn: c.PerConn, Conns: c.Conns, PerServer: c.PerServer, PerCDN: 32, CDNDomains: 50,
+			SitePages: c.SitePages, DomainPages: c.DomainPages, Hot: 4*c.Conns + 4096, Proxy: c.Fetch.Proxy != nil,
+			Holdable: 5 * time.Second, NoRobots: c.IgnoreRobots, Sites: c.Sites,
+		},
+		MaxPages: c.MaxPages, MaxBytes: c.MaxBytes, MaxTime: c.MaxTime,
+		Open: 4*c.Conns + 512, Loads: maxLoads, Resolves: maxResolves,
+	}
+	n.engine, err = crawl.NewEngine(n.ecfg)
+	return err
+}
+
+func (n *node) openTrace() error {
+	if n.cfg.Trace == "" {
+		return nil
+	}
+	f, err := os.OpenFile(n.cfg.Trace, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("open the trace: %w", err)
+	}
+	n.traceTo, n.trace = f, bufio.NewWriterSize(f, 1<<16)
+	n.tracer = crawl.NewTracer(n.trace, n.ecfg)
+	return nil
+}
+
+// run starts the committer and the loop and waits for everything it started.
+func (n *node) run(ctx context.Context, stop <-chan struct{}) error {
+	if err := n.seed(); err != nil {
+		return err
+	}
+	n.ledger.Clock(time.Now().UnixNano())
+	start, err := n.ledger.Start(n.resumed)
+	if err != nil {
+		return err
+	}
+	n.log.event("start", map[string]any{"resumed": n.resumed, "queued": start.Totals.Queued, "sites": len(start.Sites)})
+
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var committer sync.WaitGroup
+	committer.Go(func() {
+		if err := n.commitAll(ctx); err != nil {
+			n.broken = true
+			n.fail(err)
+		}
+	})
+	err = n.loop(ctx, stop, start)
+	cancel()
+	// Nobody takes events any more; those who still send must not be left hanging.
+	done := make(chan struct{})
+	go func() {
+		n.work.Wait()
+		committer.Wait()
+		close(done)
+	}()
+	for {
+		select {
+		case <-n.events:
+		case r := <-n.results:
+			r.release()
+		case <-done:
+			select {
+			case late := <-n.failed:
+				return errors.Join(err, late)
+			default:
+				return err
+			}
+		}
+	}
+}
+
+// seed makes the user's pages durable before anything is fetched.
+func (n *node) seed() error {
+	n.ledger.Clock(time.Now().UnixNano())
+	for _, s := range n.cfg.Seeds {
+		if err := n.ledger.Seed(n.cfg.Strip.Apply(s.URL), s.Score); err != nil {
+			return err
+		}
+		if n.ledger.Pending() >= 4096 {
+			if err := n.flush(n.store.Begin()); err != nil {
+				return err
+			}
+		}
+	}
+	return n.flush(n.store.Begin())
+}
+
+// flush commits what the Ledger has gathered, before the Engine has started:
+// Start will tell it.
+func (n *node) flush(g *store.Group) error {
+	if _, err := n.ledger.Flush(g); err != nil {
+		return err
+	}
+	return g.Commit()
+}
+
+// close writes the report and lets go of everything.
+func (n *node) close(err error) (Report, error) {
+	if n.reason == crawl.StopDone && err == nil {
+		err = n.store.Finish()
+	}
+	if err != nil && n.reason == crawl.StopByNobody {
+		n.reason = crawl.StopByStore
+		if errors.Is(err, store.ErrFull) {
+			n.reason = crawl.StopNoRoom
+		}
+	}
+	report := n.report()
+	n.log.event("stop", map[string]any{"stopped_by": n.reason, "fetched": report.RunPages, "queued": report.Queued})
+	if n.tracer != nil {
+		err = errors.Join(err, n.tracer.Err(), n.trace.Flush(), n.traceTo.Close())
+	}
+	closed := n.store.Close()
+	if err == nil {
+		err = closed // after a failure it only says the same again
+	}
+	n.log.close()
+	err = errors.Join(err, n.client.Close())
+	if err == nil {
+		err = writeReport(filepath.Join(n.cfg.Dir, "report.json"), report)
+	}
+	return report, err
+}

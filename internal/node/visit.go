@@ -1,0 +1,149 @@
+package node
+
+import (
+	"context"
+	"time"
+
+	"weir/crawl"
+	"weir/internal/fetch"
+	"weir/page"
+	"weir/robots"
+)
+
+// visit holds one connection to a host and asks over it for one page after
+// another, until the Engine or the server ends it. Between the answer and the
+// next request it reads the page: the connection may wait, the engine does not.
+func (n *node) visit(ctx context.Context, orders <-chan any) {
+	var conn *fetch.Conn
+	defer func() {
+		if conn != nil {
+			conn.Close()
+		}
+	}()
+	for {
+		var o crawl.Fetch
+		select {
+		case x := <-orders:
+			var ok bool
+			if o, ok = x.(crawl.Fetch); !ok {
+				return // Close
+			}
+		case <-ctx.Done():
+			return
+		}
+		if conn == nil {
+			c, outcome := n.client.Open(ctx, o.URL, o.Addr)
+			if outcome != page.OK {
+				c.Close()
+				n.unreached(ctx, o, outcome, c.Err)
+				return
+			}
+			conn = c
+		}
+		a := conn.Get(ctx, o.URL, o.Last)
+		if a.Fault != nil {
+			n.fail(a.Fault)
+		}
+		if ctx.Err() != nil {
+			a.Release()
+			return
+		}
+		more := a.KeepAlive && !o.Last
+		if !more {
+			conn.Close()
+		}
+		n.answered(ctx, o, a, more)
+		if !more {
+			return
+		}
+	}
+}
+
+// fail ends the run for a failure of our own. The first one counts.
+func (n *node) fail(err error) {
+	select {
+	case n.failed <- err:
+	default:
+	}
+}
+
+// unreached reports a request that could not be sent.
+func (n *node) unreached(ctx context.Context, o crawl.Fetch, outcome page.Outcome, why string) {
+	if ctx.Err() != nil {
+		return
+	}
+	f := n.facts(o)
+	f.Outcome = outcome
+	n.log.page(f, why)
+	n.send(ctx, crawl.Done{ID: o.ID, Outcome: outcome})
+	n.hand(ctx, &result{id: o.ID, facts: f})
+}
+
+// answered tells the Engine at once that the answer is in, then reads the page
+// and hands what it says to the committer.
+func (n *node) answered(ctx context.Context, o crawl.Fetch, a *fetch.Answer, more bool) {
+	defer a.Release()
+	done := crawl.Done{
+		ID: o.ID, Outcome: a.Outcome, Status: a.Status, Bytes: a.BodyWire,
+		Elapsed: a.Elapsed, Asked: a.RetryAfter, KeepAlive: more,
+	}
+	var target page.URL
+	if a.Outcome == page.Redirected {
+		t, err := o.URL.Resolve(a.Location)
+		if err != nil {
+			done.Outcome = page.BadRedirect
+			a.Err = "redirected to " + a.Location + ": " + err.Error()
+		} else {
+			target = n.cfg.Strip.Apply(t)
+		}
+	}
+	if o.Robots {
+		done.Redirect = target
+		if a.Outcome.Row().Kept {
+			if body, got := a.Decoded(8 * robots.MaxSize); got.Row().Kept {
+				done.Rules = robots.Parse(body, n.cfg.Agent)
+			} else {
+				done.Outcome = got // it cannot be read: as if the server had failed
+			}
+		}
+	}
+	n.send(ctx, done)
+
+	var t *tool
+	select {
+	case t = <-n.tools:
+	case <-ctx.Done():
+		return
+	}
+	r, err := t.read(o, a, done, target)
+	n.tools <- t
+	if err != nil {
+		n.fail(err)
+		return
+	}
+	if !r.facts.Outcome.Row().Kept && r.facts.Outcome != page.Redirected {
+		n.log.page(r.facts, a.Err)
+	}
+	n.hand(ctx, r)
+}
+
+// hand gives a result to the committer; it waits while that one is busy.
+func (n *node) hand(ctx context.Context, r *result) {
+	select {
+	case n.results <- r:
+	case <-ctx.Done():
+		r.release()
+	}
+}
+
+// facts begins the facts of an order.
+func (n *node) facts(o crawl.Fetch) *page.Facts {
+	f := &page.Facts{
+		Key: page.Key{Site: o.Site, Hash: o.Entry.Hash}, URL: o.URL, Depth: o.Entry.Depth, Hops: o.Entry.Hops,
+		Root: o.Entry.Root, Attempt: o.Entry.Attempt, Score: o.Entry.Score, Robots: o.Robots, At: time.Now().UnixNano(),
+	}
+	if o.Robots {
+		f.Hops = uint8(o.Hops)
+	}
+	return f
+}
