@@ -25,11 +25,11 @@ func TestMisbehaviour(t *testing.T) {
 		sites   []Site
 		shared  bool
 		manners Manners
-		visit   func(t *testing.T, w *Web)
+		visit   func(t *testing.T, w *Web, e ear)
 		want    []string // a part of each problem
 	}{{
 		name: "polite on one connection", sites: []Site{site}, manners: Manners{Wait: time.Hour, PerServer: 1},
-		visit: func(t *testing.T, w *Web) {
+		visit: func(t *testing.T, w *Web, e ear) {
 			c := dial(t, w, 0)
 			c.get("/robots.txt")
 			c.get("/")
@@ -37,19 +37,19 @@ func TestMisbehaviour(t *testing.T) {
 		},
 	}, {
 		name: "hasty", sites: []Site{site}, manners: Manners{Wait: time.Hour},
-		visit: func(t *testing.T, w *Web) { one(t, w, "/robots.txt"); one(t, w, "/") },
+		visit: func(t *testing.T, w *Web, e ear) { one(t, w, "/robots.txt"); one(t, w, "/") },
 		want:  []string{"its wait is 1h0m0s"},
 	}, {
 		name: "hasty from request to request", sites: []Site{site}, manners: Manners{Wait: time.Hour, FromStart: true},
-		visit: func(t *testing.T, w *Web) { one(t, w, "/robots.txt"); one(t, w, "/") },
+		visit: func(t *testing.T, w *Web, e ear) { one(t, w, "/robots.txt"); one(t, w, "/") },
 		want:  []string{"after the request before, its wait is 1h0m0s"},
 	}, {
 		name: "deaf to crawl-delay between connections", sites: []Site{strict}, manners: Manners{Wait: time.Nanosecond},
-		visit: func(t *testing.T, w *Web) { one(t, w, "/robots.txt"); one(t, w, "/") },
+		visit: func(t *testing.T, w *Web, e ear) { one(t, w, "/robots.txt"); one(t, w, "/") },
 		want:  []string{"on another connection"},
 	}, {
 		name: "deaf to crawl-delay within a connection", sites: []Site{strict},
-		visit: func(t *testing.T, w *Web) {
+		visit: func(t *testing.T, w *Web, e ear) {
 			c := dial(t, w, 0)
 			c.get("/robots.txt")
 			c.get("/")
@@ -57,7 +57,7 @@ func TestMisbehaviour(t *testing.T) {
 		want: []string{"on the same connection"},
 	}, {
 		name: "two connections at once", sites: []Site{site},
-		visit: func(t *testing.T, w *Web) {
+		visit: func(t *testing.T, w *Web, e ear) {
 			c := dial(t, w, 0)
 			c.get("/robots.txt")
 			dial(t, w, 0).get("/")
@@ -65,7 +65,7 @@ func TestMisbehaviour(t *testing.T) {
 		want: []string{"a.test: 2 connections at once"},
 	}, {
 		name: "too many connections to an address", sites: others, shared: true, manners: Manners{PerServer: 2},
-		visit: func(t *testing.T, w *Web) {
+		visit: func(t *testing.T, w *Web, e ear) {
 			for i := range 3 {
 				dial(t, w, i).get("/robots.txt")
 			}
@@ -73,7 +73,7 @@ func TestMisbehaviour(t *testing.T) {
 		want: []string{"3 connections at once to one address"},
 	}, {
 		name: "too many requests on a connection", sites: []Site{site}, manners: Manners{PerConn: 1},
-		visit: func(t *testing.T, w *Web) {
+		visit: func(t *testing.T, w *Web, e ear) {
 			c := dial(t, w, 0)
 			c.get("/robots.txt")
 			c.get("/")
@@ -81,39 +81,39 @@ func TestMisbehaviour(t *testing.T) {
 		want: []string{"2 requests on one connection"},
 	}, {
 		name: "forbidden page", sites: []Site{{Name: "a.test", Deny: []string{"/private"}}},
-		visit: func(t *testing.T, w *Web) { one(t, w, "/robots.txt"); one(t, w, "/private/x") },
+		visit: func(t *testing.T, w *Web, e ear) { one(t, w, "/robots.txt"); one(t, w, "/private/x") },
 		want:  []string{"1 requests that robots.txt forbids: /private/x"},
 	}, {
 		name: "page although robots.txt fails", sites: []Site{shut},
-		visit: func(t *testing.T, w *Web) { one(t, w, "/robots.txt"); one(t, w, "/p/1") },
+		visit: func(t *testing.T, w *Web, e ear) { one(t, w, "/robots.txt"); one(t, w, "/p/1") },
 		want:  []string{"1 requests that robots.txt forbids: /p/1"},
 	}, {
 		name: "page before robots.txt", sites: []Site{site},
-		visit: func(t *testing.T, w *Web) { one(t, w, "/"); one(t, w, "/robots.txt") },
+		visit: func(t *testing.T, w *Web, e ear) { one(t, w, "/"); one(t, w, "/robots.txt") },
 		want:  []string{"1 requests before robots.txt: /"},
 	}, {
 		name: "robots.txt asked for but not awaited", sites: []Site{{Name: "a.test", Behaviour: "robots-02/timeout"}},
-		visit: func(t *testing.T, w *Web) {
+		visit: func(t *testing.T, w *Web, e ear) {
 			c := dial(t, w, 0)
 			c.ask("/robots.txt")
-			waitFor(t, func() bool { return w.Audit().Host("a.test").Robots == 1 })
+			e.await(t, "a.test/robots.txt")
 			one(t, w, "/open")
 		},
 		want: []string{"2 connections at once", "1 requests before robots.txt: /open"},
 	}, {
 		name: "duplicate page", sites: []Site{site},
-		visit: func(t *testing.T, w *Web) { one(t, w, "/robots.txt"); one(t, w, "/p/1"); one(t, w, "/p/1") },
+		visit: func(t *testing.T, w *Web, e ear) { one(t, w, "/robots.txt"); one(t, w, "/p/1"); one(t, w, "/p/1") },
 		want:  []string{"1 pages were fetched again, the most is 0: a.test/p/1"},
 	}, {
 		name: "duplicate of what is no page", sites: []Site{site},
-		visit: func(t *testing.T, w *Web) { one(t, w, "/robots.txt"); one(t, w, "/gone"); one(t, w, "/gone") },
+		visit: func(t *testing.T, w *Web, e ear) { one(t, w, "/robots.txt"); one(t, w, "/gone"); one(t, w, "/gone") },
 		want:  []string{"a.test/gone"},
 	}, {
 		name: "duplicates that are allowed", sites: []Site{site}, manners: Manners{Duplicates: 1},
-		visit: func(t *testing.T, w *Web) { one(t, w, "/robots.txt"); one(t, w, "/p/1"); one(t, w, "/p/1") },
+		visit: func(t *testing.T, w *Web, e ear) { one(t, w, "/robots.txt"); one(t, w, "/p/1"); one(t, w, "/p/1") },
 	}, {
 		name: "a page again that was cut short", sites: []Site{slow},
-		visit: func(t *testing.T, w *Web) {
+		visit: func(t *testing.T, w *Web, e ear) {
 			one(t, w, "/robots.txt")
 			for range 2 {
 				c := dial(t, w, 0)
@@ -125,7 +125,7 @@ func TestMisbehaviour(t *testing.T) {
 		},
 	}, {
 		name: "wrong address", sites: others,
-		visit: func(t *testing.T, w *Web) {
+		visit: func(t *testing.T, w *Web, e ear) {
 			c := dial(t, w, 0)
 			c.host = "s0001.test"
 			c.get("/robots.txt")
@@ -133,16 +133,17 @@ func TestMisbehaviour(t *testing.T) {
 		want: []string{"not the host's: s0001.test at " + address(0)},
 	}, {
 		name: "robots ignored as told", sites: []Site{strict}, manners: Manners{IgnoreRobots: true},
-		visit: func(t *testing.T, w *Web) { one(t, w, "/"); one(t, w, "/private/x") },
+		visit: func(t *testing.T, w *Web, e ear) { one(t, w, "/"); one(t, w, "/private/x") },
 	}}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			cfg := Config{Sites: test.sites}
+			e := newEar()
+			cfg := Config{Sites: test.sites, Heard: e.hear}
 			if test.shared {
 				cfg.Addresses = 1
 			}
 			w := start(t, cfg)
-			test.visit(t, w)
+			test.visit(t, w, e)
 			got := w.Audit().Problems(test.manners)
 			if len(got) != len(test.want) {
 				t.Fatalf("problems %q, want %q", got, test.want)
@@ -164,26 +165,37 @@ func one(t *testing.T, w *Web, path string) {
 	c.conn.Close()
 }
 
-// waitFor yields to the servers until something is so.
-func waitFor(t *testing.T, is func() bool) {
+// ear hears of requests as they arrive.
+type ear chan string
+
+func (e ear) hear(host, path string) { e <- host + path }
+
+// await waits for a request, forgetting those before it.
+func (e ear) await(t *testing.T, url string) {
 	t.Helper()
-	until := time.Now().Add(30 * time.Second)
-	for !is() {
-		if time.Now().After(until) {
-			t.Fatal("never so")
+	for {
+		select {
+		case got := <-e:
+			if got == url {
+				return
+			}
+		case <-time.After(30 * time.Second):
+			t.Fatalf("no request for %s", url)
 		}
-		<-time.After(time.Millisecond)
 	}
 }
+
+func newEar() ear { return make(ear, 1000) }
 
 // A request on a second connection while the first is still being answered leaves no gap at all; one whose visitor has gone
 // away is no longer being answered.
 func TestOverlap(t *testing.T) {
 	for _, gone := range []bool{false, true} {
-		w := start(t, Config{Sites: []Site{{Name: "a.test", Pages: 3, Links: 2, Latency: time.Hour}}})
+		e := newEar()
+		w := start(t, Config{Heard: e.hear, Sites: []Site{{Name: "a.test", Pages: 3, Links: 2, Latency: time.Hour}}})
 		c := dial(t, w, 0)
 		c.ask("/p/1")
-		waitFor(t, func() bool { return w.Audit().Host("a.test").Requests == 1 })
+		e.await(t, "a.test/p/1")
 		if gone {
 			if !canHole {
 				continue // only there can the audit tell
@@ -191,7 +203,7 @@ func TestOverlap(t *testing.T) {
 			c.conn.Close()
 		}
 		dial(t, w, 0).ask("/p/2")
-		waitFor(t, func() bool { return w.Audit().Host("a.test").Requests == 2 })
+		e.await(t, "a.test/p/2")
 		h := w.Audit().Host("a.test")
 		if gap := h.Between; gap.N != 1 || (gap.End == 0) == gone {
 			t.Errorf("visitor gone %v: gap %+v", gone, gap)
@@ -297,7 +309,7 @@ func TestBadRequests(t *testing.T) {
 func TestClose(t *testing.T) {
 	w := start(t, Config{Sites: append(Hostile(), Site{Name: "a.test", Latency: time.Hour})})
 	for name, path := range map[string]string{
-		"slow-01": "/never", "slow-03": "/drip", "size-01": "/endless", "http-13": "/headers", "proto-05": "/", "robots-02": "/robots.txt",
+		"slow-01": "/never", "slow-03": "/drip", "size-01": "/endless", "http-13": "/headers", "smtp.proto-05": "/", "timeout.robots-02": "/robots.txt",
 	} {
 		to(t, w, name+Suffix).ask(path)
 	}

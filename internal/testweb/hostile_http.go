@@ -111,7 +111,7 @@ func pace() []behaviour {
 		id: "slow-03", server: "one byte of body a second, for ever",
 		expect: "too slow, given up within the limit; the host's slot is free again",
 		paths: []path{{"/drip", func(x *exchange) bool {
-			for x.send([]byte(ok200 + "\r\n")); x.send([]byte("x")) && x.wait(time.Second); {
+			for x.send([]byte(ok200 + "\r\n")); x.send([]byte("x")) && x.v.web.wait(time.Second); {
 			}
 			return false
 		}}},

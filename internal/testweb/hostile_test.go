@@ -44,10 +44,11 @@ func TestEveryBehaviourIsServed(t *testing.T) {
 
 // Every server does what it says.
 func TestBehaviours(t *testing.T) {
-	w := start(t, Config{Sites: Hostile()})
+	e := newEar()
+	w := start(t, Config{Sites: Hostile(), Heard: e.hear})
 	for _, b := range Behaviours() {
 		t.Run(b.ID, func(t *testing.T) {
-			v := &visit{t: t, w: w, host: b.Host}
+			v := &visit{t: t, w: w, ear: e, host: b.Host}
 			if !startless[b.ID] {
 				r, body := v.dial().get("/")
 				if r.StatusCode != 200 {
@@ -73,6 +74,7 @@ var startless = map[string]bool{
 type visit struct {
 	t    *testing.T
 	w    *Web
+	ear  ear
 	host string
 }
 
@@ -197,7 +199,7 @@ var checks = map[string]func(*visit){
 	"slow-01": func(v *visit) {
 		c := v.dial()
 		c.ask("/never")
-		waitFor(v.t, func() bool { return v.w.Audit().Host(v.host).Requests == 2 })
+		v.ear.await(v.t, v.host+"/never")
 		if n := v.w.Audit().Host(v.host).Pages; n != 1 {
 			v.t.Errorf("%d answers besides the start page", n-1)
 		}
@@ -337,7 +339,7 @@ var checks = map[string]func(*visit){
 	"robots-02/timeout": func(v *visit) {
 		c := v.dial()
 		c.ask("/robots.txt")
-		waitFor(v.t, func() bool { return v.w.Audit().Host(v.host).Robots == 1 })
+		v.ear.await(v.t, v.host+"/robots.txt")
 		c.conn.Close()
 		v.get("/open")
 		if v.w.Audit().Host(v.host).Early == 0 {

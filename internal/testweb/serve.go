@@ -72,29 +72,33 @@ func (v *server) find(name []byte) *host {
 }
 
 func (v *server) accept() {
+	w := v.web
 	for {
-		select {
-		case v.web.slots <- struct{}{}:
-		case <-v.web.closing:
+		nc, err := v.ln.Accept()
+		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		nc, err := v.ln.Accept()
 		if err != nil {
-			<-v.web.slots
-			if errors.Is(err, net.ErrClosed) {
+			// Out of file descriptors, most likely: some will be free again.
+			if !w.wait(10 * time.Millisecond) {
 				return
 			}
 			continue
 		}
-		c := &conn{v: v, raw: nc, Conn: nc}
-		if !v.web.track(nc) {
+		select {
+		case w.slots <- struct{}{}:
+		case <-w.closing:
 			nc.Close()
-			<-v.web.slots
 			return
 		}
+		if !w.track(nc) {
+			nc.Close()
+			return
+		}
+		c := &conn{v: v, raw: nc, Conn: nc}
 		v.tally.join(c)
-		v.web.tasks.Go(func() {
-			defer func() { <-v.web.slots }()
+		w.tasks.Go(func() {
+			defer func() { <-w.slots }()
 			c.run()
 		})
 	}
@@ -308,6 +312,9 @@ func (x *exchange) serve() bool {
 	}
 	x.page, x.finished, x.html = -1, false, nil
 	h.arrive(x)
+	if heard := x.v.web.heard; heard != nil {
+		heard(h.name, string(x.path))
+	}
 	x.answers++
 	if s := h.site; s.PerConn > 0 && x.answers >= s.PerConn && !s.Silent {
 		x.last = true
@@ -378,7 +385,7 @@ func (x *exchange) trickle(status int, head, body []byte, rate int64) bool {
 	step := max(1, int(rate/20))
 	pause := time.Second * time.Duration(step) / time.Duration(rate)
 	for len(body) > step {
-		if !x.send(body[:step]) || !x.wait(pause) {
+		if !x.send(body[:step]) || !x.v.web.wait(pause) {
 			return false
 		}
 		body = body[step:]
@@ -428,13 +435,13 @@ func (x *exchange) send(b []byte) bool {
 }
 
 // wait lets time pass; it says false when the web closes.
-func (x *exchange) wait(d time.Duration) bool {
+func (w *Web) wait(d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
 		return true
-	case <-x.v.web.closing:
+	case <-w.closing:
 		return false
 	}
 }

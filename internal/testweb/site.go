@@ -204,7 +204,7 @@ func (s *site) answer(x *exchange) bool {
 	if s.behaviour != nil {
 		return s.behaviour.answer(x)
 	}
-	if s.Latency > 0 && !x.wait(s.Latency) {
+	if s.Latency > 0 && !x.v.web.wait(s.Latency) {
 		return false
 	}
 	if page := s.page(x.path); page >= 0 {

@@ -39,6 +39,9 @@ type Config struct {
 	Port int
 	// Conns is the most connections open at once, 8192 unless set; more wait in the listen queue.
 	Conns int
+	// Heard is called for each request after the audit has noted it and before it is answered; the answer waits for it to
+	// return, and so does Close. It is called by many connections at once.
+	Heard func(host, path string)
 }
 
 // Site describes one host of a web. Its pages are / and /p/1 ... /p/(Pages-1), each reachable from /.
@@ -156,6 +159,7 @@ type Web struct {
 	certs   *certs
 	dns     *dns
 	stray   stray
+	heard   func(host, path string)
 	slots   chan struct{}
 
 	closing chan struct{}
@@ -174,6 +178,7 @@ func Start(cfg Config) (*Web, error) {
 	w := &Web{
 		seed:    cfg.Seed,
 		text:    newText(cfg.Seed),
+		heard:   cfg.Heard,
 		slots:   make(chan struct{}, cmp.Or(cfg.Conns, 8192)),
 		closing: make(chan struct{}),
 		open:    make(map[net.Conn]struct{}),

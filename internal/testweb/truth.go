@@ -4,7 +4,8 @@ import "slices"
 
 // Truth lists every URL that a complete and polite crawl from all start pages fetches with a 200, sorted. It follows every link,
 // also to other sites, retries what fails a few times, obeys robots.txt and stays out of traps and hostile sites. A page
-// of the wrong type is fetched, but shows no links.
+// of the wrong type is fetched, but shows no links; a page that is cut short is fetched and shows all of them, though Served never
+// lists it.
 func (w *Web) Truth() []string {
 	t := newTruth(w)
 	for _, s := range w.plain {
