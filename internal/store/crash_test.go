@@ -271,4 +271,3 @@ func area(path string) string {
 	}
 	return "folder"
 }
-
