@@ -170,10 +170,18 @@ func TestLookup(t *testing.T) {
 		"alias.test A": func(query) response {
 			return response{records: []record{{name: "alias.test", alias: "real.test", ttl: 60}, {name: "real.test", addr: "93.184.216.34", ttl: 300}}}
 		},
-		"bare.test A":  func(query) response { return response{records: []record{{name: "bare.test", alias: "a.test", ttl: 60}}} },
-		"loop.test A":  func(query) response { return response{records: []record{{name: "loop.test", alias: "loop.test", ttl: 60}}} },
-		"pong.test A":  func(query) response { return response{records: []record{{name: "pong.test", alias: "ping.test", ttl: 60}}} },
-		"ping.test A":  func(query) response { return response{records: []record{{name: "ping.test", alias: "pong.test", ttl: 60}}} },
+		"bare.test A": func(query) response {
+			return response{records: []record{{name: "bare.test", alias: "a.test", ttl: 60}}}
+		},
+		"loop.test A": func(query) response {
+			return response{records: []record{{name: "loop.test", alias: "loop.test", ttl: 60}}}
+		},
+		"pong.test A": func(query) response {
+			return response{records: []record{{name: "pong.test", alias: "ping.test", ttl: 60}}}
+		},
+		"ping.test A": func(query) response {
+			return response{records: []record{{name: "ping.test", alias: "pong.test", ttl: 60}}}
+		},
 		"c0.test A":    func(query) response { return long },
 		"other.test A": func(query) response { return a("somebody-else.test", "93.184.216.34", 300) },
 		"servfail.test A": func(query) response {

@@ -95,7 +95,9 @@ func (p *peer) asked() []string {
 	return append([]string(nil), p.requests...)
 }
 
-func (p *peer) url(t testing.TB, path string) page.URL { return parse(t, "http://"+p.addr.String()+path) }
+func (p *peer) url(t testing.TB, path string) page.URL {
+	return parse(t, "http://"+p.addr.String()+path)
+}
 
 func parse(t testing.TB, s string) page.URL {
 	t.Helper()
