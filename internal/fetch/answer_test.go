@@ -318,7 +318,10 @@ func TestSlow(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			cfg := local()
-			cfg.Limits = quick
+			cfg.Limits.Window, cfg.Limits.MinRate = 20*time.Millisecond, 1<<30
+			if tt.want == page.FirstByteTimeout {
+				cfg.Limits.FirstByte = 20 * time.Millisecond
+			}
 			a := get(t, cfg, serve(t, tt.act), "/")
 			if a.Outcome != tt.want || a.Status != tt.status || a.KeepAlive {
 				t.Errorf("outcome %v (%s), status %d", a.Outcome, a.Err, a.Status)

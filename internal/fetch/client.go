@@ -42,6 +42,9 @@ type Config struct {
 	Limits  Limits
 	Limiter Limiter // of bytes on the wire, both ways; nil: none
 
+	// SiteLimiter holds further caps, by host in lower case.
+	SiteLimiter map[string]Limiter
+
 	Memory  int64  // bytes that the answers in memory may take together; 256 MiB when 0
 	TempDir string // where bodies beyond 1 MiB wait for their Release; the system's when ""
 

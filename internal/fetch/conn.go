@@ -97,14 +97,14 @@ func (cn *Conn) stale() bool {
 		return false
 	}
 	open, bytes := idle(cn.link.raw)
-	return !open || bytes && !cn.secure
+	_, plain := cn.stream.(*link)
+	return !open || bytes && plain
 }
 
 func (cn *Conn) exchange(ctx context.Context, a *Answer, last bool) {
 	reused := cn.used > 0
 	cn.used++
 	end := cn.link.begin(ctx, cn.client.limits.FirstByte)
-	defer end()
 
 	t := &tape{link: cn.link, src: cn.stream}
 	a.tape = t
@@ -141,7 +141,7 @@ func (cn *Conn) exchange(ctx context.Context, a *Answer, last bool) {
 		cn.failHead(a, err, reused)
 	}
 	a.seal()
-	if last {
+	if !end() || last {
 		a.KeepAlive = false
 	}
 }

@@ -55,23 +55,25 @@ func (c *Client) open(ctx context.Context, cn *Conn, u page.URL, addr netip.Addr
 		if err != nil {
 			return page.ConnectFailed, fmt.Errorf("%q is no port", u.Port())
 		}
-		conn, err := c.dial(ctx, netip.AddrPortFrom(addr.Unmap(), uint16(port)), c.Private)
+		l, err := c.dial(ctx, cn.host, netip.AddrPortFrom(addr.Unmap(), uint16(port)), c.Private)
 		if err != nil {
 			return dialOutcome(err), reasonOf(err)
 		}
 		cn.addr = addr.Unmap()
-		cn.link = c.newLink(conn)
-		cn.stream = cn.link
+		cn.link, cn.stream = l, l
 	}
 	if !cn.secure {
 		return page.OK, nil
 	}
-	return c.secure(ctx, cn, strings.TrimSuffix(strings.Trim(u.Host(), "[]"), "."), c.tls)
+	return c.secure(ctx, cn, strings.TrimSuffix(strings.Trim(u.Host(), "[]"), "."))
 }
 
 // dial connects. The refusal stands at the very call that connects, on the
 // address it connects to, so no name can lead round it.
-func (c *Client) dial(ctx context.Context, to netip.AddrPort, refused func(netip.Addr) bool) (net.Conn, error) {
+func (c *Client) dial(ctx context.Context, host string, to netip.AddrPort, refused func(netip.Addr) bool) (*link, error) {
+	if !to.IsValid() {
+		return nil, errors.New("no address to connect to")
+	}
 	d := net.Dialer{
 		Timeout:   c.limits.Connect,
 		KeepAlive: -1,
@@ -83,16 +85,17 @@ func (c *Client) dial(ctx context.Context, to netip.AddrPort, refused func(netip
 			if refused(real.Addr()) {
 				return fmt.Errorf("%w: %s", errPrivate, real.Addr())
 			}
-			if c.cfg.Limiter != nil {
-				setReceiveBuffer(raw, receiveBuffer(c.cfg.Limiter))
+			if caps := c.caps(host); len(caps) > 0 {
+				setReceiveBuffer(raw, receiveBuffer(caps))
 			}
 			return nil
 		},
 	}
-	if !to.IsValid() {
-		return nil, errors.New("no address to connect to")
+	conn, err := d.DialContext(ctx, "tcp", to.String())
+	if err != nil {
+		return nil, err
 	}
-	return d.DialContext(ctx, "tcp", to.String())
+	return c.newLink(conn, host), nil
 }
 
 func dialOutcome(err error) page.Outcome {
@@ -121,8 +124,8 @@ func reasonOf(err error) error {
 
 // secure puts TLS on the connection. Certificates are verified; only HTTP/1.1
 // is offered.
-func (c *Client) secure(ctx context.Context, cn *Conn, name string, base *tls.Config) (page.Outcome, error) {
-	cfg := base.Clone()
+func (c *Client) secure(ctx context.Context, cn *Conn, name string) (page.Outcome, error) {
+	cfg := c.tls.Clone()
 	cfg.ServerName = name
 	over := tls.Client(streamConn{cn.link, cn.stream}, cfg)
 	end := cn.link.begin(ctx, c.limits.Handshake)

@@ -20,7 +20,7 @@ import (
 
 // over returns a Conn on an existing connection.
 func over(c *Client, conn net.Conn, u page.URL) *Conn {
-	l := c.newLink(conn)
+	l := c.newLink(conn, u.Host())
 	return &Conn{client: c, site: u.Site(), host: u.Host(), link: l, stream: l}
 }
 

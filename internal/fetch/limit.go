@@ -2,6 +2,8 @@ package fetch
 
 import (
 	"context"
+	"math"
+	"strings"
 	"sync"
 	"time"
 )
@@ -21,23 +23,39 @@ type rated interface{ Rate() int64 }
 // maxGrant is the most bytes a Limiter is asked for at once.
 const maxGrant = 4 << 10
 
-// grant is how much to ask of l at once: 20 ms of its rate.
-func grant(l Limiter) int {
-	r, ok := l.(rated)
-	if !ok {
-		return maxGrant
+// caps returns the Limiters of a host: its own, then the one for all, so that
+// nothing is taken from the others while it waits for its own.
+func (c *Client) caps(host string) []Limiter {
+	var all []Limiter
+	if own := c.cfg.SiteLimiter[strings.ToLower(host)]; own != nil {
+		all = append(all, own)
 	}
-	return int(min(max(r.Rate()/50, 64), maxGrant))
+	if c.cfg.Limiter != nil {
+		all = append(all, c.cfg.Limiter)
+	}
+	return all
 }
 
-// receiveBuffer is the size of a socket's buffer under l: small, so that the
-// kernel does not run ahead of the cap with bytes nobody has granted.
-func receiveBuffer(l Limiter) int {
-	r, ok := l.(rated)
-	if !ok {
-		return 64 << 10
+// slowest returns the lowest rate of caps, in bytes per second.
+func slowest(caps []Limiter) int64 {
+	rate := int64(math.MaxInt64)
+	for _, l := range caps {
+		if r, ok := l.(rated); ok {
+			rate = min(rate, r.Rate())
+		}
 	}
-	return int(min(max(r.Rate()/20, 16<<10), 64<<10))
+	return rate
+}
+
+// grant is how much to ask of caps at once: 20 ms of their rate.
+func grant(caps []Limiter) int {
+	return int(min(max(slowest(caps)/50, 64), maxGrant))
+}
+
+// receiveBuffer is the size of a socket's buffer under caps: small, so that the
+// kernel does not run ahead of them with bytes nobody has granted.
+func receiveBuffer(caps []Limiter) int {
+	return int(min(max(slowest(caps)/20, 16<<10), 64<<10))
 }
 
 // Bucket is a Limiter that all connections share: a token bucket that fills at

@@ -3,6 +3,7 @@ package fetch
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"slices"
 	"strings"
@@ -22,7 +23,7 @@ func TestBucketHolds(t *testing.T) {
 	for _, rate := range []int64{100, 10_000, 140_000, 50_000_000} {
 		synctest.Test(t, func(t *testing.T) {
 			b := NewBucket(rate)
-			n := grant(b)
+			n := grant([]Limiter{b})
 			type taken struct {
 				at time.Duration
 				n  int
@@ -177,7 +178,7 @@ func TestLimiterWithoutPeeking(t *testing.T) {
 			theirs.Write(make([]byte, 100))
 		}
 	})
-	ln := c.newLink(ours)
+	ln := c.newLink(ours, "site.test")
 	defer ln.begin(t.Context(), time.Minute)()
 	for range 3 {
 		if n, err := ln.Read(make([]byte, 8<<10)); n != 100 || err != nil {
@@ -190,15 +191,44 @@ func TestLimiterWithoutPeeking(t *testing.T) {
 	}
 }
 
+// sleepy is a Limiter that takes a second for every grant.
+type sleepy struct{ grants int }
+
+func (s *sleepy) Wait(ctx context.Context, _ int) error {
+	s.grants++
+	select {
+	case <-time.After(time.Second):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // Time spent waiting for the limit is not held against the server.
 func TestLimitIsNotSlowness(t *testing.T) {
-	cfg := local()
-	cfg.Limiter = NewBucket(100_000)
-	cfg.Limits = Limits{FirstByte: time.Minute, Window: 10 * time.Millisecond, MinRate: 1_000_000}
-	a := get(t, cfg, serve(t, says(ok+"\r\n"+strings.Repeat("x", 20_000))), "/")
-	if a.Outcome != page.OK {
-		t.Errorf("%v (%s)", a.Outcome, a.Err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		cfg := local()
+		lim := new(sleepy)
+		cfg.SiteLimiter = map[string]Limiter{"site.test": lim}
+		cfg.Limits = Limits{FirstByte: time.Millisecond, Window: time.Millisecond, Whole: 10 * time.Millisecond, MinRate: 1e6}
+		c := newClient(t, cfg)
+		u := parse(t, "http://site.test/")
+		ours, theirs := net.Pipe()
+		var wait sync.WaitGroup
+		wait.Go(func() { io.Copy(io.Discard, theirs) })
+		wait.Go(func() {
+			io.WriteString(theirs, ok+"\r\n"+strings.Repeat("x", 20_000))
+			theirs.Close()
+		})
+		cn := over(c, ours, u)
+		a := cn.Get(t.Context(), u, true)
+		if a.Outcome != page.OK || a.PayloadSize != 20_000 || lim.grants < 5 {
+			t.Errorf("%v (%s) after %d grants", a.Outcome, a.Err, lim.grants)
+		}
+		a.Release()
+		cn.Close()
+		wait.Wait()
+	})
 }
 
 func TestMeter(t *testing.T) {

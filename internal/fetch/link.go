@@ -18,7 +18,7 @@ var (
 )
 
 // link is a connection at the level of the socket, under any TLS: it counts
-// bytes, waits for the Limiter and keeps the deadlines of one task after
+// bytes, waits for the caps and keeps the deadlines of one task after
 // another. A task begins with begin; until flow the task has one deadline, from
 // then on it must keep up the rate. A link is not safe for concurrent use, apart
 // from Close.
@@ -26,8 +26,9 @@ type link struct {
 	net.Conn
 	client *Client
 	raw    syscall.RawConn // nil where sockets cannot be looked into
+	caps   []Limiter       // the site's own before the one for all
 	read   int64           // bytes read so far
-	credit int             // granted by the Limiter, not yet read; only without raw
+	credit int             // granted by the caps, not yet read; only without raw
 
 	ctx     context.Context
 	cause   error     // why the task failed, once it has
@@ -39,20 +40,20 @@ type link struct {
 	armed   time.Time // the read deadline that is set
 }
 
-func (c *Client) newLink(conn net.Conn) *link {
-	return &link{Conn: conn, client: c, raw: rawConn(conn)}
+func (c *Client) newLink(conn net.Conn, host string) *link {
+	return &link{Conn: conn, client: c, raw: rawConn(conn), caps: c.caps(host)}
 }
 
 // begin starts a task that must show a first result within silence. The caller
-// calls end when the task is over.
-func (l *link) begin(ctx context.Context, silence time.Duration) (end func()) {
+// calls end when the task is over; it returns false when the link can serve no
+// other task, since the context may yet break into it.
+func (l *link) begin(ctx context.Context, silence time.Duration) (end func() bool) {
 	now := time.Now()
 	l.ctx, l.cause, l.flowing, l.got = ctx, nil, false, 0
 	l.silence = now.Add(silence)
 	l.whole = now.Add(l.client.limits.Whole)
 	l.Conn.SetWriteDeadline(l.silence)
-	stop := context.AfterFunc(ctx, func() { l.Conn.SetDeadline(time.Unix(1, 0)) })
-	return func() { stop() }
+	return context.AfterFunc(ctx, func() { l.Conn.SetDeadline(time.Unix(1, 0)) })
 }
 
 // flow notes that the answer has begun.
@@ -100,10 +101,10 @@ func (l *link) readOnce(p []byte) (int, error) {
 	if err := l.arm(); err != nil {
 		return 0, err
 	}
-	if l.client.cfg.Limiter == nil {
+	if len(l.caps) == 0 {
 		return l.Conn.Read(p)
 	}
-	p = p[:min(len(p), grant(l.client.cfg.Limiter))]
+	p = p[:min(len(p), grant(l.caps))]
 	if l.raw != nil {
 		n, err := ready(l.raw, p)
 		if err != nil {
@@ -131,11 +132,13 @@ func (l *link) readOnce(p []byte) (int, error) {
 	return n, err
 }
 
-// await waits for the Limiter.
+// await waits for the caps.
 func (l *link) await(n int) error {
 	start := time.Now()
-	if err := l.client.cfg.Limiter.Wait(l.ctx, n); err != nil {
-		return errAborted
+	for _, c := range l.caps {
+		if err := c.Wait(l.ctx, n); err != nil {
+			return errAborted
+		}
 	}
 	l.pause(time.Since(start))
 	return nil
@@ -164,18 +167,20 @@ func (l *link) arm() error {
 }
 
 // judge says what a deadline that passed means: nil when the rate was kept and
-// the next window has begun.
+// the next window has begun, or the deadline has moved since.
 func (l *link) judge(now time.Time) error {
 	l.armed = time.Time{}
 	switch {
 	case l.ctx.Err() != nil:
 		return errAborted
+	case !l.flowing && now.Before(l.silence):
+		return nil
 	case !l.flowing:
 		return errSilent
 	case !now.Before(l.whole):
 		return errSlow
 	case now.Before(l.window):
-		return nil // an older deadline, moved since
+		return nil
 	}
 	lim := l.client.limits
 	if float64(l.got) < float64(lim.MinRate)*lim.Window.Seconds() {
@@ -191,8 +196,8 @@ func (l *link) Write(p []byte) (int, error) {
 	written := 0
 	for len(p) > 0 {
 		piece := p
-		if lim := l.client.cfg.Limiter; lim != nil {
-			piece = p[:min(len(p), grant(lim))]
+		if len(l.caps) > 0 {
+			piece = p[:min(len(p), grant(l.caps))]
 			if err := l.await(len(piece)); err != nil {
 				l.cause = errAborted
 				return written, err

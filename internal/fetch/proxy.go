@@ -57,8 +57,7 @@ func (c *Client) openProxy(ctx context.Context, cn *Conn, u page.URL) (page.Outc
 		return fail(err)
 	}
 	if c.cfg.Proxy.Scheme == "https" {
-		cfg := c.tls.Clone()
-		if _, err := c.secure(ctx, cn, c.cfg.Proxy.Hostname(), cfg); err != nil {
+		if _, err := c.secure(ctx, cn, c.cfg.Proxy.Hostname()); err != nil {
 			return fail(err)
 		}
 	}
@@ -100,10 +99,9 @@ func (c *Client) dialProxy(ctx context.Context, cn *Conn) error {
 		return fmt.Errorf("its name: %s", o)
 	}
 	for _, a := range addrs {
-		conn, dialErr := c.dial(ctx, netip.AddrPortFrom(a, uint16(number)), func(netip.Addr) bool { return false })
+		l, dialErr := c.dial(ctx, cn.host, netip.AddrPortFrom(a, uint16(number)), func(netip.Addr) bool { return false })
 		if dialErr == nil {
-			cn.link = c.newLink(conn)
-			cn.stream = cn.link
+			cn.link, cn.stream = l, l
 			return nil
 		}
 		err = reasonOf(dialErr)

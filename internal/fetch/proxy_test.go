@@ -183,7 +183,11 @@ func TestProxyFailed(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			proxy, _ := url.Parse(tt.url)
-			c := newClient(t, Config{Proxy: proxy, Memory: 1 << 20, Limits: quick, DNS: "127.0.0.1:1"})
+			cfg := Config{Proxy: proxy, Memory: 1 << 20, DNS: "127.0.0.1:1"}
+			if tt.name == "silent" {
+				cfg.Limits.Handshake = 20 * time.Millisecond
+			}
+			c := newClient(t, cfg)
 			cn, o := c.Open(t.Context(), parse(t, tt.site), netip.Addr{})
 			defer cn.Close()
 			if o != tt.want {

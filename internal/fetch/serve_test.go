@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -128,9 +127,6 @@ func keeps(texts ...string) func(*scene) {
 		s.wait()
 	}
 }
-
-// quick are limits that let a test of a timeout end soon.
-var quick = Limits{FirstByte: 30 * time.Millisecond, Window: 20 * time.Millisecond, MinRate: 1 << 30, Handshake: 30 * time.Millisecond, DNS: 30 * time.Millisecond}
 
 func newClient(t testing.TB, cfg Config) *Client {
 	t.Helper()

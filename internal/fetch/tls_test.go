@@ -121,7 +121,7 @@ func TestTLS(t *testing.T) {
 			cfg := local()
 			cfg.Roots = ca.pool()
 			if tt.name == "silence" {
-				cfg.Limits = quick
+				cfg.Limits.Handshake = 20 * time.Millisecond
 			}
 			u := parse(t, "https://"+tt.host+":"+p.url(t, "/").Port()+"/")
 			cn, o := newClient(t, cfg).Open(t.Context(), u, p.addr.Addr())
