@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"cmp"
 	"time"
 
 	"weir/frontier"
@@ -26,7 +27,7 @@ type EngineConfig struct {
 	MaxPages int64 // over all runs of the crawl; 0 = no bound
 	MaxBytes int64
 	MaxTime  time.Duration // of this run
-	Open     int           // orders whose end is not durable yet, at most
+	Open     int           // orders that are not over yet, at most
 	Loads    int           // Loads under way, at most
 	Resolves int           // Resolves under way, at most
 }
@@ -42,6 +43,7 @@ type Engine struct {
 	flights  map[uint64]*flight
 	id       uint64
 	asking   int // pages ordered and not answered
+	settling int // Settles not durable yet
 	loads    int
 	resolves int
 	totals   Totals // as committed
@@ -53,14 +55,17 @@ type Engine struct {
 	out      []Order
 }
 
-// flight is an order whose end is not durable yet.
+// flight is an order that is not over: it was not answered, or its end is not
+// durable yet. Done and Committed may come in either order.
 type flight struct {
 	key     page.Key
 	host    string
 	attempt uint8
 	robots  bool
+	settle  bool
 	hops    int
 	done    bool
+	saved   bool
 }
 
 // NewEngine returns an Engine that waits for Start.
@@ -123,6 +128,9 @@ func (e *Engine) done(now page.Time, ev Done) {
 		return
 	}
 	fl.done = true
+	if fl.saved {
+		delete(e.flights, ev.ID)
+	}
 	if !fl.robots {
 		e.asking--
 		if ev.Outcome.Row().Answer && ev.Outcome.Final(fl.attempt) {
@@ -131,7 +139,7 @@ func (e *Engine) done(now page.Time, ev Done) {
 		}
 	}
 	e.f.Done(now, frontier.Visit{
-		Host: fl.host, Site: fl.key.Site, Outcome: ev.Outcome, Elapsed: ev.Elapsed, Asked: ev.Asked,
+		Host: fl.host, Site: fl.key.Site, Attempt: fl.attempt, Outcome: ev.Outcome, Elapsed: ev.Elapsed, Asked: ev.Asked,
 		KeepAlive: ev.KeepAlive, Robots: fl.robots, Rules: ev.Rules, Redirect: ev.Redirect, Hops: fl.hops,
 	})
 	if state, changed := e.f.Changed(now, fl.host); changed {
@@ -145,10 +153,16 @@ func (e *Engine) committed(now page.Time, ev Committed) {
 	}
 	for _, id := range ev.IDs {
 		fl := e.flights[id]
-		if fl == nil {
+		if fl == nil || fl.saved {
 			continue
 		}
-		delete(e.flights, id)
+		fl.saved = true
+		if fl.done {
+			delete(e.flights, id)
+		}
+		if fl.settle {
+			e.settling--
+		}
 		if fl.robots {
 			e.f.RobotsSaved(fl.key.Site)
 		} else {
@@ -167,7 +181,7 @@ func (e *Engine) committed(now page.Time, ev Committed) {
 // end lets nothing new start.
 func (e *Engine) end(reason string) {
 	if e.stop == StopByNobody {
-		e.stop = reason
+		e.stop = cmp.Or(reason, StopByUser)
 		e.f.Stop()
 	}
 }
@@ -189,7 +203,10 @@ func (e *Engine) bounds(now page.Time) {
 func (e *Engine) pump(now page.Time) {
 	for {
 		free := max(e.cfg.Open-len(e.flights), 0)
-		room := frontier.Room{Fetch: free, Settle: free, Load: e.cfg.Loads - e.loads, Resolve: e.cfg.Resolves - e.resolves}
+		room := frontier.Room{Fetch: free, Load: e.cfg.Loads - e.loads, Resolve: e.cfg.Resolves - e.resolves}
+		// Half of the room at most, or one dead host with a long queue would
+		// keep all others from being asked.
+		room.Settle = min(free, max(e.cfg.Open/2, 1)-e.settling)
 		if e.cfg.MaxPages > 0 {
 			room.Fetch = int(min(int64(free), max(e.cfg.MaxPages-e.pages-int64(e.asking), 0)))
 		}
@@ -199,24 +216,27 @@ func (e *Engine) pump(now page.Time) {
 		}
 		e.order(p)
 	}
-	if len(e.flights) == 0 {
+	if len(e.flights) == 0 && e.loads == 0 {
 		switch {
 		case e.stop != StopByNobody:
 			e.finish(e.stop)
-		case e.f.Count().Waiting == 0 && e.loads == 0 && e.resolves == 0:
+		case e.f.Count().Waiting == 0:
 			e.finish(StopDone)
 		}
 	}
-	if at, ok := e.nextWake(now); ok && !e.finished && at != e.wake {
+	if at, ok := e.nextWake(); ok && at != e.wake {
 		e.wake = at
 		e.out = append(e.out, Wake{At: at})
 	}
 }
 
 // nextWake returns when something is due that no answer will bring.
-func (e *Engine) nextWake(page.Time) (page.Time, bool) {
+func (e *Engine) nextWake() (page.Time, bool) {
+	if e.stop != StopByNobody {
+		return 0, false
+	}
 	at, ok := e.f.Wake()
-	if e.cfg.MaxTime > 0 && e.stop == StopByNobody {
+	if e.cfg.MaxTime > 0 {
 		if limit := e.began.Add(e.cfg.MaxTime); !ok || limit < at {
 			at, ok = limit, true
 		}
@@ -226,6 +246,7 @@ func (e *Engine) nextWake(page.Time) (page.Time, bool) {
 
 func (e *Engine) finish(reason string) {
 	e.finished = true
+	e.end(reason)
 	e.out = append(e.out, Finish{Reason: reason})
 }
 
@@ -244,7 +265,8 @@ func (e *Engine) order(p frontier.Pick) {
 			Robots: p.Kind == frontier.Robots, Hops: p.Hops, Entry: p.Entry,
 		})
 	case frontier.Settle:
-		id := e.fly(&flight{key: page.Key{Site: p.Site, Hash: p.Entry.Hash}, host: p.Host, done: true})
+		id := e.fly(&flight{key: page.Key{Site: p.Site, Hash: p.Entry.Hash}, host: p.Host, settle: true, done: true})
+		e.settling++
 		e.out = append(e.out, Settle{ID: id, Site: p.Site, Entry: p.Entry, Outcome: p.Outcome})
 	case frontier.Load:
 		e.loads++
@@ -267,12 +289,13 @@ func (e *Engine) fly(fl *flight) uint64 {
 type Status struct {
 	Totals  Totals // durable
 	Waiting int64  // pages in queues
-	Flying  int    // orders not durable yet
+	Flying  int    // orders not over yet
 	Sites   int
-	Active  int // open connections
-	Idle    int // connections that could be open and are not
-	Resting int // hosts that wait
-	Ready   int // hosts that could go
+	Active  int   // open connections
+	Idle    int   // connections that could be open and are not
+	Resting int   // hosts that wait
+	Ready   int   // hosts that could go
+	Drift   int64 // must be 0: pages that counters and queues disagree about
 	Stop    string
 }
 
@@ -281,6 +304,6 @@ func (e *Engine) Status() Status {
 	c := e.f.Count()
 	return Status{
 		Totals: e.totals, Waiting: c.Waiting, Flying: len(e.flights), Sites: c.Sites,
-		Active: c.Active, Idle: c.Idle, Resting: c.Resting, Ready: c.Ready, Stop: e.stop,
+		Active: c.Active, Idle: c.Idle, Resting: c.Resting, Ready: c.Ready, Drift: c.Drift, Stop: e.stop,
 	}
 }

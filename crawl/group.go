@@ -136,7 +136,7 @@ func (l *Ledger) Flush(w Writer) (Committed, error) {
 		}
 	}
 	for _, k := range l.varying {
-		if v := l.varied[k]; v.fetched > 0 {
+		if v := l.varied[k]; v.dirty {
 			w.Set(pageKey(keyVary, k), binary.AppendVarint(binary.AppendVarint(nil, v.fetched), v.repeats))
 		}
 	}
@@ -210,7 +210,11 @@ func (l *Ledger) tell(id page.SiteID, ev *Committed) error {
 
 func (l *Ledger) known(s *siteRecord) (frontier.Known, error) {
 	st, err := l.host(page.SiteHost(s.name))
-	return frontier.Known{ID: s.id, Name: s.name, Queued: s.queued, Used: s.fetched, Delay: s.delay, Host: st}, err
+	return s.known(st), err
+}
+
+func (s *siteRecord) known(st frontier.HostState) frontier.Known {
+	return frontier.Known{ID: s.id, Name: s.name, Queued: s.queued, Used: s.fetched, Delay: s.delay, Host: st}
 }
 
 // Load reads the head of a site's queue from the durable state.
@@ -251,12 +255,24 @@ func (l *Ledger) Load(o Load) (Loaded, error) {
 }
 
 // Start returns what the Engine must know to begin, or to go on with a crawl
-// that has run before.
+// that has run before: the sites with pages waiting, and those whose hosts
+// want more than the common wait.
 func (l *Ledger) Start(resumed bool) (Start, error) {
 	st := Start{Resumed: resumed, Totals: l.totals}
-	used := map[string]int{}
+	hosts := map[string]frontier.HostState{}
 	var bad error
-	err := l.kv.Scan([]byte{keySite}, []byte{keySite + 1}, func(key, value []byte) bool {
+	err := l.kv.Scan([]byte{keyHost}, []byte{keyHost + 1}, func(key, value []byte) bool {
+		hosts[string(key[1:])], bad = l.readHost(value)
+		return bad == nil
+	})
+	if err == nil {
+		err = bad
+	}
+	if err != nil {
+		return st, fmt.Errorf("read the hosts: %w", err)
+	}
+	used := map[string]int{}
+	err = l.kv.Scan([]byte{keySite}, []byte{keySite + 1}, func(key, value []byte) bool {
 		s := &siteRecord{}
 		if len(key) != 5 {
 			bad = errRow
@@ -266,8 +282,9 @@ func (l *Ledger) Start(resumed bool) (Start, error) {
 		if bad = s.read(value); bad != nil {
 			return false
 		}
+		name := page.SiteHost(s.name)
 		if s.fetched > 0 {
-			d := page.Domain(page.SiteHost(s.name))
+			d := page.Domain(name)
 			i, ok := used[d]
 			if !ok {
 				i = len(st.Domains)
@@ -276,15 +293,10 @@ func (l *Ledger) Start(resumed bool) (Start, error) {
 			}
 			st.Domains[i].Pages += s.fetched
 		}
-		if s.queued == 0 {
-			return true
+		if s.queued > 0 || s.delay > 0 || hosts[name].Rest > 0 {
+			l.told[s.id] = true
+			st.Sites = append(st.Sites, s.known(hosts[name]))
 		}
-		var k frontier.Known
-		if k, bad = l.known(s); bad != nil {
-			return false
-		}
-		l.told[s.id] = true
-		st.Sites = append(st.Sites, k)
 		return true
 	})
 	if err == nil {

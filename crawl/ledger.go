@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -78,7 +79,10 @@ type pageRecord struct {
 	text   *textRow
 }
 
-type variants struct{ fetched, repeats int64 }
+type variants struct {
+	fetched, repeats int64
+	dirty            bool
+}
 
 // NewLedger opens the ledger of a store that may be empty.
 func NewLedger(kv KV, cfg LedgerConfig) (*Ledger, error) {
@@ -146,6 +150,9 @@ func (l *Ledger) clear() {
 
 // Seed tells the rules of a page that the user names.
 func (l *Ledger) Seed(u page.URL, score float32) error {
+	if f := float64(score); math.IsNaN(f) || math.IsInf(f, 0) {
+		score = 0
+	}
 	return l.derive(&page.Facts{URL: u, Root: true, Score: score})
 }
 
@@ -179,7 +186,9 @@ func (l *Ledger) Page(id uint64, f *page.Facts, at Archived, repeat bool) error 
 func (l *Ledger) Robots(id uint64, f *page.Facts, rules *robots.Rules) error {
 	l.ev.IDs = append(l.ev.IDs, id)
 	l.totals.Wire += f.Wire
-	l.totals.Robots++
+	if f.Outcome.Row().Answer {
+		l.totals.Robots++
+	}
 	s, err := l.site(f.Key.Site)
 	if err != nil {
 		return err
@@ -235,6 +244,10 @@ func (l *Ledger) host(name string) (frontier.HostState, error) {
 	if err != nil || !ok {
 		return frontier.HostState{}, err
 	}
+	return l.readHost(b)
+}
+
+func (l *Ledger) readHost(b []byte) (frontier.HostState, error) {
 	d := decoder{b: b}
 	st := frontier.HostState{Failures: int(d.varint()), Last: time.Duration(d.varint())}
 	if until := d.varint(); until > l.wall {
@@ -370,6 +383,11 @@ func (l *Ledger) better(r *pageRecord, row *Row) error {
 		}
 		l.mark(r)
 	}
+	if row.Seed && r.state == stateParked {
+		if err := l.freed(r); err != nil {
+			return err
+		}
+	}
 	if r.state != stateQueued || row.Depth >= r.depth && (r.root || !row.Root) {
 		return nil
 	}
@@ -427,6 +445,7 @@ func (l *Ledger) vary(f *page.Facts, repeat bool) error {
 		return err
 	}
 	v.fetched++
+	v.dirty = true
 	if repeat {
 		v.repeats++
 	}

@@ -67,19 +67,46 @@ func (l *Ledger) Release(n int, want func(u page.URL, why string) bool) (int, er
 		if err != nil {
 			return 0, err
 		}
-		s, err := l.site(p.key.Site)
-		if err != nil {
+		if r == nil || r.state != stateParked {
+			continue // an earlier call of this group took it
+		}
+		r.entry, r.loaded = p.entry, true
+		if err := l.unpark(r); err != nil {
 			return 0, err
 		}
-		l.gone = append(l.gone, pageKey(keyPark, p.key))
-		r.entry, r.loaded, r.free = p.entry, true, true
-		s.parked--
-		s.queued++
-		l.totals.Parked--
-		l.totals.Queued++
-		l.enqueue(s, r)
 	}
 	return len(take), nil
+}
+
+// unpark queues a parked page whose entry is there.
+func (l *Ledger) unpark(r *pageRecord) error {
+	s, err := l.site(r.key.Site)
+	if err != nil {
+		return err
+	}
+	l.gone = append(l.gone, pageKey(keyPark, r.key))
+	r.free = true
+	s.parked--
+	s.queued++
+	l.totals.Parked--
+	l.totals.Queued++
+	l.enqueue(s, r)
+	return nil
+}
+
+// freed queues a parked page that the user has named.
+func (l *Ledger) freed(r *pageRecord) error {
+	if !r.loaded {
+		b, _, err := l.kv.Get(pageKey(keyPark, r.key))
+		if err == nil {
+			_, r.entry, err = readPark(b)
+		}
+		if err != nil {
+			return fmt.Errorf("read a parked page: %w", err)
+		}
+		r.loaded = true
+	}
+	return l.unpark(r)
 }
 
 func readPageKey(key []byte) (page.Key, error) {

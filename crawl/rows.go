@@ -182,6 +182,9 @@ func (r *urlRow) read(b []byte) error {
 			r.archive.Length = int64(d.uvarint())
 		}
 	}
+	if d.err == nil && (r.state < stateQueued || r.state > stateParked) {
+		return errRow
+	}
 	return d.err
 }
 

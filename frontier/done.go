@@ -11,6 +11,7 @@ import (
 type Visit struct {
 	Host      string
 	Site      page.SiteID
+	Attempt   uint8 // of the page
 	Outcome   page.Outcome
 	Elapsed   time.Duration // from the request to the end of the answer
 	Asked     time.Duration // Retry-After
@@ -26,38 +27,40 @@ type Visit struct {
 func (f *Frontier) Done(now page.Time, v Visit) {
 	h := f.hosts[v.Host]
 	on := h.conn
-	switch v.Outcome.Row().Pause {
-	case page.Polite, page.NoPause:
-		if v.Outcome != page.Aborted && v.Outcome != page.EarlyClose {
-			h.failures, h.tried, h.last = 0, 0, v.Elapsed
-		}
-		h.next = now.Add(v.Outcome.Rest(f.wait(h), 0, 0))
-		if v.Outcome.Row().Dead > 0 {
-			f.fail(now, h, v.Outcome, 0)
-		}
-	default:
-		h.last = max(v.Elapsed, 0)
+	h.end = now
+	row := v.Outcome.Row()
+	if row.Answer {
+		h.last = min(v.Elapsed, page.MaxPause)
+	}
+	switch {
+	case row.Dead > 0 || row.Pause != page.Polite && row.Pause != page.NoPause:
 		f.fail(now, h, v.Outcome, v.Asked)
+	case v.Outcome != page.Aborted && v.Outcome != page.EarlyClose: // those say nothing about the host
+		h.failures, h.tried = 0, 0
 	}
-	if v.Robots {
-		f.robotsDone(now, f.sites[v.Site], v)
+	had := true
+	s := f.sites[v.Site]
+	switch {
+	case v.Robots:
+		had = f.robotsDone(now, s, v)
+	case !row.Answer || !v.Outcome.Final(v.Attempt):
+		s.used-- // it comes again, or was no page
+		h.domain.used--
 	}
-	more := v.KeepAlive && on != errandSite && !f.stopping && h.dead == page.None && h.pages < f.cfg.PerConn &&
+	more := v.KeepAlive && had && on != errandSite && !f.stopping && h.dead == page.None && h.pages < f.cfg.PerConn &&
 		on.placed > 0 && h.delay <= f.cfg.Holdable && h.failures == 0
-	if !more {
+	switch {
+	case !more:
 		f.hangUp(now, h, v.KeepAlive)
-		return
-	}
-	if h.delay > 0 {
+	case h.delay > 0:
 		h.next = now.Add(h.delay)
-		h.state = resting
 		f.turn++
 		h.turn = f.turn
-		f.timers.push(h)
-		return
+		f.sleep(h)
+	default:
+		h.next = now
+		f.hold(h)
 	}
-	h.state = holding
-	f.open.push(h)
 }
 
 // fail counts a failure against the host and lets it rest for it.
@@ -66,12 +69,12 @@ func (f *Frontier) fail(now page.Time, h *host, o page.Outcome, asked time.Durat
 		// Another address may answer; the name has not failed yet.
 		h.tried++
 		h.try = (h.try + 1) % len(h.addrs)
-		h.next = now.Add(f.wait(h))
+		f.postpone(h, now.Add(f.wait(h)))
 		return
 	}
 	h.failures++
 	h.tried = 0
-	h.next = max(h.next, now.Add(o.Rest(f.wait(h), asked, h.failures)))
+	f.postpone(h, now.Add(o.Rest(f.wait(h), asked, h.failures)))
 	if dead := o.Row().Dead; dead > 0 && h.failures >= int(dead) || asked > page.MaxAsked {
 		h.dead = page.DeadHost
 		if o.HostFault() {
@@ -80,8 +83,8 @@ func (f *Frontier) fail(now page.Time, h *host, o page.Outcome, asked time.Durat
 	}
 }
 
-// hangUp ends a visit: the slot and the address are free again. open says that
-// the other side of the order still holds the connection.
+// hangUp ends a visit: the slot and the address are free again, and the host
+// rests. open says that the other side of the order still holds the connection.
 func (f *Frontier) hangUp(now page.Time, h *host, open bool) {
 	if open {
 		f.closes.push(h.name)
@@ -89,19 +92,22 @@ func (f *Frontier) hangUp(now page.Time, h *host, open bool) {
 	on := h.conn
 	h.conn = nil
 	f.active--
-	srv := h.server
-	srv.active--
-	if srv.waiting.len() > 0 && srv.active < f.roomOf(srv) {
-		w := srv.waiting.pop()
-		w.state = ready
-		f.ready.push(w)
+	h.server.active--
+	f.call(h.server)
+	if on != errandSite {
+		f.cool(on)
 	}
-	if f.warm > f.cfg.Hot && on != errandSite && on.taken == 0 && !on.unsaved && !on.loading {
-		on.chill()
-		f.heat(on)
-		f.rerank(on)
-	}
+	f.postpone(h, h.end.Add(f.wait(h)))
 	f.rest(now, h)
+}
+
+// cool lets a site give back its memory when too many hold some.
+func (f *Frontier) cool(s *site) {
+	if f.warm > f.cfg.Hot && s.warm && s.unsaved == 0 {
+		s.chill()
+		f.heat(s)
+		f.rerank(s)
+	}
 }
 
 // RobotsVerdict says what the end of a visit to a robots.txt means: follow its
@@ -119,38 +125,36 @@ func RobotsVerdict(o page.Outcome, read *robots.Rules, redirect page.URL, hops i
 	return nil, false // "unreachable"
 }
 
-// robotsDone takes a robots.txt, or its absence, for a site.
-func (f *Frontier) robotsDone(now page.Time, s *site, v Visit) {
+// robotsDone takes a robots.txt, or its absence, for a site. It returns false
+// when it could not be had.
+func (f *Frontier) robotsDone(now page.Time, s *site, v Visit) bool {
 	rules, follow := RobotsVerdict(v.Outcome, v.Rules, v.Redirect, v.Hops)
 	switch {
 	case follow:
-		h := f.host(v.Redirect.Host())
-		h.errand = append(h.errand, errand{site: s, url: v.Redirect, hops: v.Hops + 1})
-		if h.state == ready {
-			f.ready.fix(h)
-		}
+		h, _ := f.host(v.Redirect.Host())
+		h.errands.push(errand{site: s, url: v.Redirect, hops: v.Hops + 1})
+		f.refile(h)
 		f.wake(now, h)
 	case rules != nil:
-		f.learn(now, s, rules)
+		s.rules, s.until, s.asked = rules, now.Add(RobotsAge), 0
+		f.slow(s.host, rules.CrawlDelay())
+		f.heat(s)
 		f.back(now, s)
 	default:
-		f.robotsFailed(now, s, v.Outcome)
+		f.robotsFailed(now, s, v.Host, v.Outcome)
+		return false
 	}
-}
-
-func (f *Frontier) learn(now page.Time, s *site, r *robots.Rules) {
-	s.rules, s.until, s.asked, s.unsaved = r, now.Add(RobotsAge), 0, true
-	s.host.delay = max(s.host.delay, r.CrawlDelay())
-	f.heat(s)
+	return true
 }
 
 // robotsFailed notes that a robots.txt could not be had: nothing of the site
 // may be fetched, and it is asked for again after the host's rest (RFC 9309,
-// section 2.3.1.4).
-func (f *Frontier) robotsFailed(now page.Time, s *site, o page.Outcome) {
+// section 2.3.1.4). A site whose own host cannot be reached is not given up
+// here: the host's failures are counted and say why.
+func (f *Frontier) robotsFailed(now page.Time, s *site, at string, o page.Outcome) {
 	s.rules = nil
 	f.heat(s)
-	if o != page.Aborted {
+	if o != page.Aborted && !(o.HostFault() && at == s.host.name) {
 		s.asked++
 	}
 	if s.asked >= robotsTries || o == page.DeadHost {
@@ -159,10 +163,7 @@ func (f *Frontier) robotsFailed(now page.Time, s *site, o page.Outcome) {
 	h := s.host
 	// After an errand it was another host that failed: this one rests too,
 	// longer every time, before the way there is tried again.
-	h.next = max(h.next, now.Add(page.ServerError.Rest(max(f.wait(h), time.Second), 0, s.asked)))
-	if h.state == resting {
-		f.timers.fix(h)
-	}
+	f.postpone(h, now.Add(page.ServerError.Rest(max(f.wait(h), time.Second), 0, s.asked)))
 	f.back(now, s)
 }
 
@@ -195,7 +196,12 @@ func (f *Frontier) Changed(now page.Time, name string) (HostState, bool) {
 }
 
 // Wait returns the rest that a host takes after a visit that goes well.
-func (f *Frontier) Wait(name string) time.Duration { return f.wait(f.hosts[name]) }
+func (f *Frontier) Wait(name string) time.Duration {
+	if h := f.hosts[name]; h != nil {
+		return f.wait(h)
+	}
+	return f.cfg.Wait
+}
 
 // Count is the frontier in numbers.
 type Count struct {

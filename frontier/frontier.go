@@ -68,7 +68,7 @@ type Frontier struct {
 	turn     uint64
 	active   int   // connections
 	warm     int   // sites that hold a window or rules
-	work     int64 // entries waiting, errands, robots.txt on their way
+	work     int64 // entries waiting, robots.txt on their way
 	drift    int64 // entries that a site's count and its queue disagreed about
 	stopping bool
 }
@@ -107,7 +107,7 @@ func (f *Frontier) earlier(a, b *host) bool {
 }
 
 func (f *Frontier) key(h *host) int64 {
-	if len(h.errand) > 0 || h.sites.len() == 0 {
+	if h.errands.len() > 0 || h.sites.len() == 0 {
 		return -1 << 63
 	}
 	return f.cfg.Order.Site(h.sites.top().view())
@@ -134,26 +134,28 @@ type HostState struct {
 	Rest     time.Duration `json:",omitempty"` // what is left of its rest
 }
 
-// Add makes a site known. Adding it again only brings its numbers up to date.
+// Add makes a site known. Adding it again only brings its numbers up to date;
+// of its host, what this run has seen counts more than what was stored.
 func (f *Frontier) Add(now page.Time, k Known) {
 	s := f.sites[k.ID]
 	if s == nil {
-		h := f.host(page.SiteHost(k.Name))
-		s = &site{id: k.ID, name: k.Name, host: h, used: k.Used, budget: f.cfg.SitePages}
+		h, fresh := f.host(page.SiteHost(k.Name))
+		s = &site{id: k.ID, name: k.Name, host: h, used: k.Used, budget: f.cfg.SitePages, complete: true}
 		if set, ok := f.cfg.Sites[h.name]; ok && set.MaxPages > 0 {
 			s.budget = set.MaxPages
 		}
-		s.complete = k.Queued == 0
 		f.sites[k.ID] = s
-	}
-	h := s.host
-	h.delay = max(h.delay, k.Delay)
-	h.failures = max(h.failures, k.Host.Failures)
-	h.last = max(h.last, k.Host.Last)
-	if f.resumed && h.state == idle {
-		h.next = max(h.next, f.start.Add(max(f.wait(h), k.Host.Rest)))
+		h.delay = max(h.delay, k.Delay)
+		if fresh {
+			h.failures, h.last = k.Host.Failures, k.Host.Last
+			h.next = max(h.next, now.Add(k.Host.Rest))
+		}
+		if f.resumed {
+			f.postpone(h, f.start.Add(f.wait(h)))
+		}
 	}
 	if k.Queued > s.queued {
+		s.complete = false
 		f.grow(now, s, k.Queued-s.queued)
 	}
 }
@@ -161,17 +163,18 @@ func (f *Frontier) Add(now page.Time, k Known) {
 // Used adds to the pages that a registered domain has had in earlier runs.
 func (f *Frontier) Used(name string, pages int64) { f.domain(name).used += pages }
 
-func (f *Frontier) host(name string) *host {
-	h := f.hosts[name]
-	if h == nil {
-		h = &host{name: name, domain: f.domain(page.Domain(name))}
-		h.sites = heap[*site]{less: f.siteLess, place: sitePlace}
-		if f.resumed {
-			h.next = f.start.Add(f.wait(h))
-		}
-		f.hosts[name] = h
+// host returns the host of this name; fresh says that it was not known.
+func (f *Frontier) host(name string) (h *host, fresh bool) {
+	if h = f.hosts[name]; h != nil {
+		return h, false
 	}
-	return h
+	h = &host{name: name, domain: f.domain(page.Domain(name))}
+	h.sites = heap[*site]{less: f.siteLess, place: sitePlace}
+	if f.resumed {
+		h.next = f.start.Add(f.wait(h))
+	}
+	f.hosts[name] = h
+	return h, true
 }
 
 func (f *Frontier) domain(name string) *domain {
@@ -251,11 +254,28 @@ func (f *Frontier) rerank(s *site) {
 	case s.placed > 0:
 		h.sites.remove(s)
 	}
+	f.refile(h)
+}
+
+// refile puts a host whose key has changed where it belongs.
+func (f *Frontier) refile(h *host) {
 	switch h.state {
 	case ready:
 		f.ready.fix(h)
 	case crowded:
 		h.server.waiting.fix(h)
+	}
+}
+
+// postpone lets a host rest at least until t. A host that is ready or holds a
+// connection finds out when its turn comes.
+func (f *Frontier) postpone(h *host, t page.Time) {
+	if t <= h.next {
+		return
+	}
+	h.next = t
+	if h.state == resting {
+		f.timers.fix(h)
 	}
 }
 
@@ -266,7 +286,7 @@ func (f *Frontier) wake(now page.Time, h *host) {
 	}
 }
 
-func (h *host) wanted() bool { return h.sites.len() > 0 || len(h.errand) > 0 }
+func (h *host) wanted() bool { return h.sites.len() > 0 || h.errands.len() > 0 }
 
 // rest puts a host that has no connection where it belongs: asleep, in turn,
 // or nowhere.
@@ -276,19 +296,31 @@ func (f *Frontier) rest(now page.Time, h *host) {
 	switch {
 	case !h.wanted():
 		h.state = idle
-	case h.next > now && f.asks(h):
-		h.state = resting
-		f.timers.push(h)
+		f.decline(h)
+	case h.next > now && h.asks():
+		f.sleep(h)
 	default:
 		h.state = ready
 		f.ready.push(h)
+		if !h.asks() {
+			f.decline(h)
+		}
+	}
+}
+
+// sleep puts a host among the timers until its next request may be sent.
+func (f *Frontier) sleep(h *host) {
+	h.state = resting
+	f.timers.push(h)
+	if h.conn == nil {
+		f.decline(h)
 	}
 }
 
 // asks says that the host's next step sends something to it. Pages that end
 // without a request need not wait.
-func (f *Frontier) asks(h *host) bool {
-	return len(h.errand) > 0 || h.dead == page.None && h.sites.top().over == page.None
+func (h *host) asks() bool {
+	return h.dead == page.None && (h.errands.len() > 0 || h.sites.len() > 0 && h.sites.top().over == page.None)
 }
 
 // Settled says that what became of an entry that Next handed out is durable.
@@ -300,10 +332,10 @@ func (f *Frontier) Settled(k page.Key) {
 	f.sites[k.Site].taken--
 }
 
-// RobotsSaved says that a site's rules are durable.
+// RobotsSaved says that what came of one Robots pick for the site is durable.
 func (f *Frontier) RobotsSaved(id page.SiteID) {
-	if s := f.sites[id]; s != nil {
-		s.unsaved = false
+	if s := f.sites[id]; s != nil && s.unsaved > 0 {
+		s.unsaved--
 	}
 }
 
@@ -322,15 +354,18 @@ type Batch struct {
 // Settled: what they show is what those calls have told so far.
 func (f *Frontier) Loaded(now page.Time, b Batch) {
 	s := f.sites[b.Site]
-	s.loading = false
+	if s == nil || s.host.state != loading {
+		return
+	}
 	if !s.low.Before(b.From) { // else an earlier entry came meanwhile: load again from there
 		for _, e := range b.Entries {
 			if _, out := f.taken[page.Key{Site: b.Site, Hash: e.Hash}]; !out && len(s.window) < f.cfg.Window {
 				s.window = append(s.window, e)
 			}
 		}
-		s.complete = !b.More && len(s.window) < f.cfg.Window
-		if n := int64(len(s.window)); s.complete && n != s.queued {
+		n := int64(len(s.window))
+		s.complete = !b.More && n < int64(f.cfg.Window)
+		if s.complete && n != s.queued {
 			// What is on disk decides, or the crawl would wait for pages
 			// that do not exist.
 			f.drift += max(n-s.queued, s.queued-n)
@@ -343,20 +378,29 @@ func (f *Frontier) Loaded(now page.Time, b Batch) {
 	if b.Rules != nil && s.rules == nil && b.Age < RobotsAge {
 		s.rules = b.Rules
 		s.until = now.Add(RobotsAge - b.Age)
-		s.host.delay = max(s.host.delay, b.Rules.CrawlDelay())
+		f.slow(s.host, b.Rules.CrawlDelay())
 	}
 	f.heat(s)
 	f.rerank(s)
-	h := s.host
-	if h.state != loading {
-		return
+	if h := s.host; h.conn != nil {
+		f.hold(h)
+	} else {
+		f.rest(now, h)
 	}
-	if h.conn != nil {
-		h.state = holding
-		f.open.push(h)
-		return
+}
+
+// hold keeps a connection open for its next request.
+func (f *Frontier) hold(h *host) {
+	h.state = holding
+	f.open.push(h)
+}
+
+// slow makes a host obey a crawl-delay, from its last answer on.
+func (f *Frontier) slow(h *host, delay time.Duration) {
+	if delay > h.delay {
+		h.delay = delay
+		f.postpone(h, h.end.Add(delay))
 	}
-	f.rest(now, h)
 }
 
 // Resolved answers a Resolve.
@@ -365,12 +409,15 @@ func (f *Frontier) Resolved(now page.Time, name string, addrs []netip.Addr, ttl 
 	if h == nil || h.state != resolving {
 		return
 	}
-	h.state = idle
-	if o == page.None || o == page.OK {
-		h.addrs, h.try, h.tried = addrs, 0, 0
-		h.expires = now.Add(ttl)
-	} else {
+	h.state = turning
+	switch {
+	case o != page.None && o != page.OK:
 		f.fail(now, h, o, 0)
+	case len(addrs) == 0:
+		f.fail(now, h, page.DNSFailed, 0)
+	default:
+		h.addrs, h.try, h.tried = addrs, 0, 0
+		h.expires, h.resolved = now.Add(ttl), true
 	}
 	f.rest(now, h)
 }

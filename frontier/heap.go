@@ -14,8 +14,6 @@ func (h *heap[T]) len() int { return len(h.items) }
 
 func (h *heap[T]) top() T { return h.items[0] }
 
-func (h *heap[T]) has(x T) bool { return *h.place(x) > 0 }
-
 func (h *heap[T]) push(x T) {
 	h.items = append(h.items, x)
 	*h.place(x) = len(h.items)

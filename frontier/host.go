@@ -14,6 +14,7 @@ type state uint8
 
 const (
 	idle      state = iota // no work
+	turning                // it is its turn just now; in no list
 	resting                // in timers until next
 	ready                  // in ready: it could go now
 	resolving              // its name is being looked up
@@ -25,28 +26,32 @@ const (
 )
 
 // host has one connection, one wait and one backoff, shared by its sites.
+// Nothing is sent to it before next.
 type host struct {
-	name   string
-	domain *domain
-	state  state
-	placed int // in timers, ready or a server's waiting heap: one at a time
-	turn   uint64
-	sites  heap[*site] // those with pages waiting
-	errand []errand    // robots.txt of other sites, redirected here
+	name    string
+	domain  *domain
+	state   state
+	placed  int // in timers, ready or a server's waiting heap: one at a time
+	turn    uint64
+	sites   heap[*site]  // those with pages waiting
+	errands fifo[errand] // robots.txt of other sites, redirected here
 
 	next     page.Time     // no request before
+	end      page.Time     // of the last visit
 	delay    time.Duration // the longest crawl-delay of its sites
 	last     time.Duration // how long the last answer took
 	failures int           // visits in a row that failed
 	saved    HostState     // as last written
 	dead     page.Outcome  // not None: every page of the host ends so
 
-	addrs   []netip.Addr
-	try     int // which of addrs is in use
-	tried   int // addresses that failed to connect since the last success
-	expires page.Time
+	addrs    []netip.Addr
+	try      int // which of addrs is in use
+	tried    int // addresses that failed to connect since the last success
+	expires  page.Time
+	resolved bool // just now: the addresses may be used once, however short they live
 
 	server *server // where its connection goes, or would go
+	called bool    // room on the server is kept for it
 	conn   *site   // whose connection is open
 	pages  int     // requests made on it
 }
@@ -58,21 +63,20 @@ type site struct {
 	host   *host
 	placed int // in host.sites
 	queued int64
-	taken  int // entries handed out and not yet settled durably
-	used   int64
+	taken  int          // entries handed out and not yet settled durably
+	used   int64        // pages fetched, or being fetched
 	over   page.Outcome // not None: every page of the site ends so
 
 	window   []Entry // the first entries, in order; window[head:] is live
 	head     int
 	complete bool  // the window holds every entry that is not taken
 	low      Place // nothing that is not taken lies before it on disk
-	loading  bool
 
 	rules   *robots.Rules
 	until   page.Time // when the rules must be asked for again
 	asked   int       // times robots.txt could not be had in a row
 	away    bool      // robots.txt is being fetched, here or by an errand
-	unsaved bool      // the rules are not durable yet
+	unsaved int       // Robots picks whose end is not durable yet
 	warm    bool      // counted among the sites that hold memory
 	budget  int64
 }
@@ -85,8 +89,13 @@ type errand struct {
 }
 
 // server is one address, and the hosts that wait for room on it.
+//
+// Room that falls free is kept for the best host that waits, until it connects
+// or turns out not to need it (see Frontier.call and decline): so no host can
+// wait for an address that nobody uses.
 type server struct {
-	active  int
+	active  int // connections
+	called  int // hosts that room is kept for
 	waiting heap[*host]
 	domains []*domain // until there are so many that it is a CDN
 	cdn     bool
@@ -94,7 +103,7 @@ type server struct {
 
 // domain is what one can register; it has a budget of pages.
 type domain struct {
-	used int64
+	used int64 // pages fetched, or being fetched
 }
 
 func (s *site) live() []Entry { return s.window[s.head:] }
@@ -113,11 +122,18 @@ func (s *site) pop() Entry {
 	e := s.window[s.head]
 	s.window[s.head] = Entry{}
 	s.head++
-	if s.head == len(s.window) {
-		s.window, s.head = s.window[:0], 0
-	}
+	s.shift()
 	s.low = e.Place.After()
 	return e
+}
+
+// shift gives back the room before head, now and then.
+func (s *site) shift() {
+	if s.head == len(s.window) || s.head >= 32 && s.head >= len(s.window)/2 {
+		n := copy(s.window, s.live())
+		clear(s.window[n:])
+		s.window, s.head = s.window[:n], 0
+	}
 }
 
 // insert puts an entry into the window if it belongs there. What does not fit
@@ -152,17 +168,17 @@ func (s *site) insert(e Entry, limit int) {
 }
 
 // drop removes the entry at a place, if the window holds it.
-func (s *site) drop(p Place, hash uint64) bool {
+func (s *site) drop(p Place, hash uint64) {
 	w := s.live()
 	for i := range w {
 		if w[i].Place == p && w[i].Hash == hash {
 			copy(w[i:], w[i+1:])
 			w[len(w)-1] = Entry{}
 			s.window = s.window[:len(s.window)-1]
-			return true
+			s.shift()
+			return
 		}
 	}
-	return false
 }
 
 // chill forgets the window and the rules; they are loaded again when needed.

@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"net/netip"
+	"slices"
 
 	"weir/page"
 )
@@ -57,8 +58,7 @@ func (f *Frontier) Next(now page.Time, room Room) (Pick, bool) {
 	for f.timers.len() > 0 && f.timers.top().next <= now {
 		h := f.timers.pop()
 		if h.conn != nil {
-			h.state = holding
-			f.open.push(h)
+			f.hold(h)
 			continue
 		}
 		h.state = ready
@@ -68,10 +68,11 @@ func (f *Frontier) Next(now page.Time, room Room) (Pick, bool) {
 		if f.closes.len() > 0 {
 			return Pick{Kind: Close, Host: f.closes.pop()}, true
 		}
-		h := f.turnOf(now, room)
+		h := f.turnOf(room)
 		if h == nil {
 			return Pick{}, false
 		}
+		h.state = turning
 		if p, ok := f.step(now, h, room); ok {
 			return p, true
 		}
@@ -80,7 +81,7 @@ func (f *Frontier) Next(now page.Time, room Room) (Pick, bool) {
 
 // turnOf takes the host whose turn it is: open connections first, since they
 // hold a slot; then those that waited for room; then the best of the ready.
-func (f *Frontier) turnOf(now page.Time, room Room) *host {
+func (f *Frontier) turnOf(room Room) *host {
 	if f.open.len() > 0 && (room.Fetch > 0 || f.stopping) {
 		return f.open.pop()
 	}
@@ -89,18 +90,11 @@ func (f *Frontier) turnOf(now page.Time, room Room) *host {
 	}
 	for n := range needs {
 		if f.stall[n].len() > 0 && room.of(n) > 0 && (n != needFetch || f.active < f.cfg.Conns) {
-			h := f.stall[n].pop()
-			if h.conn == nil && h.next > now && f.asks(h) {
-				f.rest(now, h)
-				continue
-			}
-			return h
+			return f.stall[n].pop()
 		}
 	}
 	if f.ready.len() > 0 && room.Fetch > 0 && f.active < f.cfg.Conns {
-		h := f.ready.pop()
-		h.state = busy // it is in no heap while step decides
-		return h
+		return f.ready.pop()
 	}
 	return nil
 }
@@ -112,127 +106,154 @@ func (f *Frontier) stallOn(h *host, n int) (Pick, bool) {
 	return Pick{}, false
 }
 
-// step does the next thing for a host: the sentence of the package doc, from
-// the end backwards. It returns false when the host turned out to need nothing
-// that can be picked now; the host is then where it belongs.
+// step does the next thing for a host whose turn it is: the sentence of the
+// package doc. It returns false when the host turned out to need nothing that
+// can be picked now; the host is then where it belongs.
 func (f *Frontier) step(now page.Time, h *host, room Room) (Pick, bool) {
-	if h.conn != nil && (f.stopping || h.dead != page.None || h.conn.placed == 0 || h.conn.over != page.None) {
+	switch {
+	case h.conn != nil && (f.stopping || h.dead != page.None || h.conn.placed == 0 || h.conn.over != page.None):
 		f.hangUp(now, h, true)
 		return Pick{}, false
-	}
-	if h.conn == nil && len(h.errand) > 0 {
+	case h.conn != nil && h.next > now: // postponed meanwhile
+		f.sleep(h)
+		return Pick{}, false
+	case h.conn == nil && (!h.wanted() || h.next > now && h.asks()):
+		f.rest(now, h)
+		return Pick{}, false
+	case h.conn == nil && h.errands.len() > 0:
 		if h.dead != page.None {
 			return f.fruitless(now, h)
 		}
-		return f.request(now, h, h.errand[0].site, room)
-	}
-	if !h.wanted() {
-		f.rest(now, h)
-		return Pick{}, false
+		if p, ok, sent := f.reach(now, h, room); sent {
+			return p, ok
+		}
+		return f.request(now, h, nil, room)
 	}
 	s := h.conn
 	if s == nil {
 		s = h.sites.top()
 	}
+	if o := f.ending(now, h, s); o != page.None {
+		return f.settle(now, h, s, o, room)
+	}
+	if h.conn == nil && h.asks() {
+		if p, ok, sent := f.reach(now, h, room); sent {
+			return p, ok
+		}
+	}
 	if len(s.live()) == 0 && !s.complete {
 		if room.Load == 0 {
 			return f.stallOn(h, needLoad)
 		}
-		h.state, s.loading = loading, true
+		h.state = loading
 		return Pick{Kind: Load, Site: s.id, From: s.low, N: f.cfg.Window + s.taken}, true
-	}
-	if o := f.ending(now, h, s); o != page.None {
-		if room.Settle == 0 {
-			return f.stallOn(h, needSettle)
-		}
-		p := Pick{Kind: Settle, Site: s.id, Host: h.name, Entry: f.take(s), Outcome: o}
-		if h.conn != nil {
-			h.state = holding
-			f.open.push(h)
-		} else {
-			f.rest(now, h)
-		}
-		return p, true
 	}
 	return f.request(now, h, s, room)
 }
 
+// settle ends the site's first page without a request.
+func (f *Frontier) settle(now page.Time, h *host, s *site, o page.Outcome, room Room) (Pick, bool) {
+	if room.Settle == 0 {
+		return f.stallOn(h, needSettle)
+	}
+	p := Pick{Kind: Settle, Site: s.id, Host: h.name, Entry: f.take(s), Outcome: o}
+	if h.conn != nil {
+		f.hold(h)
+		return p, true
+	}
+	f.decline(h)
+	f.rest(now, h)
+	return p, true
+}
+
 // ending returns how the site's next page ends without a request, or None.
 func (f *Frontier) ending(now page.Time, h *host, s *site) page.Outcome {
-	e := &s.live()[0]
-	first := e.Attempt == 0
+	if len(s.live()) == 0 {
+		return page.None
+	}
 	switch {
 	case h.dead != page.None:
 		return h.dead
 	case s.over != page.None:
 		return s.over
-	case first && s.budget > 0 && s.used >= s.budget:
+	case s.budget > 0 && s.used >= s.budget:
 		return page.SiteBudget
-	case first && f.cfg.DomainPages > 0 && h.domain.used >= f.cfg.DomainPages:
+	case f.cfg.DomainPages > 0 && h.domain.used >= f.cfg.DomainPages:
 		return page.DomainBudget
-	case s.rules != nil && now < s.until && !s.rules.Allowed(page.RestPath(e.Rest)):
+	case s.rules != nil && now < s.until && !s.rules.Allowed(page.RestPath(s.live()[0].Rest)):
 		return page.Denied
 	}
 	return page.None
 }
 
-// request sends the host what comes next: an errand, the site's robots.txt, or
-// its first page. The name must be resolved and the address have room.
+// request sends the host what comes next: an errand (no site), the site's
+// robots.txt, or its first page.
 func (f *Frontier) request(now page.Time, h *host, s *site, room Room) (Pick, bool) {
-	if h.conn == nil {
-		if p, ok, sent := f.reach(now, h, room); sent {
-			return p, ok
-		}
-	}
-	if room.Fetch == 0 {
-		return f.stallOn(h, needFetch)
-	}
-	p := Pick{Host: h.name, Site: s.id, Open: h.conn == nil}
 	switch {
-	case h.conn == nil && len(h.errand) > 0:
-		e := h.errand[0]
-		h.errand = append(h.errand[:0], h.errand[1:]...)
-		p.Kind, p.URL, p.Hops = Robots, e.url, e.hops
-		s = nil
+	case h.conn != nil && room.Fetch == 0:
+		f.hold(h)
+		return Pick{}, false
+	case room.Fetch == 0:
+		return f.stallOn(h, needFetch)
+	case h.conn == nil && f.active >= f.cfg.Conns:
+		h.state = ready
+		f.ready.push(h)
+		return Pick{}, false
+	}
+	p := Pick{Host: h.name, Open: h.conn == nil}
+	if p.Open {
+		f.connect(h, s)
+	}
+	switch {
+	case s == nil:
+		e := h.errands.pop()
+		p.Kind, p.Site, p.URL, p.Hops = Robots, e.site.id, e.url, e.hops
+		e.site.unsaved++
 	case !f.cfg.NoRobots && (s.rules == nil || now >= s.until):
-		p.Kind, p.URL = Robots, page.Join(s.name, "/robots.txt")
+		p.Kind, p.Site, p.URL = Robots, s.id, page.Join(s.name, "/robots.txt")
 		s.away = true
+		s.unsaved++
 		f.work++
 		f.rerank(s)
 	default:
-		p.Kind, p.Entry = Fetch, f.take(s)
+		p.Kind, p.Site, p.Entry = Fetch, s.id, f.take(s)
 		p.URL = page.Join(s.name, p.Entry.Rest)
-		if p.Entry.Attempt == 0 {
-			s.used++
-			h.domain.used++
-		}
-	}
-	if p.Open {
-		f.active++
-		h.server.active++
-		h.conn, h.pages = s, 0
-		if s == nil {
-			h.conn = errandSite // its connection serves nothing else
-		}
+		s.used++
+		h.domain.used++
 	}
 	if len(h.addrs) > 0 {
 		p.Addr = h.addrs[h.try]
 	}
 	h.pages++
-	p.Last = h.conn == errandSite || h.pages >= f.cfg.PerConn || h.delay > f.cfg.Holdable
+	p.Last = s == nil || h.pages >= f.cfg.PerConn || h.delay > f.cfg.Holdable
 	h.state = busy
 	return p, true
 }
 
-// errandSite stands for the connection of an errand.
+// errandSite stands for the connection of an errand, which serves nothing else.
 var errandSite = &site{}
+
+// connect takes a slot and room on the server for a connection of s.
+func (f *Frontier) connect(h *host, s *site) {
+	f.active++
+	h.server.active++
+	if h.called {
+		h.called = false
+		h.server.called--
+	}
+	h.resolved = false
+	h.conn, h.pages = s, 0
+	if s == nil {
+		h.conn = errandSite
+	}
+}
 
 // reach sees to it that the host has an address with room. sent is true when
 // the host cannot go on now: ok then says whether p is to be done for it.
 func (f *Frontier) reach(now page.Time, h *host, room Room) (p Pick, ok, sent bool) {
 	key := h.name
 	if !f.cfg.Proxy {
-		if len(h.addrs) == 0 || now >= h.expires {
+		if len(h.addrs) == 0 || now >= h.expires && !h.resolved {
 			if room.Resolve == 0 {
 				_, _ = f.stallOn(h, needResolve)
 				return Pick{}, false, true
@@ -240,21 +261,49 @@ func (f *Frontier) reach(now page.Time, h *host, room Room) (p Pick, ok, sent bo
 			h.state = resolving
 			return Pick{Kind: Resolve, Host: h.name}, true, true
 		}
-		key = h.addrs[h.try].String()
+		key = h.addrs[h.try].Unmap().String()
 	}
 	srv := f.servers[key]
 	if srv == nil {
 		srv = &server{waiting: heap[*host]{less: f.earlier, place: hostPlace}}
 		f.servers[key] = srv
 	}
-	srv.serves(h.domain, f.cfg.CDNDomains)
-	h.server = srv
-	if srv.active >= f.roomOf(srv) {
+	if h.server != srv {
+		f.decline(h)
+		h.server = srv
+	}
+	if srv.serves(h.domain, f.cfg.CDNDomains) {
+		f.call(srv)
+	}
+	if !h.called && srv.active+srv.called >= f.roomOf(srv) {
 		h.state = crowded
 		srv.waiting.push(h)
+		if h.sites.len() > 0 {
+			f.cool(h.sites.top())
+		}
 		return Pick{}, false, true
 	}
 	return Pick{}, false, false
+}
+
+// call gives the room of a server to the hosts that wait for it.
+func (f *Frontier) call(srv *server) {
+	for srv.waiting.len() > 0 && srv.active+srv.called < f.roomOf(srv) {
+		h := srv.waiting.pop()
+		h.called = true
+		srv.called++
+		h.state = ready
+		f.ready.push(h)
+	}
+}
+
+// decline gives back the room that is kept for a host.
+func (f *Frontier) decline(h *host) {
+	if h.called {
+		h.called = false
+		h.server.called--
+		f.call(h.server)
+	}
 }
 
 func (f *Frontier) roomOf(srv *server) int {
@@ -264,20 +313,17 @@ func (f *Frontier) roomOf(srv *server) int {
 	return f.cfg.PerServer
 }
 
-// serves notes that the address serves a domain.
-func (srv *server) serves(d *domain, many int) {
-	if srv.cdn {
-		return
-	}
-	for _, x := range srv.domains {
-		if x == d {
-			return
-		}
+// serves notes that the address serves a domain, and says whether that makes
+// it a CDN.
+func (srv *server) serves(d *domain, many int) bool {
+	if srv.cdn || slices.Contains(srv.domains, d) {
+		return false
 	}
 	srv.domains = append(srv.domains, d)
 	if len(srv.domains) > many {
 		srv.cdn, srv.domains = true, nil
 	}
+	return srv.cdn
 }
 
 // take hands out the site's first entry.
@@ -292,12 +338,10 @@ func (f *Frontier) take(s *site) Entry {
 	return e
 }
 
-// fruitless gives up a dead host's errands: their sites cannot be had.
+// fruitless gives up one of a dead host's errands: its site's robots.txt cannot
+// be had.
 func (f *Frontier) fruitless(now page.Time, h *host) (Pick, bool) {
-	for _, e := range h.errand {
-		f.robotsFailed(now, e.site, page.DeadHost)
-	}
-	h.errand = nil
+	f.robotsFailed(now, h.errands.pop().site, h.name, page.DeadHost)
 	f.rest(now, h)
 	return Pick{}, false
 }
@@ -310,5 +354,24 @@ func (f *Frontier) Wake() (page.Time, bool) {
 	return f.timers.top().next, true
 }
 
-// Stop lets nothing new start. Open connections are closed as they fall free.
-func (f *Frontier) Stop() { f.stopping = true }
+// Stop lets nothing new start. Connections are closed, those in use as soon as
+// they fall free.
+func (f *Frontier) Stop() {
+	f.stopping = true
+	for _, h := range slices.Clone(f.timers.items) {
+		if h.conn != nil {
+			f.timers.remove(h)
+			f.hold(h)
+		}
+	}
+	for n := range f.stall {
+		for range f.stall[n].len() {
+			h := f.stall[n].pop()
+			if h.conn != nil {
+				f.hold(h)
+			} else {
+				f.stall[n].push(h)
+			}
+		}
+	}
+}

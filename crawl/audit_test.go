@@ -1,0 +1,202 @@
+package crawl
+
+import (
+	"net/netip"
+	"time"
+
+	"weir/frontier"
+	"weir/page"
+)
+
+// audit watches what a simulated crawl does to its hosts, as their owners would
+// see it.
+type audit struct {
+	s     *sim
+	hosts map[string]*auditHost
+	known map[page.SiteID]time.Duration // when the site's robots.txt was had, in this run or durably
+	saved map[page.SiteID]time.Duration
+	group []func() // takes effect with the next durable batch
+	flown map[string]bool
+}
+
+type auditHost struct {
+	open    bool
+	addr    netip.Addr
+	site    page.SiteID
+	robots  bool // the connection is an errand's or was opened for robots.txt
+	busy    bool
+	count   int
+	end     time.Duration // of the last request
+	any     bool
+	last    time.Duration // how long the last answer took
+	delay   time.Duration // the crawl-delay that is known
+	durable time.Duration // the part of it that survives a crash
+	rest    time.Duration // no request before, by Retry-After and backoff
+}
+
+func newAudit(s *sim) *audit {
+	return &audit{s: s, hosts: map[string]*auditHost{}, saved: map[page.SiteID]time.Duration{}}
+}
+
+func (a *audit) host(name string) *auditHost {
+	if a.hosts[name] == nil {
+		a.hosts[name] = &auditHost{}
+	}
+	return a.hosts[name]
+}
+
+// restart forgets what a crash takes away. Requests under way end with it.
+func (a *audit) restart() {
+	a.group = nil
+	a.known = map[page.SiteID]time.Duration{}
+	for id, at := range a.saved {
+		a.known[id] = at
+	}
+	for _, h := range a.hosts {
+		if h.busy {
+			h.end = a.s.now
+		}
+		h.open, h.busy, h.last, h.rest, h.delay = false, false, 0, 0, h.durable
+	}
+}
+
+func (a *audit) request(f Fetch) {
+	s, h := a.s, a.host(f.Host)
+	cfg := s.cfg.Frontier
+	if h.busy {
+		s.fatalf("%s: two requests at once", f.Host)
+	}
+	gap := s.now - h.end
+	if f.Open {
+		a.opened(f, h)
+		wait := max(cfg.Wait, h.delay)
+		if cfg.Wait > 0 {
+			wait = max(wait, h.last)
+		}
+		if h.any && gap < wait {
+			s.fatalf("%s: connected again after %v, its wait is %v", f.Host, gap, wait)
+		}
+	} else {
+		switch {
+		case !h.open:
+			s.fatalf("%s: no connection is open", f.Host)
+		case h.site != f.Site:
+			s.fatalf("%s: a connection of site %d used for site %d", f.Host, h.site, f.Site)
+		case gap < h.delay:
+			s.fatalf("%s: asked again after %v, its crawl-delay is %v", f.Host, gap, h.delay)
+		}
+	}
+	if s.now < h.rest {
+		s.fatalf("%s: asked %v before its rest was over", f.Host, h.rest-s.now)
+	}
+	if h.count++; h.count > cfg.PerConn {
+		s.fatalf("%s: %d pages on one connection", f.Host, h.count)
+	}
+	h.busy, h.any = true, true
+	if f.Robots {
+		return
+	}
+	at, ok := a.known[f.Site]
+	switch rules := s.w.rulesOf(s.w.names[f.URL.Site()]); {
+	case !ok || s.now-at > frontier.RobotsAge:
+		s.fatalf("%s was asked for before its robots.txt", f.URL)
+	case rules == nil || !rules.Allowed(f.URL.Path()):
+		s.fatalf("%s was asked for and is forbidden", f.URL)
+	}
+	if _, ended := s.kv.find(string(pageKey(keyText, page.Key{Site: f.Site, Hash: f.Entry.Hash}))); ended {
+		s.fatalf("%s was asked for after it had ended", f.URL)
+	}
+}
+
+func (a *audit) opened(f Fetch, h *auditHost) {
+	s := a.s
+	if h.open {
+		s.fatalf("%s: two connections", f.Host)
+	}
+	h.open, h.addr, h.site, h.count = true, f.Addr, f.Site, 0
+	open, same, domains := 0, 0, map[string]bool{}
+	for name, x := range a.hosts {
+		if x.addr == f.Addr {
+			domains[page.Domain(name)] = true
+		}
+		if x.open {
+			open++
+			if x.addr == f.Addr {
+				same++
+			}
+		}
+	}
+	if open > s.cfg.Frontier.Conns {
+		s.fatalf("%d connections", open)
+	}
+	limit := s.cfg.Frontier.PerServer
+	if s.cfg.Frontier.CDNDomains < 3 {
+		limit = s.cfg.Frontier.PerCDN
+	}
+	if !s.cfg.Frontier.Proxy && same > limit {
+		s.fatalf("%d connections to %v", same, f.Addr)
+	}
+}
+
+func (a *audit) answer(f Fetch, d Done) {
+	s, h := a.s, a.host(f.Host)
+	h.busy, h.end = false, s.now
+	if !d.KeepAlive {
+		h.open = false
+	}
+	if d.Outcome.Row().Answer {
+		h.last = d.Elapsed
+	}
+	if d.Outcome.Row().Pause == page.Asked {
+		h.rest = s.now + max(d.Asked, d.Outcome.Rest(s.cfg.Frontier.Wait, 0, 1))
+	}
+	if f.Robots {
+		a.learn(f, d, func(id page.SiteID, host *auditHost, delay time.Duration) {
+			a.known[id], host.delay = s.now, max(host.delay, delay)
+		})
+	}
+}
+
+func (a *audit) learn(f Fetch, d Done, do func(id page.SiteID, h *auditHost, delay time.Duration)) {
+	rules, follow := frontier.RobotsVerdict(d.Outcome, d.Rules, d.Redirect, f.Hops)
+	if rules == nil || follow {
+		return
+	}
+	row, _, _ := a.s.kv.Get(siteKey(keySite, f.Site))
+	var site siteRow
+	a.s.must(site.read(row))
+	do(f.Site, a.host(page.SiteHost(site.name)), rules.CrawlDelay())
+}
+
+// kept says that a robots.txt is in the open group.
+func (a *audit) kept(f Fetch, d Done) {
+	at := a.s.now
+	a.learn(f, d, func(id page.SiteID, h *auditHost, delay time.Duration) {
+		a.group = append(a.group, func() { a.saved[id], h.durable = at, max(h.durable, delay) })
+	})
+}
+
+// durable says that everything up to the last flush is kept. It may be late by
+// one group, never early.
+func (a *audit) durable() {
+	for _, do := range a.group {
+		do()
+	}
+	a.group = nil
+}
+
+func (a *audit) close(host string) {
+	h := a.host(host)
+	if !h.open || h.busy {
+		a.s.fatalf("%s: Close without an idle connection", host)
+	}
+	h.open = false
+}
+
+func (a *audit) finish() {
+	for name, h := range a.hosts {
+		if h.open {
+			a.s.fatalf("%s: the connection is open at the end", name)
+		}
+	}
+}

@@ -1,0 +1,366 @@
+package crawl
+
+import (
+	"bytes"
+	"container/heap"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"weir/frontier"
+	"weir/page"
+)
+
+var simSeed = flag.Uint64("seed", 0, "run the simulation with this seed only")
+
+// sim drives Engine and Ledger on a virtual clock over a world: what
+// internal/node does with goroutines, as one event heap. Restarts throw away
+// everything but the durable rows.
+type sim struct {
+	t     testing.TB
+	seed  uint64
+	rng   *rand.Rand
+	w     *world
+	kv    *memory
+	cfg   EngineConfig
+	trace *bytes.Buffer // nil: no trace
+
+	now    time.Duration // since the world began
+	events simHeap
+	seq    int
+
+	// one run
+	run      int
+	began    time.Duration
+	engine   *Engine
+	ledger   *Ledger
+	tracer   *Tracer
+	resumed  bool
+	tick     int // the sequence number of the Tick that counts
+	queue    []func() error
+	syncing  bool
+	due      int // items of the open group
+	timer    int
+	finished string
+	flying   map[uint64]bool
+	loads    int
+	resolves int
+
+	audit *audit
+	runs  int
+	steps int
+	loadN int
+}
+
+type simEvent struct {
+	at  time.Duration
+	seq int
+	run int
+	do  func()
+}
+
+type simHeap []simEvent
+
+func (h simHeap) Len() int { return len(h) }
+func (h simHeap) Less(i, j int) bool {
+	return h[i].at < h[j].at || h[i].at == h[j].at && h[i].seq < h[j].seq
+}
+func (h simHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *simHeap) Push(x any)   { *h = append(*h, x.(simEvent)) }
+func (h *simHeap) Pop() any {
+	old := *h
+	x := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return x
+}
+
+func (s *sim) fatalf(format string, args ...any) {
+	s.t.Helper()
+	s.t.Fatalf("seed %d (go test ./crawl -run TestSimulation -seed %d), run %d, %v: %s", s.seed, s.seed, s.run, s.now, fmt.Sprintf(format, args...))
+}
+
+func (s *sim) after(d time.Duration, do func()) int {
+	s.seq++
+	heap.Push(&s.events, simEvent{s.now + d, s.seq, s.run, do})
+	return s.seq
+}
+
+func (s *sim) time() page.Time { return page.Time(s.now-s.began) + 1 }
+
+func newSim(t testing.TB, seed uint64) *sim {
+	r := rand.New(rand.NewPCG(seed, 2))
+	s := &sim{t: t, seed: seed, rng: r, w: newWorld(seed), kv: &memory{}}
+	s.cfg = EngineConfig{
+		Order: pick(r, "length", "depth", "score"), Open: 2 + r.IntN(30), Loads: 1 + r.IntN(3), Resolves: 1 + r.IntN(3),
+		Frontier: frontier.Config{
+			Wait: pick(r, 0, time.Second, 2*time.Second), PerConn: pick(r, 1, 1, 4), Conns: 1 + r.IntN(6), PerServer: 1 + r.IntN(2),
+			PerCDN: 3, CDNDomains: pick(r, 2, 50), Window: 1, Hot: pick(r, 1, 2, 1000), Holdable: pick(r, time.Second, 10*time.Second),
+			Proxy: r.IntN(8) == 0,
+		},
+	}
+	if s.cfg.Frontier.Proxy { // nothing is resolved, so a name cannot fail
+		for _, site := range s.w.sites {
+			if site.host.dead == page.DNSFailed {
+				site.host.dead = page.ProxyFailed
+			}
+			site.host.flakes = nil
+		}
+	}
+	s.audit = newAudit(s)
+	return s
+}
+
+// start begins a run on what is durable.
+func (s *sim) start() {
+	s.runs++
+	s.run++
+	s.began = s.now
+	s.events = s.events[:0]
+	s.queue, s.syncing, s.due, s.finished = nil, false, 0, ""
+	s.flying, s.loads, s.resolves = map[uint64]bool{}, 0, 0
+	s.audit.restart()
+	scope, err := NewScope(ScopeConfig{Scope: "any", Depth: -1, Secret: worldSecret}, s.kv)
+	s.must(err)
+	order, err := frontier.Order(s.cfg.Order)
+	s.must(err)
+	s.ledger, err = NewLedger(s.kv, LedgerConfig{Order: order, Trap: frontier.DefaultTrap(), Rules: scope, Secret: worldSecret})
+	s.must(err)
+	s.ledger.Clock(s.wall())
+	for _, u := range s.w.seeds { // every run names the seeds again
+		s.must(s.ledger.Seed(u, float32(s.rng.IntN(3))))
+	}
+	b := &batch{}
+	WriteSecret(b, worldSecret)
+	_, err = s.ledger.Flush(b)
+	s.must(err)
+	s.kv.commit(b)
+	s.engine, err = NewEngine(s.cfg)
+	s.must(err)
+	if s.trace != nil {
+		s.tracer = NewTracer(s.trace, s.cfg)
+	}
+	st, err := s.ledger.Start(s.resumed)
+	s.must(err)
+	s.resumed = true
+	s.step(st)
+}
+
+func (s *sim) wall() int64 { return int64(s.now) + 1e18 }
+
+func (s *sim) must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.fatalf("%v", err)
+	}
+}
+
+func (s *sim) step(ev Event) {
+	s.steps++
+	now := s.time()
+	orders := s.engine.Step(now, ev)
+	if s.tracer != nil {
+		s.tracer.Step(now, ev, orders)
+		s.must(s.tracer.Err())
+	}
+	if s.engine.Status().Drift != 0 {
+		s.fatalf("drift %d after %T", s.engine.Status().Drift, ev)
+	}
+	for _, o := range append([]Order(nil), orders...) {
+		if s.finished != "" {
+			s.fatalf("%T after Finish", o)
+		}
+		s.order(o)
+	}
+}
+
+func (s *sim) order(o Order) {
+	switch o := o.(type) {
+	case Fetch:
+		s.fly(o.ID)
+		s.fetch(o)
+	case Settle:
+		s.fly(o.ID)
+		s.commit(func() error { return s.ledger.Settle(o.ID, o.Site, o.Entry, o.Outcome) })
+	case Close:
+		s.audit.close(o.Host)
+	case Load:
+		if s.loads++; s.loads > s.cfg.Loads {
+			s.fatalf("%d Loads, the credit is %d", s.loads, s.cfg.Loads)
+		}
+		s.loadN++
+		s.queue = append(s.queue, func() error {
+			ev, err := s.ledger.Load(o)
+			s.after(0, func() { s.loads--; s.step(ev) })
+			return err
+		})
+		s.work()
+	case Resolve:
+		if s.resolves++; s.resolves > s.cfg.Resolves {
+			s.fatalf("%d Resolves, the credit is %d", s.resolves, s.cfg.Resolves)
+		}
+		s.resolve(o)
+	case Save:
+		s.commit(func() error { s.ledger.Host(o.Host, o.State); return nil })
+	case Wake:
+		s.tick = s.seq + 1
+		this := s.tick
+		s.after(time.Duration(o.At-s.time()), func() {
+			if s.tick == this {
+				s.step(Tick{})
+			}
+		})
+	case Finish:
+		if len(s.flying) > 0 || s.loads > 0 {
+			s.fatalf("Finish with %d orders and %d Loads under way", len(s.flying), s.loads)
+		}
+		s.audit.finish()
+		s.finished = o.Reason
+	}
+}
+
+func (s *sim) fly(id uint64) {
+	if s.flying[id] = true; len(s.flying) > s.cfg.Open {
+		s.fatalf("%d orders are open, the credit is %d", len(s.flying), s.cfg.Open)
+	}
+}
+
+func (s *sim) resolve(o Resolve) {
+	h := s.w.hosts[o.Host]
+	ev := Resolved{Host: o.Host, Outcome: page.OK, Addrs: h.addrs, TTL: pick(s.rng, 0, time.Second, time.Hour)}
+	switch {
+	case h.dead == page.DNSFailed:
+		ev = Resolved{Host: o.Host, Outcome: page.DNSFailed}
+	case len(h.flakes) > 0 && h.flakes[0] == page.DNSTimeout:
+		h.flakes = h.flakes[1:]
+		ev = Resolved{Host: o.Host, Outcome: page.DNSTimeout}
+	}
+	s.after(time.Duration(s.rng.IntN(30))*time.Millisecond, func() { s.resolves--; s.step(ev) })
+}
+
+func (s *sim) fetch(f Fetch) {
+	s.audit.request(f)
+	a := s.w.ask(f)
+	s.after(a.done.Elapsed, func() {
+		a.facts.At = s.wall()
+		s.audit.answer(f, a.done)
+		// The page may reach the committer before the Engine hears of it.
+		keep := func() {
+			s.commit(func() error {
+				if f.Robots {
+					s.audit.kept(f, a.done)
+					return s.ledger.Robots(f.ID, &a.facts, a.done.Rules)
+				}
+				return s.ledger.Page(f.ID, &a.facts, Archived{}, false)
+			})
+		}
+		s.after(time.Duration(s.rng.IntN(3))*time.Millisecond, keep)
+		s.after(time.Duration(s.rng.IntN(2))*time.Millisecond, func() { s.step(a.done) })
+	})
+}
+
+// commit gives the committer something for the open group: it is flushed after
+// a few items or some milliseconds.
+func (s *sim) commit(do func() error) {
+	s.queue = append(s.queue, func() error {
+		s.ledger.Clock(s.wall())
+		if s.due++; s.due == 1 {
+			s.timer = s.seq + 1
+			this := s.timer
+			s.after(50*time.Millisecond, func() {
+				if s.timer == this && s.due > 0 {
+					s.flush()
+				}
+			})
+		}
+		return do()
+	})
+	s.work()
+}
+
+func (s *sim) work() {
+	for len(s.queue) > 0 && !s.syncing {
+		do := s.queue[0]
+		s.queue = s.queue[1:]
+		s.must(do())
+		if s.due >= 5 {
+			s.flush()
+		}
+	}
+}
+
+func (s *sim) flush() {
+	if s.syncing {
+		return
+	}
+	b := &batch{}
+	ev, err := s.ledger.Flush(b)
+	s.must(err)
+	s.syncing, s.due = true, 0
+	s.after(time.Duration(1+s.rng.IntN(8))*time.Millisecond, func() {
+		s.durable(b)
+		for _, id := range ev.IDs {
+			delete(s.flying, id)
+		}
+		s.syncing = false
+		s.step(ev)
+		s.work()
+	})
+}
+
+// durable applies a batch. No page may end twice.
+func (s *sim) durable(b *batch) {
+	for _, op := range b.ops {
+		if op.key[0] == keyText {
+			if _, ok := s.kv.find(op.key); ok {
+				s.fatalf("a page was committed twice")
+			}
+		}
+	}
+	s.kv.commit(b)
+	s.audit.durable()
+}
+
+// crawl runs until the crawl is done, with so many crashes on the way.
+func (s *sim) crawl(crashes int) {
+	s.start()
+	crash := time.Duration(-1)
+	plan := func() {
+		if crash = -1; crashes > 0 {
+			crash = s.now + time.Duration(s.rng.Int64N(int64(20*time.Second)))
+		}
+	}
+	plan()
+	for events := 0; s.finished != StopDone || s.syncing; events++ {
+		switch {
+		case events > 2_000_000 || s.now > 90*24*time.Hour:
+			s.fatalf("the crawl does not end")
+		case crash >= 0 && (len(s.events) == 0 || s.events[0].at > crash):
+			crashes--
+			s.now = max(s.now, crash)
+			if s.rng.IntN(4) == 0 && s.finished == "" { // or a clean stop
+				s.step(Command{Stop: StopByUser})
+				crash = -1
+				continue
+			}
+			s.now += time.Duration(s.rng.IntN(2000)) * time.Millisecond
+			s.start()
+			plan()
+			continue
+		case s.finished == StopByUser && !s.syncing && s.due == 0 && len(s.queue) == 0:
+			s.now += time.Second
+			s.start()
+			plan()
+			continue
+		case len(s.events) == 0:
+			s.fatalf("stuck: nothing is under way and %+v", s.engine.Status())
+		}
+		e := heap.Pop(&s.events).(simEvent)
+		s.now = e.at
+		if s.finished != "" && !s.syncing && s.due > 0 {
+			s.flush()
+		}
+		e.do()
+	}
+}

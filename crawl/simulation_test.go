@@ -1,0 +1,149 @@
+package crawl
+
+import (
+	"bytes"
+	"testing"
+
+	"weir/page"
+)
+
+// TestSimulation crawls made-up webs with every kind of trouble, and crashes at
+// random moments. The audit holds politeness; here: every page that can be
+// reached ends, once, as it must, and the counters are those of the rows.
+func TestSimulation(t *testing.T) {
+	first, n := uint64(1), uint64(200)
+	if *simSeed > 0 {
+		first, n = *simSeed, 1
+	}
+	var runs, steps, loads int
+	for seed := first; seed < first+n; seed++ {
+		s := newSim(t, seed)
+		s.crawl(s.rng.IntN(6))
+		s.check()
+		runs, steps, loads = runs+s.runs, steps+s.steps, loads+s.loadN
+	}
+	t.Logf("%d webs, %d runs, %d events, %d loads", n, runs, steps, loads)
+}
+
+// TestTraceIsReproducible: the same seed gives the same trace, byte for byte,
+// and playing a trace gives every order again, over restarts too.
+func TestTraceIsReproducible(t *testing.T) {
+	for seed := uint64(1); seed <= 12; seed++ {
+		var traces [2]bytes.Buffer
+		for i := range traces {
+			s := newSim(t, seed)
+			s.trace = &traces[i]
+			s.crawl(2)
+		}
+		if !bytes.Equal(traces[0].Bytes(), traces[1].Bytes()) {
+			t.Fatalf("seed %d: two runs gave different traces", seed)
+		}
+		if n, err := Replay(&traces[0]); err != nil {
+			t.Fatalf("seed %d: after %d events: %v", seed, n, err)
+		}
+	}
+}
+
+// check compares what is durable at the end with the world.
+func (s *sim) check() {
+	s.t.Helper()
+	want := s.w.reachable()
+	v, err := NewView(s.kv)
+	s.must(err)
+	got := map[string]page.Outcome{}
+	s.must(v.Pages(func(p *PageInfo) bool {
+		got[p.URL.String()] = p.Outcome
+		return true
+	}))
+	for u, o := range want {
+		is, ok := got[u]
+		same := is == o || o == page.RobotsUnreachable && is == page.DeadHost
+		if !ok || !same {
+			s.fatalf("%s ended as %v (%v), want %v", u, is, ok, o)
+		}
+	}
+	for u, o := range got {
+		if _, ok := want[u]; !ok {
+			s.fatalf("%s (%v) cannot be reached", u, o)
+		}
+	}
+	s.checkRows()
+}
+
+// checkRows holds that every page is in exactly one state and that sites and
+// totals count them.
+func (s *sim) checkRows() {
+	s.t.Helper()
+	type count struct{ queued, ended, fetched, parked int64 }
+	sites := map[page.SiteID]*count{}
+	var all count
+	totals, err := ReadTotals(s.kv)
+	s.must(err)
+	has := func(kind byte, k page.Key) bool {
+		_, ok := s.kv.find(string(pageKey(kind, k)))
+		return ok
+	}
+	rows := map[byte]int64{}
+	s.must(s.kv.Scan(nil, nil, func(key, value []byte) bool {
+		rows[key[0]]++
+		if key[0] != keyURL {
+			return true
+		}
+		k, err := readPageKey(key)
+		s.must(err)
+		var r urlRow
+		s.must(r.read(value))
+		c := sites[k.Site]
+		if c == nil {
+			c = &count{}
+			sites[k.Site] = c
+		}
+		_, queued := s.kv.find(string(queueKey(k.Site, r.place)))
+		queued = queued && r.state == stateQueued
+		ended, parked := has(keyText, k), has(keyPark, k)
+		states := 0
+		for _, in := range []bool{queued, ended, parked} {
+			if in {
+				states++
+			}
+		}
+		if states != 1 || ended != (r.state == stateEnded) || parked != (r.state == stateParked) {
+			s.fatalf("page %v: state %d, queued %v, ended %v, parked %v", k, r.state, queued, ended, parked)
+		}
+		switch r.state {
+		case stateQueued:
+			c.queued++
+			all.queued++
+		case stateParked:
+			c.parked++
+			all.parked++
+		case stateEnded:
+			c.ended++
+			all.ended++
+			if r.outcome.Row().Answer {
+				c.fetched++
+				all.fetched++
+			}
+		}
+		return true
+	}))
+	if rows[keyQueue] != all.queued || rows[keyText] != all.ended || rows[keyPark] != all.parked {
+		s.fatalf("rows %v, pages %+v", rows, all)
+	}
+	if totals.Queued != all.queued || totals.Ended() != all.ended || totals.Fetched != all.fetched || totals.Parked != all.parked ||
+		totals.Seen != rows[keyURL] || int64(totals.Sites) != rows[keySite] || totals.Seeds != int64(len(s.w.seeds)) {
+		s.fatalf("totals %+v, rows %+v of %d sites", totals, all, rows[keySite])
+	}
+	v, err := NewView(s.kv)
+	s.must(err)
+	s.must(v.Sites(func(i *SiteInfo) bool {
+		c := sites[i.ID]
+		if c == nil {
+			c = &count{}
+		}
+		if i.Queued != c.queued || i.Ended != c.ended || i.Fetched != c.fetched || i.Parked != c.parked {
+			s.fatalf("site %s counts %+v, rows %+v", i.Name, i, *c)
+		}
+		return true
+	}))
+}
