@@ -540,3 +540,33 @@ func TestRetryAfter(t *testing.T) {
 		t.Errorf("a 200 asks for %v of rest", b.RetryAfter)
 	}
 }
+
+// An answer that nobody asked for must not be taken for the next one.
+func TestPlantedAnswer(t *testing.T) {
+	first := make(chan struct{})
+	p := serve(t, func(s *scene) {
+		s.hear()
+		s.say(ok + "Content-Length: 2\r\n\r\nhi")
+		<-first
+		s.say(ok + "Content-Length: 7\r\n\r\nplanted")
+		s.wait()
+	})
+	u := p.url(t, "/")
+	cn := open(t, newClient(t, local()), u, p.addr.Addr())
+	a := cn.Get(t.Context(), u, false)
+	keep := a.KeepAlive
+	a.Release()
+	close(first)
+	if cn.link.raw == nil {
+		t.Skip("this system cannot look into sockets")
+	}
+	var b [1]byte
+	if _, err := ready(cn.link.raw, b[:]); err != nil || !keep {
+		t.Fatal(err, keep)
+	}
+	a = cn.Get(t.Context(), u, false)
+	defer a.Release()
+	if a.Outcome != page.EarlyClose || len(p.asked()) != 1 {
+		t.Errorf("outcome %v, %d requests", a.Outcome, len(p.asked()))
+	}
+}

@@ -110,7 +110,7 @@ func (cn *Conn) exchange(ctx context.Context, a *Answer, last bool) {
 	a.tape = t
 	var sent []byte
 	sent, a.Request = cn.client.request(a.url, last, a.At)
-	_, writeErr := cn.stream.Write(sent)
+	_, err := cn.stream.Write(sent)
 
 	br := heads.Get().(*bufio.Reader)
 	br.Reset(t)
@@ -119,7 +119,6 @@ func (cn *Conn) exchange(ctx context.Context, a *Answer, last bool) {
 		heads.Put(br)
 	}()
 	var resp *http.Response
-	err := writeErr
 	if err == nil {
 		a.FirstByte, err = awaitAnswer(br, a.At)
 	}

@@ -129,14 +129,13 @@ func (c *Client) secure(ctx context.Context, cn *Conn, name string) (page.Outcom
 	cfg.ServerName = name
 	over := tls.Client(streamConn{cn.link, cn.stream}, cfg)
 	end := cn.link.begin(ctx, c.limits.Handshake)
-	defer end()
-	if err := over.Handshake(); err != nil {
-		switch {
-		case errors.Is(cn.link.cause, errSilent):
-			return page.ConnectTimeout, errors.New("TLS: no answer in time")
-		case cn.link.cause != nil:
-			return page.Aborted, cn.link.cause
-		}
+	err := over.Handshake()
+	switch alive := end(); {
+	case !alive:
+		return page.Aborted, errAborted
+	case errors.Is(cn.link.cause, errSilent):
+		return page.ConnectTimeout, errors.New("TLS: no answer in time")
+	case err != nil:
 		return page.TLSFailed, tlsReason(err)
 	}
 	cn.stream = over

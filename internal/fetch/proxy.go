@@ -65,7 +65,6 @@ func (c *Client) openProxy(ctx context.Context, cn *Conn, u page.URL) (page.Outc
 		return page.OK, nil
 	}
 	end := cn.link.begin(ctx, c.limits.Handshake)
-	defer end()
 	var o page.Outcome
 	var err error
 	if c.cfg.Proxy.Scheme == "socks5" {
@@ -73,7 +72,9 @@ func (c *Client) openProxy(ctx context.Context, cn *Conn, u page.URL) (page.Outc
 	} else {
 		o, err = c.connect(cn.stream, u)
 	}
-	switch {
+	switch alive := end(); {
+	case !alive:
+		return page.Aborted, errAborted
 	case err == nil:
 		return page.OK, nil
 	case cn.link.cause != nil:
