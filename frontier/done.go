@@ -65,7 +65,7 @@ func (f *Frontier) Done(now page.Time, v Visit) {
 
 // fail counts a failure against the host and lets it rest for it.
 func (f *Frontier) fail(now page.Time, h *host, o page.Outcome, asked time.Duration) {
-	if (o == page.ConnectFailed || o == page.ConnectTimeout) && h.tried+1 < len(h.addrs) {
+	if (o == page.ConnectFailed || o == page.ConnectTimeout) && h.tried+1 < min(len(h.addrs), maxTries) {
 		// Another address may answer; the name has not failed yet.
 		h.tried++
 		h.try = (h.try + 1) % len(h.addrs)

@@ -41,6 +41,10 @@ const RobotsAge = 24 * time.Hour
 // for before the site is given up for this crawl.
 const robotsTries = 4
 
+// maxTries is how many addresses of a host are tried before that counts as one
+// failure of the host.
+const maxTries = 4
+
 // RobotsHops is how many redirects of a robots.txt are followed (RFC 9309,
 // section 2.3.1.2).
 const RobotsHops = 5
@@ -416,7 +420,7 @@ func (f *Frontier) Resolved(now page.Time, name string, addrs []netip.Addr, ttl 
 	case len(addrs) == 0:
 		f.fail(now, h, page.DNSFailed, 0)
 	default:
-		h.addrs, h.try, h.tried = addrs, 0, 0
+		h.addrs, h.try = addrs, h.tried%len(addrs)
 		h.expires, h.resolved = now.Add(ttl), true
 	}
 	f.rest(now, h)
