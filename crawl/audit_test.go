@@ -101,7 +101,7 @@ func (a *audit) request(f Fetch) {
 	case rules == nil || !rules.Allowed(f.URL.Path()):
 		s.fatalf("%s was asked for and is forbidden", f.URL)
 	}
-	if _, ended := s.kv.find(string(pageKey(keyText, page.Key{Site: f.Site, Hash: f.Entry.Hash}))); ended {
+	if s.kv.has(pageKey(keyText, page.Key{Site: f.Site, Hash: f.Entry.Hash})) {
 		s.fatalf("%s was asked for after it had ended", f.URL)
 	}
 }

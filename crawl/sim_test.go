@@ -327,7 +327,7 @@ func (s *sim) flush() {
 func (s *sim) durable(b *batch) {
 	for _, op := range b.ops {
 		if op.key[0] == keyText {
-			if _, ok := s.kv.find(op.key); ok {
+			if s.kv.has([]byte(op.key)) {
 				s.fatalf("a page was committed twice")
 			}
 		}
