@@ -54,8 +54,7 @@ func (f *Frontier) Done(now page.Time, v Visit) {
 		f.hangUp(now, h, v.KeepAlive)
 	case h.delay > 0:
 		h.next = now.Add(h.delay)
-		f.turn++
-		h.turn = f.turn
+		f.queue(h)
 		f.sleep(h)
 	default:
 		h.next = now
@@ -98,6 +97,7 @@ func (f *Frontier) hangUp(now page.Time, h *host, open bool) {
 		f.cool(on)
 	}
 	f.postpone(h, h.end.Add(f.wait(h)))
+	f.queue(h)
 	f.rest(now, h)
 }
 
