@@ -34,9 +34,12 @@ func (f *Frontier) Done(now page.Time, v Visit) {
 	}
 	switch {
 	case row.Dead > 0 || row.Pause != page.Polite && row.Pause != page.NoPause:
-		f.fail(now, h, v.Outcome, v.Asked)
+		f.fail(now, h, on, v.Outcome, v.Asked)
 	case v.Outcome != page.Aborted && v.Outcome != page.EarlyClose: // those say nothing about the host
 		h.failures, h.tried = 0, 0
+		if on != errandSite {
+			on.failures = 0
+		}
 	}
 	had := true
 	s := f.sites[v.Site]
@@ -47,7 +50,7 @@ func (f *Frontier) Done(now page.Time, v Visit) {
 		s.used-- // it comes again, or was no page
 		h.domain.used--
 	}
-	more := v.KeepAlive && had && on != errandSite && !f.stopping && h.dead == page.None && h.pages < f.cfg.PerConn &&
+	more := v.KeepAlive && had && on != errandSite && !f.stopping && h.dead == page.None && on.over == page.None && h.pages < f.cfg.PerConn &&
 		on.placed > 0 && h.delay <= f.cfg.Holdable && h.failures == 0
 	switch {
 	case !more:
@@ -62,8 +65,11 @@ func (f *Frontier) Done(now page.Time, v Visit) {
 	}
 }
 
-// fail counts a failure against the host and lets it rest for it.
-func (f *Frontier) fail(now page.Time, h *host, o page.Outcome, asked time.Duration) {
+// fail counts a failure against the host and lets it rest for it. When there
+// were too many in a row, the site that was visited is given up; without one,
+// when the name or an errand failed, the host is. A closed port must not cost
+// the pages of another.
+func (f *Frontier) fail(now page.Time, h *host, on *site, o page.Outcome, asked time.Duration) {
 	if (o == page.ConnectFailed || o == page.ConnectTimeout) && h.tried+1 < min(len(h.addrs), maxTries) {
 		// Another address may answer; the name has not failed yet.
 		h.tried++
@@ -74,11 +80,20 @@ func (f *Frontier) fail(now page.Time, h *host, o page.Outcome, asked time.Durat
 	h.failures++
 	h.tried = 0
 	f.postpone(h, now.Add(o.Rest(f.wait(h), asked, h.failures)))
-	if dead := o.Row().Dead; dead > 0 && h.failures >= int(dead) || asked > page.MaxAsked {
-		h.dead = page.DeadHost
-		if o.HostFault() {
-			h.dead = o // it never answered: say why
+	why := page.DeadHost
+	if o.HostFault() {
+		why = o // it never answered: say why
+	}
+	dead := int(o.Row().Dead)
+	if on != nil && on != errandSite {
+		if on.failures++; dead > 0 && on.failures >= dead {
+			on.over = why
 		}
+	} else if dead > 0 && h.failures >= dead {
+		h.dead = why
+	}
+	if asked > page.MaxAsked {
+		h.dead = page.DeadHost
 	}
 }
 

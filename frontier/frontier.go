@@ -426,9 +426,9 @@ func (f *Frontier) Resolved(now page.Time, name string, addrs []netip.Addr, ttl 
 	h.state = turning
 	switch {
 	case o != page.None && o != page.OK:
-		f.fail(now, h, o, 0)
+		f.fail(now, h, nil, o, 0)
 	case len(addrs) == 0:
-		f.fail(now, h, page.DNSFailed, 0)
+		f.fail(now, h, nil, page.DNSFailed, 0)
 	default:
 		h.addrs, h.try = addrs, h.tried%len(addrs)
 		h.expires, h.resolved = now.Add(ttl), true

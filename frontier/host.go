@@ -67,6 +67,8 @@ type site struct {
 	used   int64        // pages fetched, or being fetched
 	over   page.Outcome // not None: every page of the site ends so
 
+	failures int // visits in a row that failed
+
 	window   []Entry // the first entries, in order; window[head:] is live
 	head     int
 	complete bool  // the window holds every entry that is not taken
