@@ -106,24 +106,39 @@ func (c *exportCmd) format(e *env) (string, error) {
 type output struct {
 	io.Writer
 	file *os.File // nil: the standard output
-	name string
+	name string   // of the file when it is whole; "": file is no regular file
 }
 
 func (c *exportCmd) open(e *env) (*output, error) {
 	if c.Output == "" || c.Output == "-" {
 		return &output{Writer: e.out}, nil
 	}
-	file, err := os.CreateTemp(filepath.Dir(c.Output), "."+filepath.Base(c.Output)+".*")
+	if at, err := os.Stat(c.Output); err == nil && !at.Mode().IsRegular() {
+		// A pipe or a device is written to; nothing may take its place.
+		file, err := os.OpenFile(c.Output, os.O_WRONLY, 0)
+		if err != nil {
+			return nil, failure(fmt.Errorf("%s: %w", c.Output, plain(err)), "-o FILE needs a file that can be written to")
+		}
+		return &output{Writer: file, file: file}, nil
+	}
+	name := c.Output
+	if real, err := filepath.EvalSymlinks(name); err == nil {
+		name = real // what the link points to is replaced, not the link
+	}
+	file, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
 	if err != nil {
 		return nil, failure(fmt.Errorf("%s: %w", c.Output, plain(err)), "-o FILE needs a folder that exists and can be written to")
 	}
-	return &output{Writer: file, file: file, name: c.Output}, nil
+	return &output{Writer: file, file: file, name: name}, nil
 }
 
 // finish gives the file its name, or removes it after an error.
 func (o *output) finish(err error) error {
 	if o.file == nil {
 		return err
+	}
+	if o.name == "" {
+		return errors.Join(err, o.file.Close())
 	}
 	// A temporary file is for its owner alone; a table is for those who asked.
 	err = errors.Join(err, o.file.Chmod(0o644), o.file.Close())

@@ -148,7 +148,12 @@ func planIdentity(s *settings, cfg *node.Config) error {
 		agent += " (+" + s.Contact + ")"
 	}
 	cfg.Fetch.Agent = agent
-	cfg.Fetch.Header = s.Header
+	if len(s.Header) > 0 && len(s.HeaderHosts) == 0 {
+		return usage("name the seeds again: the header goes to their hosts", "--header needs a host to go to")
+	}
+	for _, host := range s.HeaderHosts {
+		cfg.Fetch.SiteHeader[host] = append(slices.Clone(s.Header), cfg.Fetch.SiteHeader[host]...)
+	}
 	robots := "obey"
 	if s.IgnoreRobots {
 		robots = "ignore"
@@ -231,10 +236,14 @@ func planNetwork(s *settings, cfg *node.Config) error {
 	return nil
 }
 
-// allow adds the private addresses that seeds name to those that may be
-// visited: who asks for one by its address means it.
+// allow notes what seeds allow by being named: private addresses may be visited,
+// for who asks for one by its address means it; and --header goes to the seeds'
+// hosts, not to whatever they lead to.
 func (s *settings) allow(seeds []node.Seed) {
 	for _, seed := range seeds {
+		if h := seed.URL.Host(); len(s.Header) > 0 && !slices.Contains(s.HeaderHosts, h) {
+			s.HeaderHosts = append(s.HeaderHosts, h)
+		}
 		var addrs []netip.Addr
 		if a, ok := seed.URL.Addr(); ok {
 			addrs = []netip.Addr{a}

@@ -52,7 +52,7 @@ type settings struct {
 
 	Contact   string   `name:"contact" group:"identity" placeholder:"URL|MAIL" keep:"yes" help:"Where the people you visit can reach you: goes into the User-Agent, an e-mail address also into From."`
 	UserAgent string   `name:"user-agent" group:"identity" placeholder:"TEXT" keep:"fixed" help:"User-Agent instead of weir/VERSION. The name it begins with is the one robots.txt is read for."`
-	Header    []string `name:"header" group:"identity" sep:"none" placeholder:"NAME:VALUE" keep:"yes" help:"Send this header too. Its value is kept nowhere."`
+	Header    []string `name:"header" group:"identity" sep:"none" placeholder:"NAME:VALUE" keep:"yes" help:"Send this header to the hosts of the seeds, and to no other. Its value is kept nowhere."`
 	Cookies   string   `name:"cookies" group:"identity" placeholder:"FILE" keep:"yes" help:"Send the cookies of this file (Netscape form) where they belong."`
 	Auth      []string `name:"auth" group:"identity" sep:"none" placeholder:"HOST=USER:FILE" keep:"yes" help:"Log in to HOST, and to it alone, as USER with the password in FILE."`
 
@@ -68,6 +68,7 @@ type settings struct {
 	// Keys without a flag.
 	Sites        []site   `kong:"-" name:"sites" keep:"yes"`
 	AllowAddress []string `kong:"-" name:"allow-address" keep:"yes"` // private addresses that seeds named
+	HeaderHosts  []string `kong:"-" name:"header-hosts" keep:"yes"`  // hosts of the seeds that --header was given with
 }
 
 // site are the settings of one host, from the list sites of a config file.

@@ -217,7 +217,7 @@ func (f *folder) unseen(u page.URL, asked *whyRobots) (string, error) {
 	if f.asRun.Depth >= 0 {
 		return fmt.Sprintf("never seen: no page within --depth %s that was read links to it", f.asRun.Depth), nil
 	}
-	return "never seen: no page that was read links to it", nil
+	return "never seen: no link to it was read", nil
 }
 
 // firstMatch returns the first pattern that matches a URL.

@@ -105,6 +105,9 @@ func (t *tool) body(f *page.Facts, a *fetch.Answer, contentType string) {
 		doc := t.parser.HTML(body, f.URL, contentType, t.n.cfg.Agent, parse.Want{Requisites: t.n.cfg.Scope.Requisites})
 		asked = asked.Merge(doc.Robots)
 		f.Title = doc.Title
+		if doc.Cut {
+			t.n.log.event("links-cut", map[string]any{"url": f.URL.String(), "kept": len(doc.Links)})
+		}
 		f.Links = t.canonical(doc.Links)
 	case t.n.cfg.Scope.Sitemaps && parse.IsSitemap(contentType, f.URL.Path(), head):
 		if m, err := t.parser.Sitemap(body, f.URL); err == nil {

@@ -38,7 +38,7 @@ package parse
 
 // Bounds on what one body may yield.
 const (
-	MaxLinks      = 20_000  // links of a page or style sheet
+	MaxLinks      = 50_000  // links of a page or style sheet
 	MaxAlternates = 1_000   // translations of a page
 	MaxTitle      = 1 << 10 // bytes
 	MaxAnchor     = 256     // bytes of one link's text
