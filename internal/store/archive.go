@@ -75,6 +75,21 @@ func serial(name string) (int, bool) {
 
 func (a *archive) path(name string) string { return a.fs.PathJoin(a.dir, name) }
 
+// vacant refuses a folder with archive files that no state knows: restore would
+// take them for leftovers. A creation that was cut short has none.
+func (a *archive) vacant() error {
+	names, err := a.fs.List(a.dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if _, ok := serial(name); ok {
+			return fmt.Errorf("%s of an earlier crawl is there, its state is not: move it away or use another folder: %w", name, ErrExists)
+		}
+	}
+	return nil
+}
+
 // restore makes the folder equal to what the state says of it.
 func (a *archive) restore() error {
 	for _, f := range a.files {

@@ -21,6 +21,11 @@
 // checksum since its last sync in the same batch; an index that differs is cut
 // back to that sync and its lines are made again from the records since.
 //
+// [Store.ReadRecord] and [Store.Walk] read the archive back, through revisits
+// to the payloads they refer to; [Reader] reads any WARC file. [Memory] is the
+// rows alone, for tests of the Ledger; package storetest is the contract both
+// keep.
+//
 // # Rows
 //
 // Keys and values are plain bytes whose meaning belongs to the Ledger, but for
@@ -46,7 +51,7 @@ import "errors"
 var (
 	ErrInUse    = errors.New("in use by another process")
 	ErrNotCrawl = errors.New("not a crawl folder")
-	ErrExists   = errors.New("already a crawl folder")
+	ErrExists   = errors.New("already holds a crawl")
 	ErrFull     = errors.New("free space and run the same command again")
 	ErrDamaged  = errors.New("damaged")
 	ErrClosed   = errors.New("store is closed")

@@ -79,6 +79,7 @@ type Exchange struct {
 // Record is an Exchange ready to be appended. It belongs to one goroutine at a
 // time; whoever holds it last calls Release.
 type Record struct {
+	form      Form
 	url       string
 	at        time.Time
 	addr      string
@@ -151,7 +152,7 @@ func (e *Encoder) Encode(x *Exchange) (*Record, error) {
 		if r != nil {
 			r.Release()
 		}
-		return nil, fmt.Errorf("archive record for %s: %w", x.URL, err)
+		return nil, fmt.Errorf("archive record for %s: %w", x.URL, full(err))
 	}
 	return r, nil
 }
@@ -161,7 +162,7 @@ func (e *Encoder) encode(x *Exchange) (*Record, error) {
 		return nil, fmt.Errorf("head of %d bytes in a response of %d", x.HeadLen, x.Size)
 	}
 	r := &Record{
-		url: x.URL, at: x.At.UTC(), addr: address(x.Addr), key: x.PayloadDigest,
+		form: e.form, url: x.URL, at: x.At.UTC(), addr: address(x.Addr), key: x.PayloadDigest,
 		payload: x.PayloadSize, truncated: x.Truncated,
 		head: make([]byte, x.HeadLen),
 	}

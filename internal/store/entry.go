@@ -96,8 +96,8 @@ func (e *Entry) Body() (io.Reader, error) {
 }
 
 // Decoded returns the body with its content coding undone too, at most limit
-// bytes of it: what exceeds them is [ErrTooLarge]. The coding is that of the
-// record itself, also for a revisit.
+// bytes of it: what exceeds them is [ErrTooLarge]. For a revisit the coding is
+// that of the record which holds the bytes.
 func (e *Entry) Decoded(limit int64) (io.Reader, error) {
 	body, err := e.Body()
 	if err != nil {

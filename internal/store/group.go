@@ -80,11 +80,11 @@ func (s *Store) Begin() *Group {
 	if s.readOnly {
 		panic("store: Begin on a read-only store")
 	}
-	if s.group != nil {
-		panic("store: Begin before the last group was committed")
-	}
 	g := &Group{s: s, seen: make(map[[16]byte]*origin)}
 	if g.err = s.Err(); g.err == nil {
+		if s.group != nil {
+			panic("store: Begin before the last group was committed")
+		}
 		g.batch = s.db.NewBatch()
 	}
 	s.group = g
@@ -100,6 +100,9 @@ func (s *Store) Begin() *Group {
 func (g *Group) Append(r *Record) (p Place, revisit bool, err error) {
 	if g.err != nil {
 		return Place{}, false, g.err
+	}
+	if r.form != g.s.arch.form {
+		panic(fmt.Sprintf("store: a %s record for a %s archive", r.form, g.s.arch.form))
 	}
 	p, revisit, err = g.append(r)
 	if err != nil {
@@ -221,14 +224,14 @@ func (g *Group) Commit() error {
 	if err != nil {
 		return s.fail.set(fmt.Errorf("state: %w", err))
 	}
+	if len(dirty) > 0 {
+		s.publish() // before the rows are visible: who sees a place may read it
+	}
 	if err := s.call(func() error { return g.batch.Commit(pebble.Sync) }); err != nil {
 		return s.fail.set(err)
 	}
 	if err := g.batch.Close(); err != nil {
 		return s.fail.set(fmt.Errorf("state: %w", err))
-	}
-	if len(dirty) > 0 {
-		s.publish()
 	}
 	if len(g.lines) > 0 {
 		if err := s.index.write(g.lines, s.end()); err != nil {

@@ -138,7 +138,9 @@ func (s *Store) create(o Options) error {
 		}
 		return err
 	}
-	// What a creation cut short may have left is not ours to read.
+	if err := s.arch.vacant(); err != nil {
+		return err
+	}
 	if err := s.index.create(); err != nil {
 		return err
 	}

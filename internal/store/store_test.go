@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -393,4 +394,159 @@ func TestReadOnly(t *testing.T) {
 	if !bytes.Equal(before, after) {
 		t.Error("a read-only store changed the archive")
 	}
+	s, err = Open(dir, Options{Form: Zstd, Info: info})
+	must(t, err)
+	checkFiles(t, s)
+	must(t, s.Close())
+}
+
+// TestForeignArchive keeps files of another crawl: they are never ours to cut
+// or remove.
+func TestForeignArchive(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "crawl")
+	o := Options{Info: info}
+	s, err := Create(dir, o)
+	must(t, err)
+	g := s.Begin()
+	put(t, g, NewEncoder(Gzip, 0), exchange("http://example.org/", "hello"))
+	must(t, g.Commit())
+	must(t, s.Close())
+	for _, name := range []string{"mine.warc.gz", "weir-1-2-3.warc.gz", "weir-20200101000000-00001.warc.gz"} {
+		must(t, os.WriteFile(filepath.Join(dir, "warc", name), []byte("keep"), 0o644))
+	}
+	left := filepath.Join(dir, "warc", "weir-20260101000000-00002.warc.gz.open")
+	must(t, os.WriteFile(left, []byte("half a file"), 0o644))
+	s, err = Open(dir, o)
+	must(t, err)
+	must(t, s.Close())
+	names, err := os.ReadDir(filepath.Join(dir, "warc"))
+	must(t, err)
+	if len(names) != 4 {
+		t.Errorf("the folder holds %v, want ours and the three foreign ones", names)
+	}
+	must(t, os.RemoveAll(filepath.Join(dir, "state")))
+	if _, err := Create(dir, o); !errors.Is(err, ErrExists) {
+		t.Errorf("a new crawl over an old archive: %v", err)
+	}
+	if after, _ := os.ReadDir(filepath.Join(dir, "warc")); len(after) != 4 {
+		t.Errorf("files of the old archive are gone: %v", after)
+	}
+}
+
+func TestDamagedArchive(t *testing.T) {
+	for name, damage := range map[string]func(string) error{
+		"cut":     func(f string) error { return os.Truncate(f, 100) },
+		"removed": os.Remove,
+	} {
+		dir := filepath.Join(t.TempDir(), "crawl")
+		s, err := Create(dir, Options{Info: info})
+		must(t, err)
+		g := s.Begin()
+		put(t, g, NewEncoder(Gzip, 0), exchange("http://example.org/", "hello"))
+		must(t, g.Commit())
+		must(t, s.Close())
+		must(t, damage(filepath.Join(dir, "warc", s.FileName(1))))
+		if _, err := Open(dir, Options{Info: info}); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), s.FileName(1)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestReadersBesideCommitter reads from other goroutines while groups are
+// committed.
+func TestReadersBesideCommitter(t *testing.T) {
+	s, err := Create("crawl", Options{FS: vfs.NewMem(), MaxFile: 4000, Info: info})
+	must(t, err)
+	done := make(chan struct{})
+	errs := make(chan error, 2)
+	read := func(fn func() error) {
+		for {
+			select {
+			case <-done:
+				errs <- nil
+				return
+			default:
+			}
+			if err := fn(); err != nil {
+				errs <- err
+				return
+			}
+		}
+	}
+	go read(func() error {
+		var bad error
+		err := s.Scan([]byte("p"), []byte("q"), func(_, v []byte) bool {
+			var p Place
+			fmt.Sscan(string(v), &p.File, &p.Offset, &p.Length)
+			e, err := s.ReadRecord(p)
+			if err == nil {
+				err = e.Close()
+			}
+			bad = errors.Join(bad, err)
+			return bad == nil
+		})
+		return errors.Join(err, bad)
+	})
+	go read(func() error { return s.Walk(func(*Entry) error { return nil }) })
+	enc := NewEncoder(Gzip, 0)
+	for i := range 60 {
+		must(t, commit(s, enc, i))
+	}
+	close(done)
+	must(t, errors.Join(<-errs, <-errs))
+	must(t, s.Close())
+}
+
+func TestLargeRecordLeavesNoFile(t *testing.T) {
+	tmp := t.TempDir()
+	t.Setenv("TMPDIR", tmp)
+	t.Setenv("TEMP", tmp)
+	r := encode(t, NewEncoder(Gzip, 1), exchange("http://example.org/", randomText(3<<20)))
+	if names, _ := os.ReadDir(tmp); len(names) != 1 {
+		t.Errorf("a record of 3 MB keeps %d files", len(names))
+	}
+	r.Release()
+	if names, _ := os.ReadDir(tmp); len(names) != 0 {
+		t.Errorf("a released record left %v", names)
+	}
+}
+
+// frozen is a file system on read-only media.
+type frozen struct{ vfs.FS }
+
+func (f frozen) refuse(name string) error {
+	return &os.PathError{Op: "open", Path: name, Err: syscall.EROFS}
+}
+
+func (f frozen) Create(name string, _ vfs.DiskWriteCategory) (vfs.File, error) {
+	return nil, f.refuse(name)
+}
+
+func (f frozen) OpenReadWrite(name string, _ vfs.DiskWriteCategory, _ ...vfs.OpenOption) (vfs.File, error) {
+	return nil, f.refuse(name)
+}
+
+func (f frozen) Lock(name string) (io.Closer, error)       { return nil, f.refuse(name) }
+func (f frozen) MkdirAll(name string, _ os.FileMode) error { return f.refuse(name) }
+func (f frozen) Remove(name string) error                  { return f.refuse(name) }
+
+func TestReadOnlyMedia(t *testing.T) {
+	mem := vfs.NewMem()
+	s, err := Create("crawl", Options{FS: mem, Info: info})
+	must(t, err)
+	g := s.Begin()
+	p, _ := put(t, g, NewEncoder(Gzip, 0), exchange("http://example.org/", "hello"))
+	must(t, g.Commit())
+	must(t, s.Close())
+	for _, try := range []func(string, Options) (*Store, error){Open, Create} {
+		if _, err := try("crawl", Options{FS: frozen{mem}}); !errors.Is(err, syscall.EROFS) || !strings.Contains(err.Error(), "crawl") {
+			t.Errorf("read-only media: %v", err)
+		}
+	}
+	s, err = Open("crawl", Options{FS: frozen{mem}, ReadOnly: true})
+	must(t, err)
+	if got := body(t, s, p); got != "hello" {
+		t.Errorf("body %q", got)
+	}
+	must(t, s.Close())
 }
