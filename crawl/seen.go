@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"fmt"
 	"math/bits"
 
 	"weir/page"
@@ -169,4 +170,61 @@ func (sh *shard) put(print uint64, depth uint8) bool {
 			i = 0
 		}
 	}
+}
+
+// Print is a known page as the memory of seen pages holds it.
+type Print struct {
+	print uint64
+	depth uint8
+}
+
+// ReadPrints calls fn with the known pages of a stored crawl, some thousands at
+// a time, until it returns false. It may run beside a Ledger: what that one adds
+// meanwhile it knows by itself. The slice is fn's to keep.
+func ReadPrints(kv KV, fn func([]Print) bool) error {
+	const some = 8192
+	batch := make([]Print, 0, some)
+	var bad error
+	err := kv.Scan([]byte{keyURL}, []byte{keyURL + 1}, func(key, value []byte) bool {
+		k, err := readPageKey(key)
+		if err != nil {
+			bad = err
+			return false
+		}
+		d := decoder{b: value}
+		d.take(2)
+		depth := d.uvarint()
+		if d.err != nil {
+			bad = d.err
+			return false
+		}
+		batch = append(batch, Print{fingerprint(k), uint8(min(depth, 255))})
+		if len(batch) < some {
+			return true
+		}
+		full := batch
+		batch = make([]Print, 0, some)
+		return fn(full)
+	})
+	if err == nil {
+		err = bad
+	}
+	if err != nil {
+		return fmt.Errorf("read the known pages: %w", err)
+	}
+	fn(batch)
+	return nil
+}
+
+// Remembers says that the Ledger knows all pages without asking the store.
+func (l *Ledger) Remembers() bool { return l.seen.whole() }
+
+// Recall takes known pages that ReadPrints read; last says that these were all.
+// Until then, and when there are more than Memory allows, the store is asked
+// about pages that are not remembered: slower, never wrong.
+func (l *Ledger) Recall(prints []Print, last bool) {
+	for _, p := range prints {
+		l.seen.add(p.print, p.depth)
+	}
+	l.seen.filled = l.seen.filled || last
 }

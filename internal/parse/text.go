@@ -1,7 +1,8 @@
 package parse
 
 import (
-	"strings"
+	"bytes"
+	"encoding/binary"
 	"unicode"
 	"unicode/utf8"
 )
@@ -89,12 +90,37 @@ func (f *folder) word(w []byte) {
 
 func (f *folder) String() string { return string(f.buf) }
 
+// lowerText returns UTF-8 in lower case. It may write over b.
+func lowerText(b []byte) []byte {
+	if !isASCII(b) {
+		return bytes.ToLower(b)
+	}
+	for i, c := range b {
+		b[i] = lower(c)
+	}
+	return b
+}
+
 // words returns b in lower case with its spaces folded, cut at max bytes.
 func words(b []byte, max int) string {
-	if len(b) == 0 {
-		return ""
-	}
 	f := folder{max: max}
 	f.write(b)
-	return strings.ToLower(f.String())
+	return string(lowerText(f.buf))
+}
+
+// isASCII reads eight bytes at a time.
+func isASCII(b []byte) bool { return asciiPrefix(b) == len(b) }
+
+// asciiPrefix returns how many bytes of ASCII b begins with.
+func asciiPrefix(b []byte) int {
+	i := 0
+	for ; i+8 <= len(b); i += 8 {
+		if binary.LittleEndian.Uint64(b[i:])&0x8080808080808080 != 0 {
+			break
+		}
+	}
+	for i < len(b) && b[i] < utf8.RuneSelf {
+		i++
+	}
+	return i
 }

@@ -1,0 +1,188 @@
+package page
+
+import (
+	"bytes"
+	"strings"
+
+	whatwg "github.com/nlnwa/whatwg-url/url"
+)
+
+// Base is what the links of one page are relative to: the page's URL, or that
+// of its base element. Whoever reads links makes one Base per page. It is not
+// safe for concurrent use.
+//
+// Nearly all links of the web are plain: they consist of characters that
+// stand for themselves, and the URL is a piece of the base and a piece of the
+// link. Those are joined here, see plain; all others are left to the parser,
+// which costs forty times as much. A link gets the same URL on either way.
+type Base struct {
+	url  URL
+	dir  int         // url.s[:dir] ends with the path's last slash
+	file int         // url.s[:file] ends with the path
+	w    *whatwg.Url // url without its query, for the parser; nil until it is needed
+}
+
+// Base returns u as the base of links. Under the zero URL only absolute links
+// can be resolved.
+func (u URL) Base() *Base {
+	b := baseOf(u)
+	return &b
+}
+
+func baseOf(u URL) Base {
+	file := len(u.s)
+	if i := strings.IndexByte(u.s, '?'); i >= 0 {
+		file = i
+	}
+	return Base{url: u, dir: strings.LastIndexByte(u.s[:file], '/') + 1, file: file}
+}
+
+// Resolve reads ref, absolute or relative to the base.
+func (b *Base) Resolve(ref string) (URL, error) {
+	return b.ResolveBytes([]byte(ref)) // not copied: ResolveBytes only reads it
+}
+
+// ResolveBytes is Resolve for a slice of a page. The URL does not keep it.
+func (b *Base) ResolveBytes(ref []byte) (URL, error) {
+	if len(ref) > MaxURL {
+		return URL{}, ErrLong
+	}
+	link := trim(ref)
+	scheme := schemeOf(link)
+	if scheme > 0 && !bytes.EqualFold(link[:scheme], []byte("http")) && !bytes.EqualFold(link[:scheme], []byte("https")) {
+		return URL{}, ErrScheme
+	}
+	if u, ok := b.plain(link, scheme); ok {
+		return u, nil
+	}
+	return b.resolveSlow(string(ref))
+}
+
+// resolveSlow reads any ref by the WHATWG rules.
+func (b *Base) resolveSlow(ref string) (URL, error) {
+	if b.url.IsZero() {
+		return parseSlow(ref)
+	}
+	if err := bounded(ref); err != nil {
+		return URL{}, err
+	}
+	if b.self(ref) {
+		return b.url, nil
+	}
+	if b.w == nil {
+		// A link takes over the query only when it is the page itself, and the
+		// parser would copy all parameters of the query for every link.
+		w, err := parser.Parse(b.url.s[:b.file])
+		if err != nil {
+			return URL{}, reason(err)
+		}
+		b.w = w
+	}
+	w, err := b.w.Parse(ref)
+	if err != nil {
+		return URL{}, reason(err)
+	}
+	return fromWhatwg(w)
+}
+
+// self says that ref is the base itself: nothing, or its scheme alone, before
+// a fragment.
+func (b *Base) self(ref string) bool {
+	ref, _, _ = strings.Cut(clean(ref), "#")
+	scheme := strings.TrimSuffix(b.url.s[:b.url.user], "//")
+	return ref == "" || len(ref) == len(scheme) && strings.EqualFold(ref, scheme)
+}
+
+// plain resolves a trimmed link, whose scheme has that many bytes, if all of
+// it is plain. When in doubt it is not.
+func (b *Base) plain(link []byte, scheme int) (URL, bool) {
+	if len(link) > MaxParts || scheme == 0 && b.url.IsZero() {
+		return URL{}, false
+	}
+	u := b.url                 // with the offsets of the result; its text comes last
+	var head string            // what the base gives
+	var site []byte            // what the link says of host and port
+	rest, slash := link, false // path and query, and whether it lacks the first slash
+	switch {
+	case scheme > 0 || len(link) > 1 && link[0] == '/' && link[1] == '/':
+		var ok bool
+		if head, rest, ok = b.origin(link, scheme); !ok {
+			return URL{}, false
+		}
+		n := len(u.s[u.host:u.path])
+		if u.user == u.host && head == u.s[:u.user] && n > 0 && len(rest) >= n && string(rest[:n]) == u.s[u.host:u.path] && ends(rest, n) {
+			head, rest = u.s[:u.path], rest[n:]
+		} else {
+			host, end, ok := authority(rest, len(head) == len("https://"))
+			if !ok {
+				return URL{}, false
+			}
+			site, rest = rest[:end], rest[end:]
+			start := len(head)
+			u = URL{user: uint16(start), host: uint16(start), hostEnd: uint16(start + host), path: uint16(start + end)}
+		}
+		slash = len(rest) == 0 || rest[0] != '/'
+	case len(link) == 0 || link[0] == '#':
+		return u, true
+	case link[0] == '/':
+		head = u.s[:u.path]
+	case link[0] == '?':
+		head = u.s[:b.file]
+	default:
+		head, rest = b.climb(link)
+	}
+	n, ok := tail(rest)
+	size := len(head) + len(site) + 1 + n
+	if !ok || size > MaxParts {
+		return URL{}, false
+	}
+	var s strings.Builder
+	s.Grow(size)
+	s.WriteString(head)
+	s.Write(site)
+	if slash {
+		s.WriteByte('/')
+	}
+	s.Write(rest[:n])
+	u.s = s.String()
+	return u, true
+}
+
+// origin returns what stands before the host of an absolute link, and the link
+// from there on.
+func (b *Base) origin(link []byte, scheme int) (string, []byte, bool) {
+	switch rest := link[scheme:]; {
+	case scheme == 0:
+		return b.url.s[:b.url.user], link[2:], true
+	case len(rest) < 3 || string(rest[:3]) != "://":
+		return "", nil, false
+	case string(link[:scheme]) == "http":
+		return "http://", rest[3:], true
+	case string(link[:scheme]) == "https":
+		return "https://", rest[3:], true
+	}
+	return "", nil, false
+}
+
+// climb follows the dots that a relative link begins with, and returns the
+// directory they lead to and the link behind them.
+func (b *Base) climb(link []byte) (string, []byte) {
+	s, dir, root := b.url.s, b.dir, int(b.url.path)+1
+	for len(link) > 0 && link[0] == '.' {
+		n := 1
+		if len(link) > 1 && link[1] == '.' {
+			n = 2
+		}
+		if !ends(link, n) {
+			break
+		}
+		if n == 2 && dir > root {
+			dir = strings.LastIndexByte(s[:dir-1], '/') + 1
+		}
+		if n < len(link) && link[n] == '/' {
+			n++
+		}
+		link = link[n:]
+	}
+	return s[:dir], link
+}
