@@ -1,7 +1,6 @@
 package page
 
 import (
-	"bytes"
 	"strings"
 
 	whatwg "github.com/nlnwa/whatwg-url/url"
@@ -11,10 +10,10 @@ import (
 // of its base element. Whoever reads links makes one Base per page. It is not
 // safe for concurrent use.
 //
-// Nearly all links of the web are plain: they consist of characters that
-// stand for themselves, and the URL is a piece of the base and a piece of the
-// link. Those are joined here, see plain; all others are left to the parser,
-// which costs forty times as much. A link gets the same URL on either way.
+// Nearly all links are plain: all their characters stand for themselves, so
+// the URL is a piece of the base and a piece of the link. Those are joined
+// here, see plain; the rest is left to the parser, which costs thirty times as
+// much. A link becomes the same URL on either way.
 type Base struct {
 	url  URL
 	dir  int         // url.s[:dir] ends with the path's last slash
@@ -37,7 +36,8 @@ func baseOf(u URL) Base {
 	return Base{url: u, dir: strings.LastIndexByte(u.s[:file], '/') + 1, file: file}
 }
 
-// Resolve reads ref, absolute or relative to the base.
+// Resolve reads ref, absolute or relative to the base. A ref of another scheme
+// is refused for that alone, without being parsed.
 func (b *Base) Resolve(ref string) (URL, error) {
 	return b.ResolveBytes([]byte(ref)) // not copied: ResolveBytes only reads it
 }
@@ -49,7 +49,7 @@ func (b *Base) ResolveBytes(ref []byte) (URL, error) {
 	}
 	link := trim(ref)
 	scheme := schemeOf(link)
-	if scheme > 0 && !bytes.EqualFold(link[:scheme], []byte("http")) && !bytes.EqualFold(link[:scheme], []byte("https")) {
+	if scheme > 0 && !isHTTP(link[:scheme]) {
 		return URL{}, ErrScheme
 	}
 	if u, ok := b.plain(link, scheme); ok {
@@ -94,32 +94,32 @@ func (b *Base) self(ref string) bool {
 }
 
 // plain resolves a trimmed link, whose scheme has that many bytes, if all of
-// it is plain. When in doubt it is not.
+// it is plain. When in doubt it is not. Links and URLs of up to MaxParts bytes
+// keep within all bounds.
 func (b *Base) plain(link []byte, scheme int) (URL, bool) {
 	if len(link) > MaxParts || scheme == 0 && b.url.IsZero() {
 		return URL{}, false
 	}
-	u := b.url                 // with the offsets of the result; its text comes last
-	var head string            // what the base gives
-	var site []byte            // what the link says of host and port
-	rest, slash := link, false // path and query, and whether it lacks the first slash
+	// The URL is head + site + rest, with a slash before rest where that lacks
+	// its first.
+	u, head, rest, slash := b.url, "", link, false
+	var site []byte
 	switch {
 	case scheme > 0 || len(link) > 1 && link[0] == '/' && link[1] == '/':
 		var ok bool
 		if head, rest, ok = b.origin(link, scheme); !ok {
 			return URL{}, false
 		}
-		n := len(u.s[u.host:u.path])
-		if u.user == u.host && head == u.s[:u.user] && n > 0 && len(rest) >= n && string(rest[:n]) == u.s[u.host:u.path] && ends(rest, n) {
+		if n := b.stays(head, rest); n > 0 {
 			head, rest = u.s[:u.path], rest[n:]
 		} else {
-			host, end, ok := authority(rest, len(head) == len("https://"))
+			host, end, ok := authority(rest, head == "https://")
 			if !ok {
 				return URL{}, false
 			}
 			site, rest = rest[:end], rest[end:]
 			start := len(head)
-			u = URL{user: uint16(start), host: uint16(start), hostEnd: uint16(start + host), path: uint16(start + end)}
+			u.parts = parts{user: uint16(start), host: uint16(start), hostEnd: uint16(start + host), path: uint16(start + end)}
 		}
 		slash = len(rest) == 0 || rest[0] != '/'
 	case len(link) == 0 || link[0] == '#':
@@ -132,7 +132,10 @@ func (b *Base) plain(link []byte, scheme int) (URL, bool) {
 		head, rest = b.climb(link)
 	}
 	n, ok := tail(rest)
-	size := len(head) + len(site) + 1 + n
+	size := len(head) + len(site) + n
+	if slash {
+		size++
+	}
 	if !ok || size > MaxParts {
 		return URL{}, false
 	}
@@ -162,6 +165,19 @@ func (b *Base) origin(link []byte, scheme int) (string, []byte, bool) {
 		return "https://", rest[3:], true
 	}
 	return "", nil, false
+}
+
+// stays returns the length of the host and port that rest, which follows head,
+// begins with if they are the base's own, else 0. What is canonical need not be
+// looked at again. A base with credentials is not the same site: they would be
+// left out.
+func (b *Base) stays(head string, rest []byte) int {
+	u := b.url
+	own := u.HostPort()
+	if u.user == u.host && head == u.s[:u.user] && len(rest) >= len(own) && string(rest[:len(own)]) == own && ends(rest, len(own)) {
+		return len(own)
+	}
+	return 0
 }
 
 // climb follows the dots that a relative link begins with, and returns the

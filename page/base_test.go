@@ -2,6 +2,7 @@ package page
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,17 +15,20 @@ var plainBases = []string{
 	"https://www.example.org/path/to/a/page.html?id=12345&lang=en",
 	"http://h:8080/a//b/?q/../x",
 	"https://u:p@h/a/b/c",
-	"http://u@h:8080/a",
 	"http://127.0.0.1:8080/a/b/c/d",
 	"https://[::1]:80/x/",
 	"http://xn--9ca.example./..;/.x/y",
 	"https://h:80/%2E%2e%2f/a;b'c|d^e",
 	"http://h//",
+	"",
+}
+
+// deepBases leave links little room below the bounds.
+var deepBases = []string{
 	"http://h/" + strings.Repeat("long/", MaxParts/5-3),
 	"http://h" + strings.Repeat("/", MaxParts-3),
 	"http://h/a?" + strings.Repeat("q", 2*MaxParts),
 	"http://" + strings.Repeat("a", MaxParts-20) + "/a/b",
-	"",
 }
 
 type errorer interface {
@@ -39,11 +43,12 @@ func checkPlain(t errorer, base URL, ref string) {
 	slow, slowErr := b.resolveSlow(ref)
 	same(t, base, ref, slow, slowErr)(b.Resolve(ref))
 	page := []byte(ref)
-	u, err := base.Base().ResolveBytes(page)
+	u, err := b.ResolveBytes(page)
 	clear(page) // a URL must not change with the page it came from
 	same(t, base, ref, slow, slowErr)(u, err)
-	slow, slowErr = parseSlow(ref)
-	same(t, URL{}, ref, slow, slowErr)(Parse(ref))
+	if base.IsZero() {
+		same(t, base, ref, slow, slowErr)(Parse(ref))
+	}
 }
 
 func same(t errorer, base URL, ref string, slow URL, slowErr error) func(URL, error) {
@@ -118,18 +123,32 @@ func TestPlainOdd(t *testing.T) {
 		strings.Repeat(" ", MaxParts)+"x", "http://"+strings.Repeat("a.", 200)+"b/x", "http://"+strings.Repeat("a", 64)+".b/x",
 		"data:"+strings.Repeat("x", 2*MaxParts), "data:"+strings.Repeat("/", 2*MaxParts), "data:"+strings.Repeat("x", MaxURL), "http:"+strings.Repeat("x", 2*MaxParts),
 	)
-	for b := range 256 { // each byte where it could matter
-		c := string([]byte{byte(b)})
-		refs = append(refs, c, c+"x", "x"+c+"y", "x/"+c, "x"+c, "/"+c, "/"+c+"/h", "?"+c, "x?y"+c+"z", "."+c, ".."+c, "%2"+c, "x/."+c+"/y", "#"+c+"x",
-			"http://"+c, "http://a"+c, "http://a"+c+"b/x", "http://a.b"+c+"/x", "http:"+c+"/h/x", "http"+c+"://h/x", "http://h:8"+c, "http://1.2.3."+c, "x"+c+":y")
-	}
-	for _, s := range plainBases {
+	for _, s := range slices.Concat(plainBases, deepBases) {
 		base := Canonical(s)
 		for _, ref := range refs {
 			checkPlain(t, base, ref)
-			if !base.IsZero() && len(ref) < 100 {
-				checkPlain(t, base, base.Site()+ref)
-				checkPlain(t, base, base.String()+ref)
+		}
+	}
+	for _, s := range plainBases {
+		base := Canonical(s)
+		for _, ref := range oddRefs {
+			checkPlain(t, base, base.Site()+ref)
+			checkPlain(t, base, base.String()+ref)
+		}
+	}
+}
+
+// TestPlainBytes tries each byte wherever it could matter.
+func TestPlainBytes(t *testing.T) {
+	for _, s := range []string{"https://u@h:8080/a/b?c", ""} {
+		base := Canonical(s)
+		for b := range 256 {
+			for _, ref := range []string{
+				"*", "*x", "x*", "x*y", "x/*", "x/*/y", "/*", "/*x", "/*/h", "?*", "x?*", "x?y*z", "#*", "x#*", ".*", "..*", "x/.*", "x/..*/y", "*/..", "%*", "%2*", "x/%2*/", "%*e", "*2e/x",
+				"*:x", "x*:y", "x:*", "http*://h/x", "http:*/h/x", "http:/*h/x", "http:/*/h/x", "http://*", "http://*/x", "http://a*", "http://a*b/x", "http://a.*.b/x", "http://a.b*/x", "http://a.*b",
+				"http://1.2.3.*", "http://1.2.3.*4/", "http://*1.2.3.4", "http://1*2.3.4/", "http://h:*", "http://h:*8/x", "http://h:8*", "http://h:8*/x", "//*", "//h*x", "//h:8*",
+			} {
+				checkPlain(t, base, strings.ReplaceAll(ref, "*", string([]byte{byte(b)})))
 			}
 		}
 	}
@@ -143,7 +162,7 @@ func TestPlainProperties(t *testing.T) {
 		ref := rapid.Custom(func(t *rapid.T) string {
 			return strings.Join(rapid.SliceOfN(piece, 0, 8).Draw(t, "pieces"), "")
 		})
-		for _, r := range rapid.SliceOfN(ref, 1, 1500).Draw(t, "refs") {
+		for _, r := range rapid.SliceOfN(ref, 1000, 1000).Draw(t, "refs") {
 			checkPlain(t, base, r)
 		}
 	})
@@ -182,7 +201,6 @@ func TestPlain(t *testing.T) {
 		{"../../x.html", "https://www.example.org/path/x.html", 1},
 		{"./../../../../../x.html", "https://www.example.org/x.html", 1},
 		{"/x_(y),z;v=1/.well-known/", "https://www.example.org/x_(y),z;v=1/.well-known/", 1},
-		{"/caf%C3%A9/%2E%2E.x", "https://www.example.org/caf%C3%A9/%2E%2E.x", 50}, // unusual
 		{"https://www.example.org", "https://www.example.org/", 1},
 		{"https://www.example.org/x", "https://www.example.org/x", 1},
 		{"http://www.example.org/x", "http://www.example.org/x", 1},

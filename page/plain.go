@@ -62,6 +62,13 @@ func schemeOf(s []byte) int {
 	return 0
 }
 
+// isHTTP says that a scheme is http or https, in any case.
+func isHTTP(scheme []byte) bool {
+	n := len(scheme)
+	return (n == 4 || n == 5 && scheme[4]|0x20 == 's') &&
+		scheme[0]|0x20 == 'h' && scheme[1]|0x20 == 't' && scheme[2]|0x20 == 't' && scheme[3]|0x20 == 'p'
+}
+
 // ends says that a host or path segment can end at i.
 func ends(s []byte, i int) bool {
 	return i == len(s) || s[i] == '/' || s[i] == '?' || s[i] == '#'

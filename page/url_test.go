@@ -417,10 +417,3 @@ func BenchmarkParse(b *testing.B) {
 		}
 	}
 }
-
-func BenchmarkStrip(b *testing.B) {
-	u, s := mustParse(b, "https://www.example.org/path/to/a/page.html?id=12345&lang=en"), DefaultStrip()
-	for b.Loop() {
-		u = s.Apply(u)
-	}
-}
