@@ -22,6 +22,7 @@ type oracle struct {
 	agent string
 	attr  oracleAttrs
 	enc   Parser // for its encodeQuery
+	base  *page.Base
 	moved bool
 	work  int
 	seen  map[linkKey]int
@@ -54,7 +55,7 @@ func oracleHTML(body []byte, at page.URL, contentType, agent string, w Want) *Do
 	s.title.reset(MaxTitle)
 	s.anchor.reset(MaxAnchor)
 	s.text.reset(MaxText)
-	s.doc.Charset, s.doc.Base = e.name, at
+	s.doc.Charset, s.doc.Base, s.base = e.name, at, at.Base()
 	s.run()
 	s.doc.Title, s.doc.Text = s.title.String(), s.text.String()
 	return &s.doc
@@ -65,7 +66,7 @@ func (s *oracle) setBase(ref []byte) {
 		return
 	}
 	if u, ok := s.resolve(ref); ok && u != s.doc.Base {
-		s.doc.Base, s.moved = u, true
+		s.doc.Base, s.base, s.moved = u, u.Base(), true
 		clear(s.cache)
 	}
 }
@@ -112,7 +113,7 @@ func (s *oracle) resolve(ref []byte) (page.URL, bool) {
 		return page.URL{}, false
 	}
 	s.work -= cost
-	u, err := s.doc.Base.Resolve(string(s.enc.encodeQuery(ref)))
+	u, err := s.base.Resolve(string(s.enc.encodeQuery(ref)))
 	if err != nil {
 		u = page.URL{}
 		s.doc.Refused++
@@ -418,7 +419,7 @@ func (a *oracleAttrs) read(z *html.Tokenizer) {
 var oracleAttrNames = map[string]attr{
 	"alt": alt, "background": background, "content": content, "data": data, "href": href, "hreflang": hreflang,
 	"http-equiv": httpEquiv, "imagesrcset": imageSrcset, "type": kind, "name": metaName, "poster": poster, "rel": rel,
-	"shadowrootmode": shadowRoot, "src": src, "srcset": srcset, "style": style, "xlink:href": xlink,
+	"shadowrootmode": shadowRoot, "ispermalink": permaLink, "src": src, "srcset": srcset, "style": style, "xlink:href": xlink,
 }
 
 var oracleReferring = oracleSet(`a area audio base bgsound body embed feimage frame iframe

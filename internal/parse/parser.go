@@ -223,7 +223,7 @@ func (p *Parser) resolve(written []byte) (page.URL, bool) {
 	if p.linkage == nil {
 		p.linkage = p.base.Base()
 	}
-	u, err := p.linkage.Resolve(string(p.encodeQuery(written)))
+	u, err := p.linkage.ResolveBytes(p.encodeQuery(written))
 	if err != nil {
 		u = page.URL{}
 		p.refused++

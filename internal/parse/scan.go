@@ -96,8 +96,6 @@ func (s *scanner) scan() token {
 			return textToken
 		case bytes.HasPrefix(s.page[i:], []byte("<!--")):
 			s.pos = commentEnd(s.page, i+len("<!--"))
-		case c == '/':
-			s.pos = after(s.page, i+2)
 		default:
 			s.pos = after(s.page, i+1)
 		}
