@@ -16,14 +16,12 @@ type audit struct {
 	known map[page.SiteID]time.Duration // when the site's robots.txt was had, in this run or durably
 	saved map[page.SiteID]time.Duration
 	group []func() // takes effect with the next durable batch
-	flown map[string]bool
 }
 
 type auditHost struct {
 	open    bool
 	addr    netip.Addr
 	site    page.SiteID
-	robots  bool // the connection is an errand's or was opened for robots.txt
 	busy    bool
 	count   int
 	end     time.Duration // of the last request
@@ -103,7 +101,7 @@ func (a *audit) request(f Fetch) {
 	case rules == nil || !rules.Allowed(f.URL.Path()):
 		s.fatalf("%s was asked for and is forbidden", f.URL)
 	}
-	if _, ended := s.kv.find(string(pageKey(keyText, page.Key{Site: f.Site, Hash: f.Entry.Hash}))); ended {
+	if s.kv.has(pageKey(keyText, page.Key{Site: f.Site, Hash: f.Entry.Hash})) {
 		s.fatalf("%s was asked for after it had ended", f.URL)
 	}
 }
@@ -147,8 +145,9 @@ func (a *audit) answer(f Fetch, d Done) {
 	if d.Outcome.Row().Answer {
 		h.last = d.Elapsed
 	}
-	if d.Outcome.Row().Pause == page.Asked {
-		h.rest = s.now + max(d.Asked, d.Outcome.Rest(s.cfg.Frontier.Wait, 0, 1))
+	rotates := (d.Outcome == page.ConnectFailed || d.Outcome == page.ConnectTimeout) && len(s.w.hosts[f.Host].addrs) > 1
+	if d.Outcome.Row().Pause != page.Polite && !rotates {
+		h.rest = s.now + d.Outcome.Rest(s.cfg.Frontier.Wait, d.Asked, 1)
 	}
 	if f.Robots {
 		a.learn(f, d, func(id page.SiteID, host *auditHost, delay time.Duration) {

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// memory is a KV of sorted rows, with the batches that change it.
-type memory struct{ rows []kvRow }
+// memory is a KV of sorted rows, in chunks so that large ones are quick to
+// change, with the batches that change it.
+type memory struct{ chunks [][]kvRow }
 
 type kvRow struct {
 	key   string
@@ -17,22 +18,36 @@ type kvRow struct {
 	gone  bool
 }
 
-func (m *memory) find(key string) (int, bool) {
-	return slices.BinarySearchFunc(m.rows, key, func(r kvRow, k string) int { return strings.Compare(r.key, k) })
+const chunkRows = 512
+
+// seek returns where key is, or would be.
+func (m *memory) seek(key string) (chunk, row int, ok bool) {
+	chunk = max(sort.Search(len(m.chunks), func(i int) bool { return m.chunks[i][0].key > key })-1, 0)
+	if len(m.chunks) > 0 {
+		row, ok = slices.BinarySearchFunc(m.chunks[chunk], key, func(r kvRow, k string) int { return strings.Compare(r.key, k) })
+	}
+	return chunk, row, ok
+}
+
+func (m *memory) has(key []byte) bool {
+	_, _, ok := m.seek(string(key))
+	return ok
 }
 
 func (m *memory) Get(key []byte) ([]byte, bool, error) {
-	if i, ok := m.find(string(key)); ok {
-		return bytes.Clone(m.rows[i].value), true, nil
+	if c, i, ok := m.seek(string(key)); ok {
+		return bytes.Clone(m.chunks[c][i].value), true, nil
 	}
 	return nil, false, nil
 }
 
 func (m *memory) Scan(lower, upper []byte, fn func(key, value []byte) bool) error {
-	i, _ := m.find(string(lower))
-	for ; i < len(m.rows) && (upper == nil || m.rows[i].key < string(upper)); i++ {
-		if !fn([]byte(m.rows[i].key), m.rows[i].value) {
-			break
+	for c, i, _ := m.seek(string(lower)); c < len(m.chunks); c, i = c+1, 0 {
+		for ; i < len(m.chunks[c]); i++ {
+			r := m.chunks[c][i]
+			if upper != nil && r.key >= string(upper) || !fn([]byte(r.key), r.value) {
+				return nil
+			}
 		}
 	}
 	return nil
@@ -48,24 +63,26 @@ func (b *batch) Delete(key []byte) { b.ops = append(b.ops, kvRow{string(key), ni
 
 // commit makes a batch durable.
 func (m *memory) commit(b *batch) {
-	ops := slices.Clone(b.ops)
-	sort.SliceStable(ops, func(i, j int) bool { return ops[i].key < ops[j].key })
-	rows := make([]kvRow, 0, len(m.rows)+len(ops))
-	old := m.rows
-	for i, op := range ops {
-		if i+1 < len(ops) && ops[i+1].key == op.key {
-			continue
-		}
-		n := sort.Search(len(old), func(i int) bool { return old[i].key >= op.key })
-		rows = append(rows, old[:n]...)
-		if old = old[n:]; len(old) > 0 && old[0].key == op.key {
-			old = old[1:]
-		}
-		if !op.gone {
-			rows = append(rows, op)
+	for _, op := range b.ops {
+		c, i, ok := m.seek(op.key)
+		switch {
+		case op.gone && !ok:
+		case op.gone:
+			if m.chunks[c] = slices.Delete(m.chunks[c], i, i+1); len(m.chunks[c]) == 0 {
+				m.chunks = slices.Delete(m.chunks, c, c+1)
+			}
+		case ok:
+			m.chunks[c][i] = op
+		case len(m.chunks) == 0:
+			m.chunks = [][]kvRow{{op}}
+		default:
+			if m.chunks[c] = slices.Insert(m.chunks[c], i, op); len(m.chunks[c]) > chunkRows {
+				half := slices.Clone(m.chunks[c][chunkRows/2:])
+				m.chunks[c] = m.chunks[c][:chunkRows/2]
+				m.chunks = slices.Insert(m.chunks, c+1, half)
+			}
 		}
 	}
-	m.rows = append(rows, old...)
 }
 
 func TestMemory(t *testing.T) {

@@ -164,10 +164,7 @@ func (s *Scope) Page(f *page.Facts, out *Out) {
 }
 
 func (s *Scope) link(f *page.Facts, l *page.Link, out *Out) {
-	row := Row{URL: l.URL, Hash: l.Hash, Score: f.Score, By: ByLink}
-	if f.Depth < 1<<16-1 {
-		row.Depth = f.Depth + 1
-	}
+	row := Row{URL: l.URL, Hash: l.Hash, Depth: max(f.Depth, f.Depth+1), Score: f.Score, By: ByLink}
 	deep := s.cfg.Depth >= 0 && int(f.Depth) >= s.cfg.Depth
 	switch l.Kind {
 	case page.Requisite:

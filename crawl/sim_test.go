@@ -44,7 +44,7 @@ type sim struct {
 	due      int // items of the open group
 	timer    int
 	finished string
-	flying   map[uint64]bool
+	flying   map[uint64]int
 	loads    int
 	resolves int
 
@@ -119,7 +119,7 @@ func (s *sim) start() {
 	s.began = s.now
 	s.events = s.events[:0]
 	s.queue, s.syncing, s.due, s.finished = nil, false, 0, ""
-	s.flying, s.loads, s.resolves = map[uint64]bool{}, 0, 0
+	s.flying, s.loads, s.resolves = map[uint64]int{}, 0, 0
 	s.audit.restart()
 	scope, err := NewScope(ScopeConfig{Scope: "any", Depth: -1, Secret: worldSecret}, s.kv)
 	s.must(err)
@@ -178,10 +178,10 @@ func (s *sim) step(ev Event) {
 func (s *sim) order(o Order) {
 	switch o := o.(type) {
 	case Fetch:
-		s.fly(o.ID)
+		s.fly(o.ID, false)
 		s.fetch(o)
 	case Settle:
-		s.fly(o.ID)
+		s.fly(o.ID, true)
 		s.commit(func() error { return s.ledger.Settle(o.ID, o.Site, o.Entry, o.Outcome) })
 	case Close:
 		s.audit.close(o.Host)
@@ -220,15 +220,26 @@ func (s *sim) order(o Order) {
 	}
 }
 
-func (s *sim) fly(id uint64) {
-	if s.flying[id] = true; len(s.flying) > s.cfg.Open {
+// answered counts what an order still waits for: to be answered, to be durable.
+func (s *sim) answered(id uint64) {
+	if s.flying[id]--; s.flying[id] == 0 {
+		delete(s.flying, id)
+	}
+}
+
+func (s *sim) fly(id uint64, settle bool) {
+	s.flying[id] = 2
+	if settle {
+		s.flying[id] = 1
+	}
+	if len(s.flying) > s.cfg.Open {
 		s.fatalf("%d orders are open, the credit is %d", len(s.flying), s.cfg.Open)
 	}
 }
 
 func (s *sim) resolve(o Resolve) {
 	h := s.w.hosts[o.Host]
-	ev := Resolved{Host: o.Host, Outcome: page.OK, Addrs: h.addrs, TTL: pick(s.rng, 0, time.Second, time.Hour)}
+	ev := Resolved{Host: o.Host, Outcome: page.OK, Addrs: h.addrs, TTL: h.ttl}
 	switch {
 	case h.dead == page.DNSFailed:
 		ev = Resolved{Host: o.Host, Outcome: page.DNSFailed}
@@ -245,7 +256,10 @@ func (s *sim) fetch(f Fetch) {
 	s.after(a.done.Elapsed, func() {
 		a.facts.At = s.wall()
 		s.audit.answer(f, a.done)
-		// The page may reach the committer before the Engine hears of it.
+		late := time.Duration(s.rng.IntN(2)) * time.Millisecond
+		if s.rng.IntN(20) == 0 {
+			late = 200 * time.Millisecond // it may be durable before the Engine hears of it
+		}
 		keep := func() {
 			s.commit(func() error {
 				if f.Robots {
@@ -256,7 +270,7 @@ func (s *sim) fetch(f Fetch) {
 			})
 		}
 		s.after(time.Duration(s.rng.IntN(3))*time.Millisecond, keep)
-		s.after(time.Duration(s.rng.IntN(2))*time.Millisecond, func() { s.step(a.done) })
+		s.after(late, func() { s.answered(f.ID); s.step(a.done) })
 	})
 }
 
@@ -301,7 +315,7 @@ func (s *sim) flush() {
 	s.after(time.Duration(1+s.rng.IntN(8))*time.Millisecond, func() {
 		s.durable(b)
 		for _, id := range ev.IDs {
-			delete(s.flying, id)
+			s.answered(id)
 		}
 		s.syncing = false
 		s.step(ev)
@@ -313,7 +327,7 @@ func (s *sim) flush() {
 func (s *sim) durable(b *batch) {
 	for _, op := range b.ops {
 		if op.key[0] == keyText {
-			if _, ok := s.kv.find(op.key); ok {
+			if s.kv.has([]byte(op.key)) {
 				s.fatalf("a page was committed twice")
 			}
 		}

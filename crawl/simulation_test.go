@@ -79,10 +79,7 @@ func (s *sim) checkRows() {
 	var all count
 	totals, err := ReadTotals(s.kv)
 	s.must(err)
-	has := func(kind byte, k page.Key) bool {
-		_, ok := s.kv.find(string(pageKey(kind, k)))
-		return ok
-	}
+	has := func(kind byte, k page.Key) bool { return s.kv.has(pageKey(kind, k)) }
 	rows := map[byte]int64{}
 	s.must(s.kv.Scan(nil, nil, func(key, value []byte) bool {
 		rows[key[0]]++
@@ -98,8 +95,7 @@ func (s *sim) checkRows() {
 			c = &count{}
 			sites[k.Site] = c
 		}
-		_, queued := s.kv.find(string(queueKey(k.Site, r.place)))
-		queued = queued && r.state == stateQueued
+		queued := r.state == stateQueued && s.kv.has(queueKey(k.Site, r.place))
 		ended, parked := has(keyText, k), has(keyPark, k)
 		states := 0
 		for _, in := range []bool{queued, ended, parked} {

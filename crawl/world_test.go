@@ -29,6 +29,7 @@ type wHost struct {
 	dead   page.Outcome // how every visit ends, or None
 	flakes []page.Outcome
 	slow   time.Duration
+	ttl    time.Duration
 }
 
 type wSite struct {
@@ -73,6 +74,7 @@ func newWorld(seed uint64) *world {
 	shared := netip.AddrFrom4([4]byte{10, 0, 0, 1})
 	for i := range 2 + r.IntN(6) {
 		h := &wHost{name: fmt.Sprintf("h%d.example%d.org", i, r.IntN(3)), slow: time.Duration(r.IntN(900)) * time.Millisecond}
+		h.ttl = pick(r, 0, time.Second, time.Hour)
 		h.addrs = []netip.Addr{pick(r, shared, netip.AddrFrom4([4]byte{10, 0, 1, byte(i)}))}
 		if r.IntN(4) == 0 {
 			h.addrs = append(h.addrs, netip.AddrFrom4([4]byte{10, 0, 2, byte(i)}))

@@ -20,8 +20,8 @@
 //
 // The life of a host: it has work -> its rest is over (timers) -> it is its
 // turn (ready) -> its name is resolved, its address has room -> the site's
-// robots.txt is known -> pages, one at a time -> it rests. Read host.go first,
-// then next.go, which is that sentence as code.
+// window is filled -> its robots.txt is known -> pages, one at a time -> it
+// rests. Read host.go first, then next.go, which is that sentence as code.
 //
 // Nothing here reads a clock, starts a goroutine or depends on map order: equal
 // calls give equal answers. No operation is linear in the number of sites. Not

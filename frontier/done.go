@@ -54,8 +54,7 @@ func (f *Frontier) Done(now page.Time, v Visit) {
 		f.hangUp(now, h, v.KeepAlive)
 	case h.delay > 0:
 		h.next = now.Add(h.delay)
-		f.turn++
-		h.turn = f.turn
+		f.queue(h)
 		f.sleep(h)
 	default:
 		h.next = now
@@ -65,7 +64,7 @@ func (f *Frontier) Done(now page.Time, v Visit) {
 
 // fail counts a failure against the host and lets it rest for it.
 func (f *Frontier) fail(now page.Time, h *host, o page.Outcome, asked time.Duration) {
-	if (o == page.ConnectFailed || o == page.ConnectTimeout) && h.tried+1 < len(h.addrs) {
+	if (o == page.ConnectFailed || o == page.ConnectTimeout) && h.tried+1 < min(len(h.addrs), maxTries) {
 		// Another address may answer; the name has not failed yet.
 		h.tried++
 		h.try = (h.try + 1) % len(h.addrs)
@@ -98,6 +97,7 @@ func (f *Frontier) hangUp(now page.Time, h *host, open bool) {
 		f.cool(on)
 	}
 	f.postpone(h, h.end.Add(f.wait(h)))
+	f.queue(h)
 	f.rest(now, h)
 }
 

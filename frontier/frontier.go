@@ -41,6 +41,10 @@ const RobotsAge = 24 * time.Hour
 // for before the site is given up for this crawl.
 const robotsTries = 4
 
+// maxTries is how many addresses of a host are tried before that counts as one
+// failure of the host.
+const maxTries = 4
+
 // RobotsHops is how many redirects of a robots.txt are followed (RFC 9309,
 // section 2.3.1.2).
 const RobotsHops = 5
@@ -282,17 +286,23 @@ func (f *Frontier) postpone(h *host, t page.Time) {
 // wake gives an idle host that has work its turn, or its rest.
 func (f *Frontier) wake(now page.Time, h *host) {
 	if h.state == idle && h.wanted() {
+		f.queue(h)
 		f.rest(now, h)
 	}
+}
+
+// queue puts a host behind those that came before it and are its equals.
+func (f *Frontier) queue(h *host) {
+	f.turn++
+	h.turn = f.turn
 }
 
 func (h *host) wanted() bool { return h.sites.len() > 0 || h.errands.len() > 0 }
 
 // rest puts a host that has no connection where it belongs: asleep, in turn,
-// or nowhere.
+// or nowhere. One that comes back from a lookup or a load keeps its turn, or
+// all hosts would be loaded before the first page is fetched.
 func (f *Frontier) rest(now page.Time, h *host) {
-	f.turn++
-	h.turn = f.turn
 	switch {
 	case !h.wanted():
 		h.state = idle
@@ -382,10 +392,14 @@ func (f *Frontier) Loaded(now page.Time, b Batch) {
 	}
 	f.heat(s)
 	f.rerank(s)
-	if h := s.host; h.conn != nil {
+	h := s.host
+	if h.conn != nil {
 		f.hold(h)
-	} else {
-		f.rest(now, h)
+		return
+	}
+	f.rest(now, h)
+	if h.state != ready || f.ready.top() != h {
+		f.cool(s) // it is not its turn after all
 	}
 }
 
@@ -416,7 +430,7 @@ func (f *Frontier) Resolved(now page.Time, name string, addrs []netip.Addr, ttl 
 	case len(addrs) == 0:
 		f.fail(now, h, page.DNSFailed, 0)
 	default:
-		h.addrs, h.try, h.tried = addrs, 0, 0
+		h.addrs, h.try = addrs, h.tried%len(addrs)
 		h.expires, h.resolved = now.Add(ttl), true
 	}
 	f.rest(now, h)

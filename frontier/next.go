@@ -162,6 +162,7 @@ func (f *Frontier) settle(now page.Time, h *host, s *site, o page.Outcome, room 
 		return p, true
 	}
 	f.decline(h)
+	f.queue(h)
 	f.rest(now, h)
 	return p, true
 }
@@ -276,7 +277,7 @@ func (f *Frontier) reach(now page.Time, h *host, room Room) (p Pick, ok, sent bo
 		f.call(srv)
 	}
 	if !h.called && srv.active+srv.called >= f.roomOf(srv) {
-		h.state = crowded
+		h.state, h.resolved = crowded, false
 		srv.waiting.push(h)
 		if h.sites.len() > 0 {
 			f.cool(h.sites.top())

@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"weir/crawl"
+	"weir/internal/fetch"
+	"weir/internal/node"
+	"weir/internal/store"
+)
+
+// crawlCmd crawls, or goes on with a crawl.
+type crawlCmd struct {
+	URLs []string `arg:"" optional:"" name:"url" help:"Pages to start from. A folder that holds a crawl needs none."`
+	settings
+}
+
+// Help ends the help text of the command.
+func (c *crawlCmd) Help() string {
+	return `Examples:
+
+    weir crawl https://example.org/
+    weir crawl --scope domain --depth 3 --limit 140KB/s https://example.org/
+    weir crawl --seeds urls.txt --scope any --max-pages 100000 --dir big
+    weir crawl --dir big
+
+The last one goes on with the crawl in the folder big, under the settings it was
+started with. What may change then: bounds, limits, how the network is reached, a
+longer wait, more seeds. Ctrl-C once finishes what is under way, twice stops now;
+both lose nothing.
+
+Exit codes: 0 done, 1 failed or no seed could be fetched, 2 wrong usage,
+130 interrupted with everything saved.`
+}
+
+// Run checks everything that can be checked before the first byte is sent,
+// writes crawl.yaml, and crawls.
+func (c *crawlCmd) Run(e *env, k *kong.Context) error {
+	given := map[string]bool{}
+	for _, p := range k.Path {
+		if p.Flag != nil {
+			given[p.Flag.Name] = true
+		}
+	}
+	if err := c.dirOfConfig(given); err != nil {
+		return err
+	}
+	at, err := look(c.Dir)
+	if err != nil {
+		return folderError(c.Dir, err)
+	}
+	if at == foreign {
+		return usage("name an empty folder, or one that does not exist, with --dir", "%s is not empty and holds no crawl", c.Dir)
+	}
+	s, err := settle(&c.settings, given, at)
+	if err != nil {
+		return err
+	}
+	seeds, err := e.seeds(c.URLs, s.Seeds)
+	if err != nil {
+		return err
+	}
+	if len(seeds) == 0 && at == vacant {
+		return usage("name a page to start from, as in weir crawl https://example.org/", "no URL to crawl, and no crawl in %s to go on with", c.Dir)
+	}
+	s.allow(seeds)
+	cfg, err := plan(s, seeds)
+	if err != nil {
+		return err
+	}
+	e.warn(s, seeds)
+	if s.Trace != "" {
+		f, err := os.OpenFile(s.Trace, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o666)
+		if err != nil {
+			return usage("name a file that can be written", "--trace: %w", err)
+		}
+		f.Close()
+	}
+	if err := keep(s, at); err != nil {
+		return err
+	}
+	if !s.JSON {
+		what := map[ground]string{vacant: "crawling into", begun: "going on with"}[at]
+		fmt.Fprintf(e.err, "%s %s; Ctrl-C stops and saves\n", what, s.Dir)
+	}
+	return e.crawl(cfg, s.JSON)
+}
+
+// dirOfConfig takes the folder from the config file when no flag names it: it
+// must be known before anything else.
+func (c *crawlCmd) dirOfConfig(given map[string]bool) error {
+	if given["dir"] || c.Config == "" {
+		return nil
+	}
+	s := defaults()
+	if _, err := readConfig(c.Config, s, nil); err != nil {
+		return err
+	}
+	c.Dir = s.Dir
+	return nil
+}
+
+// warn says aloud what could harm others.
+func (e *env) warn(s *settings, seeds []node.Seed) {
+	if s.IgnoreRobots {
+		fmt.Fprintln(e.err, "weir: WARNING: --ignore-robots: the rules of the sites you visit are neither read nor obeyed.")
+		fmt.Fprintln(e.err, "weir: WARNING: this is for servers you own; elsewhere it is rude, and may be against the law.")
+	}
+	if s.Wait > 0 {
+		return
+	}
+	for _, seed := range seeds {
+		if a, ok := seed.URL.Addr(); !ok || fetch.Public(a) {
+			fmt.Fprintf(e.err, "weir: WARNING: --wait 0s asks %s for page after page without a pause: only for servers you own.\n", seed.URL.Host())
+			return
+		}
+	}
+}
+
+// keep writes the settings into the folder, unless they stand there already. A
+// folder that another process uses is left alone.
+func keep(s *settings, at ground) error {
+	if at == begun {
+		was := defaults()
+		if _, err := readConfig(filepath.Join(s.Dir, crawlFile), was, nil); err != nil {
+			return err
+		}
+		if same(was, s) {
+			return nil
+		}
+		st, err := store.Open(s.Dir, store.Options{ReadOnly: true})
+		if err == nil {
+			err = st.Close()
+		}
+		if errors.Is(err, store.ErrInUse) {
+			return folderError(s.Dir, err)
+		}
+	}
+	if err := writeConfig(s.Dir, s); err != nil {
+		return folderError(s.Dir, err)
+	}
+	return nil
+}
+
+// crawl runs a node and tells how it went.
+func (e *env) crawl(cfg *node.Config, asJSON bool) error {
+	p := e.watch(cfg, asJSON)
+	ctx, stop, release := e.interrupts(func() {
+		s, _ := p.status()
+		p.say("finishing " + inFlight(s.Flying) + "; Ctrl-C again stops now")
+	})
+	r, err := node.Run(ctx, stop, *cfg)
+	interrupted := ctx.Err() != nil
+	release()
+	p.end()
+
+	if interrupted && errors.Is(err, context.Canceled) {
+		r.StoppedBy, err = crawl.StopByUser, nil
+	}
+	if asJSON && r.StoppedBy != crawl.StopByNobody {
+		err = errors.Join(err, writeReport(e.out, r))
+	}
+	if err != nil {
+		return folderError(cfg.Dir, err)
+	}
+	switch {
+	case r.StoppedBy == crawl.StopDone && r.Seeds == 0: // killed before the first seed was kept
+		return usage("name a page to start from, as in weir crawl"+dirFlag(cfg.Dir)+" https://example.org/", "the crawl in %s has no URL yet", cfg.Dir)
+	case r.StoppedBy == crawl.StopDone && r.SeedsOK == 0:
+		return noSeed(r)
+	case asJSON:
+	case r.StoppedBy == crawl.StopDone && r.Resumed && !p.moved(r):
+		fmt.Fprintf(e.out, "this crawl is finished: %s fetched, nothing is queued; add seeds, or start another one with --dir\n", many(r.Fetched, "page"))
+	default:
+		if err := summary(e.out, r, cfg.Archive != store.None); err != nil {
+			return err
+		}
+	}
+	if r.StoppedBy == crawl.StopByUser {
+		if !asJSON {
+			fmt.Fprintf(e.err, "weir: interrupted; everything is saved. weir crawl%s goes on\n", dirFlag(cfg.Dir))
+		}
+		return quiet(exitInterrupted)
+	}
+	return nil
+}
+
+// inFlight names the pages under way; the last status may be half a second old.
+func inFlight(n int) string {
+	switch n {
+	case 0:
+		return "what is in flight"
+	case 1:
+		return "the page in flight"
+	}
+	return thousands(int64(n)) + " pages in flight"
+}
+
+// moved says that this run brought pages to an end.
+func (p *progress) moved(r node.Report) bool {
+	s, ok := p.status()
+	return r.RunPages > 0 || ok && r.Pages > s.Started.Ended()
+}
+
+// folderError says what to do about a failure that is our own.
+func folderError(dir string, err error) error {
+	hint := "weir crawl" + dirFlag(dir) + " goes on once it is put right"
+	switch {
+	case errors.Is(err, store.ErrInUse):
+		hint = "another weir crawls into this folder: wait for it, stop it, or name another folder with --dir"
+	case errors.Is(err, store.ErrFull), errors.Is(err, syscall.ENOSPC):
+		hint = "make room on the disk, then run the same command again: it goes on where it stopped"
+	case errors.Is(err, store.ErrDamaged):
+		hint = "keep a copy of the folder; start another crawl with --dir"
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrInvalid), errors.Is(err, fs.ErrExist), isPath(err):
+		hint = "weir must be able to write there: name another folder with --dir"
+	}
+	return failure(err, hint)
+}
+
+// isPath says that a file or folder could not be used.
+func isPath(err error) bool {
+	var p *fs.PathError
+	return errors.As(err, &p)
+}

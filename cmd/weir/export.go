@@ -1,0 +1,198 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+
+	"weir/crawl"
+	"weir/internal/store"
+	"weir/page"
+)
+
+// exportCmd writes a table of a crawl.
+type exportCmd struct {
+	Table  string `arg:"" enum:"pages,links,hosts,text,parked,queue" help:"pages, links, hosts, text, parked or queue."`
+	Dir    string `placeholder:"DIR" default:"weir-crawl" help:"Folder of the crawl. Default: weir-crawl."`
+	Format string `placeholder:"FORMAT" enum:"csv,jsonl,parquet," default:"" help:"csv, jsonl or parquet. Default: as the file is named, else csv."`
+	Output string `short:"o" placeholder:"FILE" help:"File to write instead of the standard output."`
+}
+
+// Help lists the tables.
+func (c *exportCmd) Help() string {
+	return `Tables and their columns:
+  pages   url,status,mime,bytes,depth,outcome,server,fetched_at,seconds,via
+          every page that ended; status 0: no answer came, or it was never asked for
+  links   from,to,kind,rel,text,nofollow
+          read again from the archive, requisites, redirects and sitemaps included
+  hosts   site,host,queued,ended,fetched,parked,crawl_delay,robots_at,failures
+  text    url,title,text
+          of every HTML page, read again from the archive
+  parked  url,reason,depth
+          held back as traps; weir release queues them
+  queue   url,depth,attempt,score
+          what waits to be fetched
+Bytes are those of the body on the wire, times are RFC 3339 in UTC, durations are seconds.
+
+Examples:
+  weir export pages --dir crawl > pages.csv
+  weir export links --dir crawl -o links.parquet
+  weir export pages --format jsonl | jq -r 'select(.status >= 400) | .url'`
+}
+
+// Run implements the verb.
+func (c *exportCmd) Run(e *env) error {
+	format, err := c.format(e)
+	if err != nil {
+		return err
+	}
+	f, err := openFolder(c.Dir)
+	if err != nil {
+		return err
+	}
+	defer f.close()
+	if (c.Table == "links" || c.Table == "text") && f.store.Form() == store.None {
+		return failure(fmt.Errorf("this crawl kept no archive (--warc none), so its %s cannot be read again", c.Table),
+			"export pages, hosts, parked and queue work; a crawl with --warc gzip keeps the rest")
+	}
+	ctx, stop := signal.NotifyContext(e.ctx, os.Interrupt)
+	defer stop()
+	out, err := c.open(e)
+	if err != nil {
+		return err
+	}
+	buf := bufio.NewWriterSize(out, 64<<10)
+	err = c.write(ctx, f, buf, format)
+	if err == nil {
+		err = buf.Flush()
+	}
+	if err == nil {
+		err = ctx.Err()
+	}
+	err = out.finish(err)
+	switch {
+	case errors.Is(err, context.Canceled):
+		return quiet(exitInterrupted)
+	case err == nil || closed(err):
+		return nil
+	}
+	return fmt.Errorf("export %s: %w", c.Table, err)
+}
+
+func (c *exportCmd) format(e *env) (string, error) {
+	format := c.Format
+	if format == "" {
+		switch ext := strings.ToLower(filepath.Ext(c.Output)); ext {
+		case ".csv", ".jsonl", ".parquet":
+			format = ext[1:]
+		default:
+			format = "csv"
+		}
+	}
+	if format == "parquet" && c.Output == "" && terminal(e.out) {
+		return "", usage("-o "+c.Table+".parquet, or send it into a pipe", "parquet is not for a terminal")
+	}
+	return format, nil
+}
+
+// output is where a table goes. A file appears under its name only when it is
+// whole.
+type output struct {
+	io.Writer
+	file *os.File // nil: the standard output
+	name string
+}
+
+func (c *exportCmd) open(e *env) (*output, error) {
+	if c.Output == "" || c.Output == "-" {
+		return &output{Writer: e.out}, nil
+	}
+	file, err := os.CreateTemp(filepath.Dir(c.Output), "."+filepath.Base(c.Output)+".*")
+	if err != nil {
+		return nil, failure(fmt.Errorf("%s: %w", c.Output, plain(err)), "-o FILE needs a folder that exists and can be written to")
+	}
+	return &output{Writer: file, file: file, name: c.Output}, nil
+}
+
+// finish gives the file its name, or removes it after an error.
+func (o *output) finish(err error) error {
+	if o.file == nil {
+		return err
+	}
+	// A temporary file is for its owner alone; a table is for those who asked.
+	err = errors.Join(err, o.file.Chmod(0o644), o.file.Close())
+	if err == nil {
+		err = os.Rename(o.file.Name(), o.name)
+	}
+	if err != nil {
+		os.Remove(o.file.Name())
+	}
+	return err
+}
+
+// write writes the table that was asked for.
+func (c *exportCmd) write(ctx context.Context, f *folder, out io.Writer, format string) error {
+	switch c.Table {
+	case "pages":
+		return scan(ctx, out, format, f.Pages, newPageRow)
+	case "hosts":
+		return scan(ctx, out, format, f.Sites, newHostRow)
+	case "parked":
+		return scan(ctx, out, format, f.Parked, newParkedRow)
+	case "queue":
+		return scan(ctx, out, format, f.Queue, newQueueRow)
+	case "links":
+		return reread(ctx, f, out, format, (*rereader).links)
+	default:
+		return reread(ctx, f, out, format, (*rereader).text)
+	}
+}
+
+// scan writes a row for everything that each visits.
+func scan[T, I any](ctx context.Context, out io.Writer, format string, each func(func(*I) bool) error, row func(*I) T) error {
+	w := newTable[T](out, format)
+	var bad error
+	err := each(func(info *I) bool {
+		if bad = ctx.Err(); bad == nil {
+			r := row(info)
+			bad = w.write(&r)
+		}
+		return bad == nil
+	})
+	if err = errors.Join(err, bad); err != nil {
+		return err
+	}
+	return w.close()
+}
+
+func newPageRow(p *crawl.PageInfo) pageRow {
+	r := pageRow{
+		URL: p.URL.String(), Status: int64(p.Status), Mime: p.Mime, Bytes: p.Bytes, Depth: int64(p.Depth),
+		Outcome: p.Outcome.String(), Server: p.Server, Seconds: p.Elapsed.Seconds(), Via: p.By.String(),
+	}
+	if p.Outcome.Row().Pause != page.NoPause { // else nothing was sent
+		r.FetchedAt = p.At
+	}
+	return r
+}
+
+func newHostRow(s *crawl.SiteInfo) hostRow {
+	return hostRow{
+		Site: s.Name, Host: page.SiteHost(s.Name), Queued: s.Queued, Ended: s.Ended, Fetched: s.Fetched, Parked: s.Parked,
+		Delay: s.Delay.Seconds(), RobotsAt: s.RobotsAt, Failures: int64(s.Host.Failures),
+	}
+}
+
+func newParkedRow(p *crawl.PageInfo) parkedRow {
+	return parkedRow{URL: p.URL.String(), Reason: p.Why, Depth: int64(p.Depth)}
+}
+
+func newQueueRow(p *crawl.PageInfo) queueRow {
+	return queueRow{URL: p.URL.String(), Depth: int64(p.Depth), Attempt: int64(p.Entry.Attempt), Score: float64(p.Entry.Score)}
+}

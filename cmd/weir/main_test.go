@@ -1,0 +1,180 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"go.uber.org/goleak"
+
+	"weir/internal/store"
+	"weir/internal/testweb"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(leakless{m}, map[string]func(){"weir": main})
+}
+
+// leakless fails a test run that leaves goroutines behind.
+type leakless struct{ m *testing.M }
+
+func (l leakless) Run() int {
+	code := l.m.Run()
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+// TestScript runs the scripts in testdata/script. Besides the usual commands
+// there are
+//
+//	exits CODE weir ARG...     run weir, which must end with exactly this code
+//	web NAME [KEY=VALUE...]    serve a web; $NAME is its start page, $NAME_DNS its DNS server
+//	asked NAME N               that web must have been asked for N different pages
+//	manners NAME [wait=TIME]   that web must have nothing to complain of
+//	fill FILE...               put the values of $VARIABLES into files
+//	hold DIR                   keep the crawl folder in use until the script ends
+//
+// The keys of web: pages, links, size, latency, rate (bytes per second),
+// robots (the file, | between lines), name, notfound (every so many pages).
+func TestScript(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits, "web": web, "asked": asked, "manners": manners, "hold": hold, "fill": fill,
+		},
+		// tmpfs: a script may mount a small file system, in a name space of its own.
+		Condition: func(cond string) (bool, error) {
+			if cond != "tmpfs" {
+				return false, fmt.Errorf("unknown condition %q", cond)
+			}
+			return exec.Command("unshare", "-rm", "mount", "-t", "tmpfs", "none", os.TempDir()).Run() == nil, nil
+		},
+		Setup: func(e *testscript.Env) error {
+			e.Values[webs{}] = map[string]*testweb.Web{}
+			return nil
+		},
+	})
+}
+
+// webs is the key of a script's webs.
+type webs struct{}
+
+func websOf(ts *testscript.TestScript) map[string]*testweb.Web {
+	return ts.Value(webs{}).(map[string]*testweb.Web)
+}
+
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND ARG...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+func web(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: web NAME [KEY=VALUE...]")
+	}
+	s := testweb.Site{Pages: 10, Links: 4, Size: 600}
+	for _, arg := range args[1:] {
+		key, value, _ := strings.Cut(arg, "=")
+		number := func() int {
+			n, err := strconv.Atoi(value)
+			ts.Check(err)
+			return n
+		}
+		switch key {
+		case "pages":
+			s.Pages = number()
+		case "links":
+			s.Links = number()
+		case "size":
+			s.Size = number()
+		case "latency":
+			d, err := time.ParseDuration(value)
+			ts.Check(err)
+			s.Latency = d
+		case "rate":
+			s.Rate = int64(number())
+		case "robots":
+			s.Robots = strings.ReplaceAll(value, "|", "\n") + "\n"
+		case "name":
+			s.Name = value
+		case "notfound":
+			s.Faults = append(s.Faults, testweb.Fault{Kind: testweb.NotFound, Every: number()})
+		default:
+			ts.Fatalf("web has no %s", key)
+		}
+	}
+	w, err := testweb.Start(testweb.Config{Seed: 1, Sites: []testweb.Site{s}})
+	ts.Check(err)
+	ts.Defer(w.Close)
+	websOf(ts)[args[0]] = w
+	ts.Setenv(args[0], w.URL(0))
+	ts.Setenv(args[0]+"_DNS", w.DNS())
+	ts.Setenv(args[0]+"_ADDR", w.Addr(0).String())
+}
+
+func asked(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: asked NAME N")
+	}
+	n := 0
+	for _, h := range websOf(ts)[args[0]].Audit().Hosts {
+		n += h.Pages
+	}
+	if strconv.Itoa(n) != args[1] {
+		ts.Fatalf("%d pages were asked for, want %s", n, args[1])
+	}
+}
+
+func manners(ts *testscript.TestScript, neg bool, args []string) {
+	m := testweb.Manners{PerConn: 1, PerServer: 4}
+	if len(args) == 2 {
+		wait, err := time.ParseDuration(strings.TrimPrefix(args[1], "wait="))
+		ts.Check(err)
+		m.Wait = wait
+	}
+	problems := websOf(ts)[args[0]].Audit().Problems(m)
+	if len(problems) > 0 != neg {
+		ts.Fatalf("problems: %q", problems)
+	}
+}
+
+func fill(ts *testscript.TestScript, neg bool, args []string) {
+	for _, name := range args {
+		text := os.Expand(ts.ReadFile(name), ts.Getenv)
+		ts.Check(os.WriteFile(ts.MkAbs(name), []byte(text), 0o666))
+	}
+}
+
+func hold(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: hold DIR")
+	}
+	s, err := store.Open(ts.MkAbs(args[0]), store.Options{})
+	ts.Check(err)
+	ts.Defer(func() { s.Close() })
+}

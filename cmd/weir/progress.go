@@ -1,0 +1,207 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+
+	"weir/internal/node"
+)
+
+// progress shows how a crawl is doing while it runs: a few lines drawn over and
+// over on a terminal, a line now and then in a pipe, JSON lines for programs.
+// The crawl leaves its Status with tell, which never waits; one goroutine does
+// all the writing, because a terminal can stand still for as long as it likes.
+type progress struct {
+	cfg *node.Config
+	out io.Writer
+	how func(p *progress, s node.Status)
+
+	mu   sync.Mutex
+	last node.Status
+	seen bool
+
+	width func() int // columns of the terminal
+	drawn int        // lines of the last picture, still on the screen
+	says  chan string
+	over  chan struct{}
+	done  sync.WaitGroup
+}
+
+// How often each kind of progress is shown.
+const (
+	drawEvery = 250 * time.Millisecond
+	jsonEvery = 2 * time.Second
+	lineEvery = 10 * time.Second
+)
+
+// watch begins to show progress; the caller calls end. It becomes cfg.Progress.
+func (e *env) watch(cfg *node.Config, asJSON bool) *progress {
+	p := &progress{cfg: cfg, out: e.err, how: (*progress).line, says: make(chan string, 4), over: make(chan struct{})}
+	every := lineEvery
+	if f, ok := e.err.(*os.File); ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
+		p.how, every = (*progress).draw, drawEvery
+		p.width = func() int {
+			if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+				return w
+			}
+			return 80
+		}
+	}
+	if asJSON {
+		p.out, p.how, every = e.out, (*progress).json, jsonEvery
+	}
+	cfg.Progress = p.tell
+	ticker := time.NewTicker(every)
+	p.done.Go(func() {
+		defer ticker.Stop()
+		p.run(ticker.C, e.err)
+	})
+	return p
+}
+
+// tell takes the newest status.
+func (p *progress) tell(s node.Status) {
+	p.mu.Lock()
+	p.last, p.seen = s, true
+	p.mu.Unlock()
+}
+
+// status returns the newest status, if there is one.
+func (p *progress) status() (node.Status, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.last, p.seen
+}
+
+// say shows a message to a person, above the picture where there is one.
+func (p *progress) say(message string) { p.says <- message }
+
+// end stops the showing and clears the picture.
+func (p *progress) end() {
+	close(p.over)
+	p.done.Wait()
+}
+
+func (p *progress) run(tick <-chan time.Time, people io.Writer) {
+	show := func() {
+		if s, ok := p.status(); ok {
+			p.how(p, s)
+		}
+	}
+	for {
+		select {
+		case <-tick:
+			show()
+		case message := <-p.says:
+			p.wipe()
+			fmt.Fprintln(people, message)
+		case <-p.over:
+			p.wipe()
+			for len(p.says) > 0 {
+				fmt.Fprintln(people, <-p.says)
+			}
+			return
+		}
+	}
+}
+
+// line writes one line for a log.
+func (p *progress) line(s node.Status) {
+	fmt.Fprintf(p.out, "%s: %s, %.1f/s, %s, %s/s, %s queued, %s, %s%s\n",
+		short(s.Run), many(s.Totals.Fetched, "page"), s.Pages, bytesOf(float64(s.Totals.Bytes)), bytesOf(s.Rate),
+		thousands(s.Totals.Queued), many(int64(s.Active), "connection"), many(s.Totals.Errors(), "error"), p.left(s, ", "))
+}
+
+// left says how long the crawl still takes, after a separator, if it can be known.
+func (p *progress) left(s node.Status, before string) string {
+	if eta, ok := s.ETA(*p.cfg); ok {
+		return before + "about " + short(eta) + " left"
+	}
+	return ""
+}
+
+// draw paints the picture over the one before.
+func (p *progress) draw(s node.Status) {
+	lines := p.picture(s)
+	width := p.width()
+	var b strings.Builder
+	if p.drawn > 0 {
+		fmt.Fprintf(&b, "\x1b[%dA", p.drawn)
+	}
+	for _, l := range lines {
+		b.WriteString("\r" + cutWidth(l, width-1) + "\x1b[K\n")
+	}
+	p.drawn = len(lines)
+	io.WriteString(p.out, b.String())
+}
+
+// wipe takes the picture off the screen.
+func (p *progress) wipe() {
+	if p.drawn > 0 {
+		fmt.Fprintf(p.out, "\x1b[%dA\r\x1b[J", p.drawn)
+		p.drawn = 0
+	}
+}
+
+// picture is what a person at a terminal sees.
+func (p *progress) picture(s node.Status) []string {
+	limit := ""
+	if p.cfg.Limit > 0 {
+		limit = " of " + bytesOf(float64(p.cfg.Limit)) + "/s"
+	}
+	state := ""
+	if s.Stop != "" {
+		state = "   finishing"
+	}
+	return []string{
+		fmt.Sprintf("  time    %s%s%s", short(s.Run), p.left(s, ", "), state),
+		fmt.Sprintf("  pages   %s fetched, %.1f/s now, %s", thousands(s.Totals.Fetched), s.Pages, many(s.Totals.Errors(), "error")),
+		fmt.Sprintf("  bytes   %s, %s/s now%s", bytesOf(float64(s.Totals.Bytes)), bytesOf(s.Rate), limit),
+		fmt.Sprintf("  queue   %s, %s, %s parked", many(s.Totals.Queued, "page"), many(int64(s.Sites), "site"), thousands(s.Totals.Parked)),
+		fmt.Sprintf("  hosts   %d connected, %s idle, %s resting", s.Active, many(int64(s.Idle), "connection"), many(int64(s.Resting), "host")),
+	}
+}
+
+// json writes one line for a program. Names are for programs: add, never rename.
+func (p *progress) json(s node.Status) {
+	event := struct {
+		Event   string   `json:"event"`
+		Seconds float64  `json:"seconds"`
+		Pages   int64    `json:"pages"`
+		Fetched int64    `json:"fetched"`
+		Bytes   int64    `json:"bytes"`
+		Errors  int64    `json:"errors"`
+		Queued  int64    `json:"queued"`
+		Parked  int64    `json:"parked"`
+		Sites   int      `json:"sites"`
+		Rate    float64  `json:"rate"`
+		Speed   float64  `json:"pages_per_second"`
+		Active  int      `json:"active"`
+		Idle    int      `json:"idle"`
+		Resting int      `json:"resting"`
+		ETA     *float64 `json:"eta,omitempty"`
+	}{
+		"progress", s.Run.Seconds(), s.Totals.Ended(), s.Totals.Fetched, s.Totals.Bytes, s.Totals.Errors(), s.Totals.Queued,
+		s.Totals.Parked, s.Sites, s.Rate, s.Pages, s.Active, s.Idle, s.Resting, nil,
+	}
+	if eta, ok := s.ETA(*p.cfg); ok {
+		seconds := eta.Seconds()
+		event.ETA = &seconds
+	}
+	json.NewEncoder(p.out).Encode(event)
+}
+
+// cutWidth keeps a line from wrapping.
+func cutWidth(l string, width int) string {
+	if r := []rune(l); len(r) > width {
+		return string(r[:max(width, 0)])
+	}
+	return l
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/crawl"
+	"weir/internal/node"
+)
+
+func running() node.Status {
+	s := node.Status{Run: 100 * time.Second, Rate: 138e3, Pages: 17.25}
+	s.Totals = crawl.Totals{Seen: 3000, Queued: 1766, Fetched: 1234, Bytes: 45_200_000}
+	s.Totals.Outcomes[1] = 1234
+	s.Sites, s.Active, s.Idle, s.Resting = 12, 4, 60, 8
+	return s
+}
+
+// A person at a terminal sees a picture that is drawn over itself and leaves
+// nothing behind.
+func TestPicture(t *testing.T) {
+	var screen bytes.Buffer
+	p := &progress{cfg: &node.Config{Limit: 140_000, MaxPages: 2468}, out: &screen, width: func() int { return 48 }}
+	p.draw(running())
+	want := `  time    1m40s, about 1m40s left
+  pages   1,234 fetched, 17.2/s now, 0 errors
+  bytes   45.2 MB, 138 KB/s now of 140 KB/s
+  queue   1,766 pages, 12 sites, 0 parked
+  hosts   4 connected, 60 connections idle, 8 h
+`
+	got := strings.NewReplacer("\r", "", "\x1b[K", "").Replace(screen.String())
+	if got != want {
+		t.Errorf("the picture is\n%s\nwant\n%s", got, want)
+	}
+	screen.Reset()
+	p.draw(running())
+	if !strings.HasPrefix(screen.String(), "\x1b[5A\r") {
+		t.Errorf("the second picture is not drawn over the first: %q", screen.String())
+	}
+	screen.Reset()
+	p.wipe()
+	p.wipe()
+	if screen.String() != "\x1b[5A\r\x1b[J" {
+		t.Errorf("the picture is not taken away once: %q", screen.String())
+	}
+}
+
+func TestProgressLine(t *testing.T) {
+	var log bytes.Buffer
+	p := &progress{cfg: &node.Config{}, out: &log}
+	p.line(running())
+	if got, want := log.String(), "1m40s: 1,234 pages, 17.2/s, 45.2 MB, 138 KB/s, 1,766 queued, 4 connections, 0 errors\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestProgressJSON(t *testing.T) {
+	var out bytes.Buffer
+	p := &progress{cfg: &node.Config{MaxPages: 2468}, out: &out}
+	p.json(running())
+	var got map[string]any
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]any{"event": "progress", "fetched": 1234.0, "queued": 1766.0, "rate": 138e3, "active": 4.0, "seconds": 100.0, "eta": 100.0} {
+		if got[key] != want {
+			t.Errorf("%s is %v, want %v", key, got[key], want)
+		}
+	}
+}
+
+// Messages are told at once and in order, whatever is shown meanwhile, and a
+// crawl that tells its status never waits for the screen.
+func TestProgressSays(t *testing.T) {
+	read, write := io.Pipe()
+	p := &progress{cfg: &node.Config{}, out: io.Discard, how: (*progress).line, says: make(chan string, 4), over: make(chan struct{})}
+	tick := make(chan time.Time)
+	p.done.Go(func() {
+		p.run(tick, write)
+		write.Close()
+	})
+	tick <- time.Time{} // nothing to show yet
+	p.say("first")      // the writer stands still from here on
+	for range 1000 {
+		p.tell(running())
+	}
+	p.say("second")
+	told := make(chan []byte)
+	go func() {
+		b, _ := io.ReadAll(read)
+		told <- b
+	}()
+	p.end()
+	if got := string(<-told); got != "first\nsecond\n" {
+		t.Errorf("told %q", got)
+	}
+}
+
+func TestSummary(t *testing.T) {
+	r := node.Report{
+		Fetched: 5, Pages: 6, Queued: 2, Parked: 1, Seconds: 12, Bytes: 9000, WireBytes: 10_000, StoppedBy: crawl.StopPages, Resumed: true, RunPages: 3,
+		Outcomes: map[string]int64{"ok": 4, "client-error": 1, "denied": 1}, Dir: "my crawl",
+	}
+	r.Bandwidth = node.Bandwidth{Limit: 140_000, Mean: 1000, Max1s: 2000}
+	var b bytes.Buffer
+	if err := summary(&b, r, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"stopped by --max-pages after 12s: 5 pages fetched, 3 of them in this run\n", "  ok            4  2xx", "  denied        1  robots.txt forbids it",
+		"  queued        2  still", "  parked        1  ", "limit 140 KB/s\n", "  weir crawl --dir 'my crawl'         goes on, with a larger --max-pages\n",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the summary does not say %q:\n%s", want, b.String())
+		}
+	}
+	if strings.Contains(b.String(), "warc") {
+		t.Errorf("the summary speaks of an archive that is not kept:\n%s", b.String())
+	}
+}

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"weir/frontier"
+)
+
+// settings are the flags of weir crawl. Each is a key of the same name in a
+// config file and in a folder's crawl.yaml. The tag keep says what becomes of
+// a setting when the crawl goes on later:
+//
+//	keep:"fixed"   it is part of what the crawl means: another value is refused
+//	keep:"longer"  manners may get better, never worse
+//	keep:"yes"     kept until another value is given
+//	keep:"no"      of one run only, not written down
+type settings struct {
+	Dir    string `name:"dir" placeholder:"DIR" default:"weir-crawl" keep:"no" help:"Folder of the crawl. If it holds one already, that crawl goes on."`
+	Seeds  string `name:"seeds" placeholder:"FILE" keep:"no" help:"File of URLs to start from, - for standard input: one per line, optionally a tab and a score."`
+	Config string `name:"config" placeholder:"FILE" keep:"no" help:"YAML file of settings: every flag has a key of the same name. Flags win over the file."`
+
+	Scope      string   `name:"scope" group:"scope" placeholder:"SCOPE" default:"host" keep:"fixed" help:"How far from the seeds to go: host, domain, prefix (the seed's folder) or any. Default: host."`
+	Depth      depth    `name:"depth" group:"scope" placeholder:"N" default:"none" keep:"fixed" help:"Follow at most N links in a row from a seed. Default: none, no bound."`
+	Match      []string `name:"match" group:"scope" sep:"none" placeholder:"RE" keep:"fixed" help:"Follow only links whose URL matches one of these regular expressions."`
+	Exclude    []string `name:"exclude" group:"scope" sep:"none" placeholder:"RE" keep:"fixed" help:"Never follow links whose URL matches one of these."`
+	Requisites bool     `name:"requisites" group:"scope" keep:"fixed" help:"Fetch images, scripts, style sheets and fonts of pages too."`
+	Sitemaps   bool     `name:"sitemaps" group:"scope" keep:"fixed" help:"Read the sitemaps that robots.txt names."`
+	Strip      string   `name:"strip" group:"scope" placeholder:"PARAM,..." default:"default" keep:"fixed" help:"Query parameters to take out of URLs: names separated by commas, sid* for all that begin so; default stands for well-known trackers and sessions, none for nothing."`
+	Trap       trap     `name:"trap" group:"scope" placeholder:"LIMITS" default:"default" keep:"fixed" help:"When a site looks endless, pages are parked: repeat=3,segments=30,length=2000,variants=500 is the default; a limit of 0 switches itself off, none all of them."`
+
+	Limit     rate  `name:"limit" group:"bounds" placeholder:"RATE" default:"none" keep:"yes" help:"Bandwidth that may be used, L in the papers: 140KB/s or 8Mbit/s; K is 1000."`
+	MaxPages  count `name:"max-pages" group:"bounds" placeholder:"N" default:"none" keep:"yes" help:"Stop after N pages, counted over all runs."`
+	MaxBytes  size  `name:"max-bytes" group:"bounds" placeholder:"SIZE" default:"none" keep:"yes" help:"Stop after so many bytes of bodies, counted over all runs."`
+	MaxTime   span  `name:"max-time" group:"bounds" placeholder:"TIME" default:"none" keep:"yes" help:"Stop this run after a time: 90s, 2h30m, 3d."`
+	SitePages count `name:"site-pages" group:"bounds" placeholder:"N" default:"100000" keep:"yes" help:"Pages of one site, at most. Default: 100000."`
+
+	DomainPages count `name:"domain-pages" group:"bounds" placeholder:"N" default:"1000000" keep:"yes" help:"Pages of one registered domain, at most. Default: 1000000."`
+	MaxBody     size  `name:"max-body" group:"bounds" placeholder:"SIZE" default:"64MB" keep:"yes" help:"Cut longer bodies here. Default: 64MB."`
+	Memory      size  `name:"memory" group:"bounds" placeholder:"SIZE" default:"1GB" keep:"yes" help:"Memory for caches and buffers. Default: 1GB."`
+
+	Order        string `name:"order" group:"manners" placeholder:"ORDER" default:"length" keep:"fixed" help:"What to fetch first: length (sites with the longest queue), depth (breadth-first) or score (from the seed file). Default: length."`
+	Wait         span   `name:"wait" group:"manners" placeholder:"TIME" default:"1s" keep:"longer" help:"Pause between visits to a host, w in Castillo's thesis; at least as long as its last answer took. Default: 1s. 0s is for servers you own."`
+	PerConn      whole  `name:"per-conn" group:"manners" placeholder:"N" default:"1" keep:"yes" help:"Pages fetched over one connection before it is closed, c in Castillo's thesis. Default: 1."`
+	Conns        whole  `name:"conns" group:"manners" placeholder:"N" default:"64" keep:"yes" help:"Connections open at once, r in Castillo's thesis; never more than one to a host. Default: 64."`
+	PerServer    whole  `name:"per-server" group:"manners" placeholder:"N" default:"4" keep:"yes" help:"Connections to one address at once. Default: 4."`
+	IgnoreRobots bool   `name:"ignore-robots" group:"manners" keep:"fixed" help:"Do not ask for robots.txt nor obey it. Only for servers you own."`
+
+	Contact   string   `name:"contact" group:"identity" placeholder:"URL|MAIL" keep:"yes" help:"Where the people you visit can reach you: goes into the User-Agent, an e-mail address also into From."`
+	UserAgent string   `name:"user-agent" group:"identity" placeholder:"TEXT" keep:"fixed" help:"User-Agent instead of weir/VERSION. The name it begins with is the one robots.txt is read for."`
+	Header    []string `name:"header" group:"identity" sep:"none" placeholder:"NAME:VALUE" keep:"yes" help:"Send this header too. Its value is kept nowhere."`
+	Cookies   string   `name:"cookies" group:"identity" placeholder:"FILE" keep:"yes" help:"Send the cookies of this file (Netscape form) where they belong."`
+	Auth      []string `name:"auth" group:"identity" sep:"none" placeholder:"HOST=USER:FILE" keep:"yes" help:"Log in to HOST, and to it alone, as USER with the password in FILE."`
+
+	Proxy        string   `name:"proxy" group:"network" placeholder:"URL" keep:"yes" help:"Go through a proxy: http://, https:// or socks5://HOST:PORT."`
+	Resolve      []string `name:"resolve" group:"network" sep:"none" placeholder:"HOST=ADDR" keep:"yes" help:"Take ADDR for HOST instead of asking DNS."`
+	DNS          string   `name:"dns" group:"network" placeholder:"ADDR" keep:"yes" help:"DNS server to ask instead of the system's: ADDR or ADDR:PORT."`
+	AllowPrivate bool     `name:"allow-private" group:"network" keep:"yes" help:"Connect to private addresses too. An address that a seed names is fine without it."`
+
+	Warc  string `name:"warc" group:"output" placeholder:"FORM" default:"gzip" keep:"fixed" help:"Archive: gzip, zstd or none. Default: gzip."`
+	Trace string `name:"trace" group:"output" placeholder:"FILE" keep:"no" help:"Record every event of the engine, for replay."`
+	JSON  bool   `name:"json" group:"output" keep:"no" help:"JSON lines on standard output: progress, and the report as the last line."`
+
+	// Keys without a flag.
+	Sites        []site   `kong:"-" name:"sites" keep:"yes"`
+	AllowAddress []string `kong:"-" name:"allow-address" keep:"yes"` // private addresses that seeds named
+}
+
+// site are the settings of one host, from the list sites of a config file.
+type site struct {
+	Site     string   `name:"site"`
+	Wait     span     `name:"wait"`
+	Limit    rate     `name:"limit"`
+	MaxPages count    `name:"max-pages"`
+	Headers  []string `name:"headers"`
+}
+
+// defaults are the settings when nothing is said.
+func defaults() *settings {
+	s := new(settings)
+	for _, f := range fields(s) {
+		if f.def == "" {
+			continue
+		}
+		if err := f.set(f.def); err != nil {
+			panic("default of --" + f.name + ": " + err.Error())
+		}
+	}
+	return s
+}
+
+// field is one setting of a struct.
+type field struct {
+	name, def, keep string
+	value           reflect.Value
+}
+
+// fields lists what a struct of settings holds, in its order.
+func fields(s any) []field {
+	v := reflect.ValueOf(s).Elem()
+	list := make([]field, 0, v.NumField())
+	for i := range v.NumField() {
+		tag := v.Type().Field(i).Tag
+		list = append(list, field{tag.Get("name"), tag.Get("default"), tag.Get("keep"), v.Field(i)})
+	}
+	return list
+}
+
+// find returns the setting with a name.
+func find(list []field, name string) (field, bool) {
+	i := slices.IndexFunc(list, func(f field) bool { return f.name == name })
+	if i < 0 {
+		return field{}, false
+	}
+	return list[i], true
+}
+
+// list says that the setting takes any number of values.
+func (f field) list() bool { return f.value.Type() == reflect.TypeFor[[]string]() }
+
+// empty says that there is nothing to write down. A number of 0 is something.
+func (f field) empty() bool {
+	switch f.value.Kind() {
+	case reflect.String, reflect.Slice:
+		return f.value.Len() == 0
+	case reflect.Bool:
+		return !f.value.Bool()
+	}
+	return false
+}
+
+// set gives a setting its value, from one text or from several.
+func (f field) set(texts ...string) error {
+	if f.list() {
+		f.value.Set(reflect.ValueOf(slices.Clone(texts)))
+		return nil
+	}
+	if len(texts) != 1 {
+		return fmt.Errorf("it takes one value")
+	}
+	text := texts[0]
+	switch v := f.value.Addr().Interface().(type) {
+	case encoding.TextUnmarshaler:
+		return v.UnmarshalText([]byte(text))
+	case *string:
+		*v = text
+	case *bool:
+		b, err := strconv.ParseBool(text)
+		if err != nil {
+			return fmt.Errorf("%q is neither true nor false", text)
+		}
+		*v = b
+	default:
+		return fmt.Errorf("it cannot be a plain value")
+	}
+	return nil
+}
+
+// text writes the value of a setting as a person would.
+func (f field) text() string {
+	if f.list() {
+		return strings.Join(f.value.Interface().([]string), " ")
+	}
+	return fmt.Sprint(f.value.Interface())
+}
+
+// whole is a number that is 1 at least.
+type whole int
+
+func (w *whole) UnmarshalText(b []byte) error {
+	n, err := strconv.ParseInt(string(b), 10, 32)
+	if err != nil || n < 1 {
+		return fmt.Errorf("%q is no whole number from 1 up", b)
+	}
+	*w = whole(n)
+	return nil
+}
+
+func (w whole) MarshalText() ([]byte, error) { return strconv.AppendInt(nil, int64(w), 10), nil }
+
+// trap are the thresholds of the trap guard.
+type trap frontier.Trap
+
+// UnmarshalText reads thresholds; those that it does not name are the default's.
+func (t *trap) UnmarshalText(b []byte) error {
+	*t = trap(frontier.DefaultTrap())
+	switch string(b) {
+	case "default":
+		return nil
+	case none:
+		*t = trap{}
+		return nil
+	}
+	for part := range strings.SplitSeq(string(b), ",") {
+		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
+		n, err := strconv.ParseUint(value, 10, 31)
+		if err != nil {
+			return fmt.Errorf("%q is no limit: write repeat=3,segments=30,length=2000,variants=500", part)
+		}
+		switch name {
+		case "repeat":
+			t.Repeat = int(n)
+		case "segments":
+			t.Segments = int(n)
+		case "length":
+			t.Length = int(n)
+		case "variants":
+			t.Variants = int(n)
+		default:
+			return fmt.Errorf("there is no limit called %q: they are repeat, segments, length and variants", name)
+		}
+	}
+	return nil
+}
+
+func (t trap) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+func (t trap) String() string {
+	return fmt.Sprintf("repeat=%d,segments=%d,length=%d,variants=%d", t.Repeat, t.Segments, t.Length, t.Variants)
+}

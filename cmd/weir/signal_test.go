@@ -1,0 +1,134 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// gate serves a start page with one link, whose page is answered only once the
+// gate is open.
+type gate struct {
+	*httptest.Server
+	reached chan struct{} // gets a value when the page is asked for
+	open    chan struct{}
+}
+
+func newGate(t *testing.T) *gate {
+	g := &gate{reached: make(chan struct{}, 16), open: make(chan struct{})}
+	g.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/":
+			w.Header().Set("Content-Type", "text/html")
+			fmt.Fprint(w, `<a href="/slow">slow</a>`)
+		case "/slow":
+			g.reached <- struct{}{}
+			select {
+			case <-g.open:
+			case <-r.Context().Done():
+			}
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	t.Cleanup(g.Close)
+	return g
+}
+
+// process is a weir that runs inside the test.
+type process struct {
+	lines *bufio.Scanner // of standard error
+	code  chan int
+}
+
+func start(args ...string) *process {
+	read, write := io.Pipe()
+	p := &process{bufio.NewScanner(read), make(chan int, 1)}
+	go func() {
+		p.code <- run(args, &env{ctx: context.Background(), in: strings.NewReader(""), out: io.Discard, err: write})
+		write.Close()
+	}()
+	return p
+}
+
+// says waits for a line of standard error.
+func (p *process) says(t *testing.T, part string) {
+	t.Helper()
+	for p.lines.Scan() {
+		if strings.Contains(p.lines.Text(), part) {
+			return
+		}
+	}
+	t.Fatalf("weir never said %q", part)
+}
+
+// end waits for weir to end and returns its exit code.
+func (p *process) end() int {
+	for p.lines.Scan() {
+	}
+	return <-p.code
+}
+
+func interrupt(t *testing.T) {
+	t.Helper()
+	self, err := os.FindProcess(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := self.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Ctrl-C once finishes what is under way and saves; the same command finds
+// nothing left to do.
+func TestInterruptOnce(t *testing.T) {
+	g, dir := newGate(t), filepath.Join(t.TempDir(), "c")
+	args := []string{"crawl", "--wait", "1ms", "--dir", dir, g.URL}
+	p := start(args...)
+	p.says(t, "crawling into "+dir)
+	<-g.reached
+	interrupt(t)
+	p.says(t, "in flight; Ctrl-C again stops now")
+	close(g.open)
+	p.says(t, "everything is saved. weir crawl --dir "+dir+" goes on")
+	if code := p.end(); code != exitInterrupted {
+		t.Fatalf("exit code %d", code)
+	}
+	if code := start(args...).end(); code != exitDone {
+		t.Fatalf("the second run ends with %d", code)
+	}
+	if n := len(g.reached); n != 0 {
+		t.Errorf("the page that was under way was fetched %d times more", n)
+	}
+}
+
+// Ctrl-C twice stops now; the page that was under way is fetched by the next run.
+func TestInterruptTwice(t *testing.T) {
+	g, dir := newGate(t), filepath.Join(t.TempDir(), "c")
+	p := start("crawl", "--wait", "1ms", "--dir", dir, g.URL)
+	p.says(t, "crawling into "+dir)
+	<-g.reached
+	interrupt(t)
+	p.says(t, "Ctrl-C again stops now")
+	interrupt(t)
+	if code := p.end(); code != exitInterrupted {
+		t.Fatalf("exit code %d", code)
+	}
+	close(g.open)
+	if code := start("crawl", "--dir", dir).end(); code != exitDone {
+		t.Fatalf("the second run ends with %d", code)
+	}
+	if n := len(g.reached); n != 1 {
+		t.Errorf("the next run asked %d times for the page", n)
+	}
+}

@@ -1,0 +1,222 @@
+package crawl
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"weir/frontier"
+	"weir/page"
+	"weir/robots"
+)
+
+// play is a crawl on a virtual clock in which every answer is immediate and
+// every page is committed at once. Tests say what servers answer.
+type play struct {
+	t      testing.TB
+	cfg    EngineConfig
+	scope  ScopeConfig
+	trap   frontier.Trap
+	kv     *memory
+	seeds  []string
+	answer func(f Fetch) Done // nil: OK
+	robots func(f Fetch) Done // nil: 404
+	lookup func(host string) Resolved
+	facts  func(f *page.Facts) // what else is known of a page
+	resume bool
+
+	now     page.Time
+	engine  *Engine
+	ledger  *Ledger
+	fetched []visit // pages
+	asked   []visit // robots.txt
+	looked  []visit
+	loads   int
+	orders  []Order
+	stop    string
+}
+
+type visit struct {
+	at  page.Time
+	url string
+}
+
+func newPlay(t testing.TB, seeds ...string) *play {
+	return &play{
+		t: t, seeds: seeds, kv: &memory{}, trap: frontier.DefaultTrap(), scope: ScopeConfig{Scope: "any", Depth: -1, Secret: worldSecret},
+		cfg: EngineConfig{Order: "length", Open: 100, Loads: 4, Resolves: 4, Frontier: frontier.Config{
+			Wait: time.Second, PerConn: 1, Conns: 8, PerServer: 4, PerCDN: 32, CDNDomains: 50, Window: 64, Hot: 1000,
+		}},
+	}
+}
+
+func (p *play) must(err error) {
+	p.t.Helper()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *play) wall() int64 { return 1e18 + int64(p.now) }
+
+// open makes the machines and seeds the crawl.
+func (p *play) open() Start {
+	scope, err := NewScope(p.scope, p.kv)
+	p.must(err)
+	order, err := frontier.Order(p.cfg.Order)
+	p.must(err)
+	p.ledger, err = NewLedger(p.kv, LedgerConfig{Order: order, Trap: p.trap, Rules: scope, Secret: worldSecret})
+	p.must(err)
+	p.ledger.Clock(p.wall())
+	for _, s := range p.seeds {
+		p.must(p.ledger.Seed(mustURL(s), 0))
+	}
+	b := &batch{}
+	WriteSecret(b, worldSecret)
+	_, err = p.ledger.Flush(b)
+	p.must(err)
+	p.kv.commit(b)
+	p.engine, err = NewEngine(p.cfg)
+	p.must(err)
+	st, err := p.ledger.Start(p.resume)
+	p.must(err)
+	return st
+}
+
+// run crawls until Finish and returns its reason.
+func (p *play) run() string {
+	p.t.Helper()
+	events := []Event{p.open()}
+	p.stop = ""
+	wake, turns := page.Time(0), 0
+	for p.stop == "" {
+		if turns++; turns > 1_000_000 {
+			p.t.Fatalf("the crawl does not end: %+v", p.engine.Status())
+		}
+		if len(events) == 0 {
+			if wake == 0 {
+				p.t.Fatalf("stuck: %+v", p.engine.Status())
+			}
+			p.now, wake = max(p.now, wake), 0
+			events = append(events, Tick{})
+		}
+		ev := events[0]
+		events = events[1:]
+		for _, o := range append([]Order(nil), p.engine.Step(p.now, ev)...) {
+			p.orders = append(p.orders, o)
+			switch o := o.(type) {
+			case Wake:
+				wake = o.At
+			case Finish:
+				if p.stop != "" {
+					p.t.Fatal("Finish came twice")
+				}
+				p.stop = o.Reason
+			default:
+				events = append(events, p.order(o)...)
+			}
+		}
+	}
+	if d := p.engine.Status().Drift; d != 0 {
+		p.t.Fatalf("drift %d", d)
+	}
+	return p.stop
+}
+
+func (p *play) order(o Order) []Event {
+	p.ledger.Clock(p.wall())
+	switch o := o.(type) {
+	case Fetch:
+		return p.fetch(o)
+	case Settle:
+		p.must(p.ledger.Settle(o.ID, o.Site, o.Entry, o.Outcome))
+		return []Event{p.flush()}
+	case Load:
+		p.loads++
+		ev, err := p.ledger.Load(o)
+		p.must(err)
+		return []Event{ev}
+	case Resolve:
+		p.looked = append(p.looked, visit{p.now, o.Host})
+		ev := Resolved{Host: o.Host, Outcome: page.OK, Addrs: []netip.Addr{netip.MustParseAddr("192.0.2.1")}, TTL: time.Hour}
+		if p.lookup != nil {
+			ev = p.lookup(o.Host)
+			ev.Host = o.Host
+		}
+		return []Event{ev}
+	case Save:
+		p.ledger.Host(o.Host, o.State)
+		return []Event{p.flush()}
+	}
+	return nil
+}
+
+func (p *play) fetch(o Fetch) []Event {
+	done := Done{Outcome: page.OK}
+	facts := &page.Facts{Key: page.Key{Site: o.Site, Hash: o.Entry.Hash}, URL: o.URL, Depth: o.Entry.Depth, Hops: o.Entry.Hops,
+		Root: o.Entry.Root, Attempt: o.Entry.Attempt, Score: o.Entry.Score, Robots: o.Robots, At: p.wall()}
+	if o.Robots {
+		p.asked = append(p.asked, visit{p.now, o.URL.String()})
+		if done = (Done{Outcome: page.ClientError}); p.robots != nil {
+			done = p.robots(o)
+		}
+		facts.Hops, facts.Redirect.URL = uint8(o.Hops), done.Redirect
+	} else {
+		p.fetched = append(p.fetched, visit{p.now, o.URL.String()})
+		if p.answer != nil {
+			done = p.answer(o)
+		}
+	}
+	done.ID = o.ID
+	facts.Outcome, facts.Bytes = done.Outcome, done.Bytes
+	if p.facts != nil && !o.Robots {
+		p.facts(facts)
+	}
+	if o.Robots {
+		p.must(p.ledger.Robots(o.ID, facts, done.Rules))
+	} else {
+		p.must(p.ledger.Page(o.ID, facts, Archived{}, false))
+	}
+	return []Event{done, p.flush()}
+}
+
+func (p *play) flush() Event {
+	b := &batch{}
+	ev, err := p.ledger.Flush(b)
+	p.must(err)
+	p.kv.commit(b)
+	return ev
+}
+
+func (p *play) view() *View {
+	v, err := NewView(p.kv)
+	p.must(err)
+	return v
+}
+
+// page returns what is durably known of a URL.
+func (p *play) page(u string) PageInfo {
+	p.t.Helper()
+	info, err := p.view().Page(mustURL(u))
+	p.must(err)
+	if info == nil {
+		return PageInfo{}
+	}
+	return *info
+}
+
+func (p *play) totals() Totals {
+	t, err := ReadTotals(p.kv)
+	p.must(err)
+	return t
+}
+
+func link(u string) page.Link {
+	to := mustURL(u)
+	return page.Link{URL: to, Hash: hashOf(to)}
+}
+
+// rulesText reads a robots.txt for weir.
+func rulesText(text string) *robots.Rules {
+	return robots.Parse([]byte("User-agent: *\n"+text), "weir")
+}

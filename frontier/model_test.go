@@ -1,0 +1,532 @@
+package frontier
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"weir/page"
+	"weir/robots"
+)
+
+// driver plays the crawler round a frontier: disk, name service and servers,
+// with answers drawn at random and given in any order. What it holds, it holds
+// from what an owner of a host could see.
+type driver struct {
+	t    *rapid.T
+	f    *Frontier
+	cfg  Config
+	now  page.Time
+	calm bool // nothing fails any more
+
+	sites   []*dSite
+	hosts   map[string]*dHost
+	names   []string // of hosts
+	addrs   map[netip.Addr]map[string]bool
+	pending []func() // answers that may come now
+	taken   []dTaken // pages whose end is not durable
+	open    int
+	room    Room
+	resting int
+}
+
+type dSite struct {
+	id      page.SiteID
+	name    string
+	host    *dHost
+	disk    []Entry // waiting or handed out, in order
+	seq     uint64
+	rules   *robots.Rules
+	had     page.Time // when
+	ruled   bool
+	fetched int64
+	flying  int64
+	asks    int // robots.txt for it under way
+}
+
+type dHost struct {
+	name  string
+	open  bool
+	busy  bool
+	site  page.SiteID
+	addr  netip.Addr
+	count int
+	end   page.Time
+	any   bool
+	last  time.Duration
+	delay time.Duration
+	rest  page.Time // by failures
+	ttl   time.Duration
+	addrs []netip.Addr
+}
+
+type dTaken struct {
+	s *dSite
+	e Entry
+	o page.Outcome
+}
+
+func (d *driver) n(label string, lo, hi int) int { return rapid.IntRange(lo, hi).Draw(d.t, label) }
+
+func (d *driver) bool(label string) bool { return rapid.Bool().Draw(d.t, label) }
+
+func newDriver(t *rapid.T) *driver {
+	d := &driver{t: t, hosts: map[string]*dHost{}, addrs: map[netip.Addr]map[string]bool{}, now: 1}
+	d.cfg = Config{
+		Order: rankings[d.n("order", 0, 2)], Wait: time.Duration(d.n("wait", 0, 2)) * time.Second, PerConn: d.n("c", 1, 4),
+		Conns: d.n("r", 1, 5), PerServer: d.n("per server", 1, 2), PerCDN: 3, CDNDomains: d.n("cdn", 1, 4), Window: 1, Hot: d.n("hot", 0, 4),
+		Holdable: time.Duration(d.n("holdable", 0, 3)) * time.Second, Proxy: d.n("proxy", 0, 5) == 0,
+		SitePages: int64(d.n("site budget", 0, 1) * 12), DomainPages: int64(d.n("domain budget", 0, 1) * 25),
+	}
+	d.f = New(d.cfg)
+	if d.bool("resumed") {
+		d.f.Resume(d.now)
+		d.resting = 1
+	}
+	for i := range d.n("hosts", 1, 5) {
+		h := &dHost{name: fmt.Sprintf("h%d.d%d.org", i, i%3), ttl: time.Duration(d.n("ttl", 0, 2)) * 10 * time.Second}
+		h.addrs = []netip.Addr{netip.AddrFrom4([4]byte{10, 0, 0, byte(d.n("addr", 1, 2))})}
+		if d.bool("two addresses") {
+			h.addrs = append(h.addrs, netip.AddrFrom4([4]byte{10, 0, 1, byte(i)}))
+		}
+		d.hosts[h.name], d.names = h, append(d.names, h.name)
+		for _, form := range []string{"http://%s", "https://%s"}[:d.n("sites", 1, 2)] {
+			s := &dSite{id: page.SiteID(len(d.sites) + 1), name: fmt.Sprintf(form, h.name), host: h}
+			d.sites = append(d.sites, s)
+			for range d.n("queued", 0, 40) {
+				s.disk = append(s.disk, d.entry(s))
+			}
+			slices.SortFunc(s.disk, byPlace)
+			d.f.Add(d.now, Known{ID: s.id, Name: s.name, Queued: int64(len(s.disk))})
+		}
+	}
+	return d
+}
+
+func byPlace(a, b Entry) int {
+	if a.Place.Before(b.Place) {
+		return -1
+	}
+	if b.Place.Before(a.Place) {
+		return 1
+	}
+	return 0
+}
+
+func (d *driver) entry(s *dSite) Entry {
+	s.seq++
+	depth := uint16(d.n("depth", 0, 3))
+	path := fmt.Sprintf("/p%d", s.seq)
+	if d.n("denied", 0, 4) == 0 {
+		path = fmt.Sprintf("/d/p%d", s.seq)
+	}
+	return Entry{Hash: s.seq, Depth: depth, Rest: path, Place: d.cfg.Order.Place(depth, float32(depth), s.seq)}
+}
+
+func (s *dSite) insert(e Entry) {
+	i, _ := slices.BinarySearchFunc(s.disk, e, byPlace)
+	s.disk = slices.Insert(s.disk, i, e)
+}
+
+func (s *dSite) remove(e Entry) {
+	s.disk = slices.DeleteFunc(s.disk, func(x Entry) bool { return x.Hash == e.Hash })
+}
+
+// pump asks for everything there is to do now.
+func (d *driver) pump() {
+	d.room = Room{Fetch: d.n("room", 0, 3), Load: d.n("loads", 0, 2), Resolve: d.n("resolves", 0, 2), Settle: d.n("settles", 0, 3)}
+	if d.calm {
+		d.room = Room{Fetch: 9, Load: 9, Resolve: 9, Settle: 9}
+	}
+	for i := 0; ; i++ {
+		if i > 10_000 {
+			d.t.Fatalf("Next does not end")
+		}
+		p, ok := d.f.Next(d.now, d.room)
+		d.f.check(d.t)
+		if !ok {
+			return
+		}
+		d.pick(p)
+	}
+}
+
+func (d *driver) spend(n *int, what string) {
+	if *n--; *n < 0 {
+		d.t.Fatalf("%s without room", what)
+	}
+}
+
+func (d *driver) later(do func()) { d.pending = append(d.pending, do) }
+
+func (d *driver) pick(p Pick) {
+	switch p.Kind {
+	case Close:
+		h := d.hosts[p.Host]
+		if !h.open || h.busy {
+			d.t.Fatalf("Close of %s, which has no idle connection", p.Host)
+		}
+		h.open = false
+		d.open--
+	case Load:
+		d.spend(&d.room.Load, "Load")
+		d.later(func() { d.load(p) })
+	case Resolve:
+		d.spend(&d.room.Resolve, "Resolve")
+		if d.cfg.Proxy {
+			d.t.Fatalf("a name was looked up behind a proxy")
+		}
+		d.later(func() { d.resolve(p) })
+	case Settle:
+		d.spend(&d.room.Settle, "Settle")
+		d.settle(p)
+	case Fetch, Robots:
+		d.spend(&d.room.Fetch, "Fetch")
+		d.request(p)
+	}
+}
+
+func (d *driver) load(p Pick) {
+	s := d.sites[p.Site-1]
+	b := Batch{Site: p.Site, From: p.From}
+	for _, e := range s.disk {
+		if e.Place.Before(p.From) {
+			continue
+		}
+		if len(b.Entries) == p.N {
+			b.More = true
+			break
+		}
+		b.Entries = append(b.Entries, e)
+	}
+	if s.ruled && s.asks == 0 {
+		b.Rules, b.Age = s.rules, d.now.Sub(s.had)
+	}
+	d.f.Loaded(d.now, b)
+}
+
+func (d *driver) resolve(p Pick) {
+	h := d.hosts[p.Host]
+	if !d.calm && d.n("dns", 0, 9) == 0 {
+		d.f.Resolved(d.now, p.Host, nil, 0, page.DNSTimeout)
+		h.rest = max(h.rest, d.now.Add(page.DNSTimeout.Rest(d.cfg.Wait, 0, 1)))
+		return
+	}
+	d.f.Resolved(d.now, p.Host, h.addrs, h.ttl, page.OK)
+}
+
+func (d *driver) settle(p Pick) {
+	s := d.sites[p.Site-1]
+	switch p.Outcome {
+	case page.Denied:
+		if s.rules == nil || s.rules.Allowed(p.Entry.Rest) {
+			d.t.Fatalf("%s%s was denied and is allowed", s.name, p.Entry.Rest)
+		}
+	case page.SiteBudget:
+		if s.fetched+s.flying < d.cfg.SitePages {
+			d.t.Fatalf("%s: over budget after %d + %d pages", s.name, s.fetched, s.flying)
+		}
+	}
+	d.taken = append(d.taken, dTaken{s, p.Entry, p.Outcome})
+}
+
+func (d *driver) request(p Pick) {
+	h, s := d.hosts[p.Host], d.sites[p.Site-1]
+	gap := d.now.Sub(h.end)
+	wait := max(d.cfg.Wait, h.delay)
+	if d.cfg.Wait > 0 {
+		wait = max(wait, h.last)
+	}
+	switch {
+	case h.busy:
+		d.t.Fatalf("%s: two requests at once", h.name)
+	case p.Open && h.open:
+		d.t.Fatalf("%s: two connections", h.name)
+	case !p.Open && (!h.open || h.site != p.Site):
+		d.t.Fatalf("%s: no connection of this site is open", h.name)
+	case p.Open && h.any && gap < wait:
+		d.t.Fatalf("%s: connected again after %v, its wait is %v", h.name, gap, wait)
+	case gap < h.delay && h.any:
+		d.t.Fatalf("%s: asked again after %v, its crawl-delay is %v", h.name, gap, h.delay)
+	case d.now < h.rest:
+		d.t.Fatalf("%s: asked %v before its rest was over", h.name, h.rest.Sub(d.now))
+	case d.resting > 0 && d.now < page.Time(1).Add(d.cfg.Wait):
+		d.t.Fatalf("%s: asked %v after a restart", h.name, d.now)
+	}
+	if p.Open {
+		h.open, h.site, h.addr, h.count = true, p.Site, p.Addr, 0
+		d.open++
+		d.opened(h)
+	}
+	if h.count++; h.count > d.cfg.PerConn {
+		d.t.Fatalf("%s: %d pages on one connection", h.name, h.count)
+	}
+	h.busy, h.any = true, true
+	if p.Kind == Robots {
+		s.asks++
+		if p.Hops > RobotsHops {
+			d.t.Fatalf("%s: redirect %d of a robots.txt was followed", h.name, p.Hops)
+		}
+	} else {
+		d.fetching(p, s)
+	}
+	d.later(func() { d.answer(p) })
+}
+
+func (d *driver) opened(h *dHost) {
+	same := 0
+	for _, name := range d.names {
+		if x := d.hosts[name]; x.open && x.addr == h.addr {
+			same++
+		}
+	}
+	if d.addrs[h.addr] == nil {
+		d.addrs[h.addr] = map[string]bool{}
+	}
+	d.addrs[h.addr][page.Domain(h.name)] = true
+	limit := d.cfg.PerServer
+	if d.cfg.CDNDomains < 3 { // it may count as a CDN by domains that only wait for it
+		limit = max(limit, d.cfg.PerCDN)
+	}
+	if d.open > d.cfg.Conns || !d.cfg.Proxy && same > limit {
+		d.t.Fatalf("%d connections, %d to %v", d.open, same, h.addr)
+	}
+}
+
+func (d *driver) fetching(p Pick, s *dSite) {
+	switch {
+	case !s.ruled || d.now.Sub(s.had) >= RobotsAge:
+		d.t.Fatalf("%s%s was asked for without a robots.txt", s.name, p.Entry.Rest)
+	case !s.rules.Allowed(p.Entry.Rest):
+		d.t.Fatalf("%s%s was asked for and is forbidden", s.name, p.Entry.Rest)
+	}
+	s.flying++
+	if d.cfg.SitePages > 0 && s.fetched+s.flying > d.cfg.SitePages {
+		d.t.Fatalf("%s: %d + %d pages, the budget is %d", s.name, s.fetched, s.flying, d.cfg.SitePages)
+	}
+}
+
+var (
+	dRules = []*robots.Rules{
+		robots.AllowAll(),
+		robots.Parse([]byte("User-agent: *\nDisallow: /d"), "weir"),
+		robots.Parse([]byte("User-agent: *\nDisallow: /d\nCrawl-delay: 2"), "weir"),
+		robots.Parse([]byte("User-agent: *\nCrawl-delay: 5"), "weir"),
+	}
+	dOutcomes = []page.Outcome{
+		page.OK, page.OK, page.OK, page.Redirected, page.ClientError, page.RateLimited, page.ServerError, page.Truncated, page.EarlyClose,
+		page.ConnectFailed, page.TooSlow, page.HeaderTooLarge, page.Aborted,
+	}
+)
+
+func (d *driver) answer(p Pick) {
+	h, s := d.hosts[p.Host], d.sites[p.Site-1]
+	v := Visit{Host: p.Host, Site: p.Site, Attempt: p.Entry.Attempt, Robots: p.Kind == Robots, Hops: p.Hops, Outcome: page.OK}
+	v.Elapsed = time.Duration(d.n("elapsed", 0, 3)) * time.Second
+	if !d.calm {
+		v.Outcome = rapid.SampledFrom(dOutcomes).Draw(d.t, "outcome")
+	}
+	row := v.Outcome.Row()
+	if row.Pause == page.Asked && d.bool("asked") {
+		v.Asked = time.Minute
+	}
+	v.KeepAlive = row.Answer && !p.Last && d.bool("keep alive")
+	h.busy, h.end = false, d.now
+	if !v.KeepAlive {
+		h.open = false
+		d.open--
+	}
+	if row.Answer {
+		h.last = v.Elapsed
+	}
+	h.rest = 0
+	switch rotates := v.Outcome == page.ConnectFailed && len(h.addrs) > 1 && !d.cfg.Proxy; {
+	case row.Pause != page.Polite && !rotates:
+		h.rest = d.now.Add(v.Outcome.Rest(d.cfg.Wait, v.Asked, 1))
+	}
+	if v.Robots {
+		d.robots(&v, s)
+	} else {
+		s.flying--
+		if row.Answer && v.Outcome.Final(p.Entry.Attempt) {
+			s.fetched++
+		}
+		d.taken = append(d.taken, dTaken{s, p.Entry, v.Outcome})
+	}
+	d.f.Done(d.now, v)
+}
+
+func (d *driver) robots(v *Visit, s *dSite) {
+	switch v.Outcome {
+	case page.OK, page.Truncated:
+		v.Rules = rapid.SampledFrom(dRules).Draw(d.t, "rules")
+	case page.Redirected:
+		to := rapid.SampledFrom(d.names).Draw(d.t, "to")
+		v.Redirect = page.Join(rapid.SampledFrom([]string{"http://", "https://"}).Draw(d.t, "scheme")+to, "/robots.txt")
+	}
+	s.asks--
+	rules, follow := RobotsVerdict(v.Outcome, v.Rules, v.Redirect, v.Hops)
+	if follow {
+		return
+	}
+	if s.ruled = rules != nil; s.ruled {
+		s.rules, s.had = rules, d.now
+		s.host.delay = max(s.host.delay, rules.CrawlDelay())
+	}
+	d.later(func() { d.f.RobotsSaved(s.id) })
+}
+
+// commit makes the end of one page durable, or queues it again.
+func (d *driver) commit() {
+	i := d.n("which", 0, len(d.taken)-1)
+	x := d.taken[i]
+	d.taken = slices.Delete(d.taken, i, i+1)
+	x.s.remove(x.e)
+	d.f.Settled(page.Key{Site: x.s.id, Hash: x.e.Hash})
+	if x.o.Final(x.e.Attempt) || x.o.Row().Pause == page.NoPause || x.o.HostFault() && d.f.hosts[x.s.host.name].dead != page.None {
+		return
+	}
+	e := x.e
+	if !x.o.HostFault() && x.o != page.Aborted {
+		e.Attempt++
+	}
+	x.s.seq++
+	e.Place = d.cfg.Order.Place(e.Depth, 0, x.s.seq)
+	x.s.insert(e)
+	d.f.Push(d.now, x.s.id, e)
+}
+
+// push queues a new page.
+func (d *driver) push() {
+	s := rapid.SampledFrom(d.sites).Draw(d.t, "site")
+	e := d.entry(s)
+	s.insert(e)
+	d.f.Push(d.now, s.id, e)
+}
+
+// move gives a queued page a better place.
+func (d *driver) move() {
+	s := rapid.SampledFrom(d.sites).Draw(d.t, "site")
+	if len(s.disk) == 0 {
+		return
+	}
+	e := rapid.SampledFrom(s.disk).Draw(d.t, "entry")
+	old := e.Place
+	s.remove(e)
+	s.seq++
+	e.Depth = 0
+	e.Place = d.cfg.Order.Place(0, 9, s.seq)
+	s.insert(e)
+	for i := range d.taken {
+		if d.taken[i].s == s && d.taken[i].e.Hash == e.Hash {
+			d.taken[i].e.Place = e.Place
+		}
+	}
+	d.f.Move(s.id, old, e)
+}
+
+func (d *driver) answerOne() {
+	i := d.n("answer", 0, len(d.pending)-1)
+	do := d.pending[i]
+	d.pending = slices.Delete(d.pending, i, i+1)
+	do()
+}
+
+func (d *driver) act() {
+	switch n := d.n("act", 0, 11); {
+	case n < 5 && len(d.pending) > 0:
+		d.answerOne()
+	case n < 7 && len(d.taken) > 0:
+		d.commit()
+	case n == 7:
+		d.push()
+	case n == 8:
+		d.move()
+	case n == 9:
+		d.now = d.now.Add(time.Duration(d.n("ms", 1, 3000)) * time.Millisecond)
+	case n == 10:
+		if at, ok := d.f.Wake(); ok && at > d.now {
+			d.now = at
+		}
+	case n == 11 && d.n("a day", 0, 9) == 0:
+		d.now = d.now.Add(RobotsAge)
+	}
+	d.f.check(d.t)
+}
+
+// finish answers everything well until nothing is left.
+func (d *driver) finish() {
+	d.calm = true
+	for i := 0; ; i++ {
+		d.pump()
+		at, ok := d.f.Wake()
+		switch {
+		case i > 20_000:
+			d.t.Fatalf("the crawl does not end: %+v", d.f.Count())
+		case len(d.pending) > 0:
+			d.answerOne()
+		case len(d.taken) > 0:
+			d.commit()
+		case ok:
+			d.now = max(d.now, at)
+		default:
+			return
+		}
+	}
+}
+
+// TestPoliteness plays random crawls: the rules of the package doc hold at
+// every step, and every page gets its turn in the end.
+func TestPoliteness(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := newDriver(t)
+		for range d.n("steps", 0, 120) {
+			d.pump()
+			d.act()
+		}
+		d.finish()
+		if c := d.f.Count(); c.Waiting != 0 || c.Active != 0 || c.Drift != 0 {
+			t.Fatalf("left over: %+v", c)
+		}
+		for _, s := range d.sites {
+			if len(s.disk) > 0 {
+				t.Fatalf("%s: %d pages never had their turn", s.name, len(s.disk))
+			}
+		}
+	})
+}
+
+// TestStop: whatever is under way when the crawl is stopped, nothing new starts
+// and every connection is closed.
+func TestStop(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := newDriver(t)
+		for range d.n("steps", 0, 80) {
+			d.pump()
+			d.act()
+		}
+		d.f.Stop()
+		d.calm = true
+		for {
+			p, ok := d.f.Next(d.now, Room{Fetch: 9, Load: 9, Resolve: 9, Settle: 9})
+			switch {
+			case ok && p.Kind != Close:
+				t.Fatalf("%+v after Stop", p)
+			case ok:
+				d.pick(p)
+			case len(d.pending) > 0:
+				d.answerOne()
+			default:
+				if d.open > 0 || d.f.Count().Active > 0 {
+					t.Fatalf("%d connections are open, %+v", d.open, d.f.Count())
+				}
+				return
+			}
+			d.f.check(t)
+		}
+	})
+}
