@@ -51,14 +51,8 @@ func (s attrSet) has(a attr) bool { return s>>a&1 != 0 }
 
 // attrOf finds an attribute by its name, in whatever case.
 func attrOf(name []byte) (attr, bool) {
-	var short [len("shadowrootmode")]byte
-	if len(name) > len(short) {
-		return 0, false
-	}
-	for i, c := range name {
-		short[i] = lower(c)
-	}
-	switch string(short[:len(name)]) {
+	var short [shortName]byte
+	switch string(lowered(&short, name)) {
 	case "alt":
 		return alt, true
 	case "background":
@@ -97,4 +91,18 @@ func attrOf(name []byte) (attr, bool) {
 		return xlink, true
 	}
 	return 0, false
+}
+
+// shortName is the length of the longest name or word that is looked for.
+const shortName = 24
+
+// lowered returns a short name in lower case, and nothing for a long one.
+func lowered(short *[shortName]byte, name []byte) []byte {
+	if len(name) > len(short) {
+		return nil
+	}
+	for i, c := range name {
+		short[i] = lower(c)
+	}
+	return short[:len(name)]
 }

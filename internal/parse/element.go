@@ -83,14 +83,15 @@ var cells = []string{"option", "optgroup", "select", "button"}
 // other is any other element.
 var other element
 
-// longestName is the length of the longest name in the table.
-const longestName = len("blockquote")
-
 // byName is a hash table of all named elements: few enough that a free slot is
 // never far.
 var byName = func() (t [256]*element) {
 	add := func(e element) {
-		i := hashName([]byte(e.name))
+		var h nameHash
+		for _, c := range []byte(e.name) {
+			h = h.add(c)
+		}
+		i := h.slot()
 		for t[i] != nil {
 			i++
 		}
@@ -108,21 +109,16 @@ var byName = func() (t [256]*element) {
 	return t
 }()
 
-// hashName is the same for capitals and small letters.
-func hashName(name []byte) uint8 {
-	var h uint32
-	for _, c := range name {
-		h = h*31 + uint32(c|0x20)
-	}
-	return uint8(h ^ h>>8)
-}
+// nameHash is the hash of a name, the same for capitals and small letters.
+type nameHash uint32
 
-// elementOf finds an element by its name, in whatever case.
-func elementOf(name []byte) *element {
-	if len(name) > longestName {
-		return &other
-	}
-	for i := hashName(name); byName[i] != nil; i++ {
+func (h nameHash) add(c byte) nameHash { return h*31 + nameHash(c|0x20) }
+
+func (h nameHash) slot() uint8 { return uint8(h ^ h>>8) }
+
+// elementOf finds an element by its name, in whatever case, and that name's hash.
+func elementOf(name []byte, h nameHash) *element {
+	for i := h.slot(); byName[i] != nil; i++ {
 		if is(name, byName[i].name) {
 			return byName[i]
 		}

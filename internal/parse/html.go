@@ -66,6 +66,7 @@ func (w *walk) run() {
 		w.z.always = set(style)
 	}
 	for {
+		w.z.mute = !w.want.Text && w.link < 0
 		switch w.z.scan() {
 		case endOfPage:
 			w.closeAnchor()

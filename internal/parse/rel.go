@@ -16,7 +16,8 @@ func relRole(rel, kind []byte) int {
 	for len(rel) > 0 {
 		var w []byte
 		w, rel = nextWord(rel)
-		switch lowered(w) {
+		var short [shortName]byte
+		switch string(lowered(&short, w)) {
 		case "stylesheet", "icon", "manifest":
 			return relRequisite // also "alternate stylesheet"
 		case "canonical":
@@ -47,18 +48,6 @@ func nextWord(s []byte) (word, rest []byte) {
 		}
 	}
 	return s, nil
-}
-
-// lowered returns a short word in lower case, and nothing for a long one.
-func lowered(w []byte) string {
-	var short [24]byte
-	if len(w) > len(short) {
-		return ""
-	}
-	for i, c := range w {
-		short[i] = lower(c)
-	}
-	return string(short[:len(w)])
 }
 
 // hasWord looks for a word, given in lower case, in a list.

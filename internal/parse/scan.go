@@ -35,6 +35,7 @@ type scanner struct {
 	always    attrSet // the attributes to read on every element
 	requisite attrSet // of those that make requisites, the ones to read
 
+	mute bool     // text between tags is of no use and not shown
 	next *element // what the text to come stands in when its tags are no tags
 
 	// The token.
@@ -79,11 +80,12 @@ func (s *scanner) scan() token {
 	for {
 		start := s.pos
 		i := markup(s.page, start)
-		if i > start {
+		if i > start && !s.mute {
 			s.raw, s.pos = s.page[start:i], i
 			return textToken
 		}
 		if i == len(s.page) {
+			s.pos = i
 			return endOfPage
 		}
 		switch c := s.page[i+1]; {
@@ -182,11 +184,13 @@ func (s *scanner) end(i int) token {
 
 func (s *scanner) tagName(i int) int {
 	end := i
+	hash := nameHash(0)
 	for end < len(s.page) && !endsName(s.page[end]) {
+		hash = hash.add(s.page[end])
 		end++
 	}
 	s.name = s.page[i:end]
-	s.elem = elementOf(s.name)
+	s.elem = elementOf(s.name, hash)
 	return end
 }
 
@@ -195,34 +199,32 @@ func (s *scanner) tagName(i int) int {
 func (s *scanner) attributes(i int, keep attrSet) int {
 	s.from, s.more, s.lastEnd = i, false, 0
 	for {
-		for i < len(s.page) && isSpace(s.page[i]) {
-			i++
-		}
-		if i == len(s.page) {
+		if i = skipSpaceAt(s.page, i); i == len(s.page) {
 			return -1
 		}
 		if s.page[i] == '>' {
 			return i + 1
 		}
-		var a attribute
-		if a, i = readAttribute(s.page, i); i < 0 {
+		var name, value []byte
+		var bare bool
+		if name, value, bare, i = readAttribute(s.page, i); i < 0 {
 			return -1
 		}
-		if len(a.name) == 0 {
+		if len(name) == 0 {
 			continue // a slash
 		}
 		s.more = true
-		if a.bare {
-			s.last, s.lastEnd = a.name, i
+		if bare {
+			s.last, s.lastEnd = name, i
 		}
 		if keep == 0 {
 			continue
 		}
 		// Of two with one name the first counts, also when it is empty.
-		if k, ok := attrOf(a.name); ok && keep.has(k) && !s.has.has(k) {
-			s.has |= set(k)
-			if len(a.value) > 0 {
-				s.attr[k] = s.decode(a.value, valueText)
+		if k, ok := attrOf(name); ok && keep.has(k) && !s.has.has(k) {
+			s.has |= 1 << k
+			if len(value) > 0 {
+				s.attr[k] = s.decode(value, valueText)
 			}
 		}
 	}
@@ -248,30 +250,21 @@ func (s *scanner) selfClosing() bool {
 func (s *scanner) twice(name []byte) bool {
 	want := s.transcode(name)
 	for i := s.from; ; {
-		for isSpace(s.page[i]) {
-			i++
-		}
-		var a attribute
-		a, i = readAttribute(s.page, i)
+		var other []byte
+		other, _, _, i = readAttribute(s.page, skipSpaceAt(s.page, i))
 		if i == s.lastEnd {
 			return false
 		}
-		if equalASCIIFold(s.transcode(a.name), want) {
+		if equalASCIIFold(s.transcode(other), want) {
 			return true
 		}
 	}
 }
 
-// attribute is an attribute as written.
-type attribute struct {
-	name, value []byte
-	bare        bool // the value has no quotes
-}
-
-// readAttribute reads the attribute at i, or the slash, whose name is empty. It
-// returns the place after it, or -1 when the page ends inside.
-func readAttribute(b []byte, i int) (attribute, int) {
-	var a attribute
+// readAttribute reads the attribute at i, or the slash, whose name is empty. A
+// value is bare when it has no quotes. It returns the place after it, or -1
+// when the page ends inside.
+func readAttribute(b []byte, i int) (name, value []byte, bare bool, next int) {
 	start := i
 	if b[i] == '=' {
 		i++ // what a name may begin with
@@ -279,42 +272,38 @@ func readAttribute(b []byte, i int) (attribute, int) {
 	for i < len(b) && !endsName(b[i]) && b[i] != '=' {
 		i++
 	}
-	a.name = b[start:i]
-	i = skipSpaceAt(b, i)
-	if i == len(b) {
-		return a, -1
+	name = b[start:i]
+	if i = skipSpaceAt(b, i); i == len(b) {
+		return name, nil, false, -1
 	}
 	if b[i] == '/' {
-		return a, i + 1
+		return name, nil, false, i + 1
 	}
 	if b[i] != '=' {
-		return a, i
+		return name, nil, false, i
 	}
-	i = skipSpaceAt(b, i+1)
-	if i == len(b) {
-		return a, -1
+	if i = skipSpaceAt(b, i+1); i == len(b) {
+		return name, nil, false, -1
 	}
 	switch quote := b[i]; quote {
 	case '>':
-		return a, i
+		return name, nil, false, i
 	case '"', '\'':
 		i++
 		n := bytes.IndexByte(b[i:], quote)
 		if n < 0 {
-			return a, -1
+			return name, nil, false, -1
 		}
-		a.value = b[i : i+n]
-		return a, i + n + 1
+		return name, b[i : i+n], false, i + n + 1
 	}
 	start = i
 	for i < len(b) && b[i] != '>' && !isSpace(b[i]) {
 		i++
 	}
 	if i == len(b) {
-		return a, -1
+		return name, nil, true, -1
 	}
-	a.value, a.bare = b[start:i], true
-	return a, i
+	return name, b[start:i], true, i
 }
 
 func skipSpaceAt(b []byte, i int) int {

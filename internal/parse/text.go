@@ -37,9 +37,14 @@ func (f *folder) line() { f.gap = '\n' }
 // write appends text. Invalid UTF-8 becomes U+FFFD and controls are spaces.
 func (f *folder) write(s []byte) {
 	for len(s) > 0 && !f.full() {
-		if n := ascii(s); n > 0 {
+		if n := f.run(s); n > 0 {
 			f.word(s[:n])
 			s = s[n:]
+			continue
+		}
+		if s[0] < utf8.RuneSelf {
+			f.space()
+			s = s[1:]
 			continue
 		}
 		r, size := utf8.DecodeRune(s)
@@ -57,17 +62,28 @@ func (f *folder) write(s []byte) {
 	}
 }
 
-// ascii returns how many bytes of visible ASCII s begins with.
-func ascii(s []byte) int {
-	for i, c := range s {
-		if c <= ' ' || c >= 0x7f {
-			return i
+// run returns how many bytes of s are as they will be kept: words of visible
+// ASCII with one space between them, or a single word where not all have room.
+func (f *folder) run(s []byte) int {
+	word := 0 // length of the first
+	i := 0
+	for ; i < len(s); i++ {
+		if c := s[i]; c > ' ' && c < 0x7f {
+			continue
+		} else if word == 0 {
+			word = i
+		}
+		if s[i] != ' ' || i == 0 || i+1 == len(s) || s[i+1] <= ' ' || s[i+1] >= 0x7f {
+			break
 		}
 	}
-	return len(s)
+	if word > 0 && 1+i > f.max-len(f.buf) {
+		return word
+	}
+	return i
 }
 
-// word appends w, visible ASCII or one rune, or as much of it as has room.
+// word appends w, a run or one rune, or as much of it as has room.
 func (f *folder) word(w []byte) {
 	gap := f.gap != 0 && len(f.buf) > 0
 	room := f.max - len(f.buf)
