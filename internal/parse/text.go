@@ -63,25 +63,28 @@ func (f *folder) write(s []byte) {
 }
 
 // run returns how many bytes of s are as they will be kept: words of visible
-// ASCII with one space between them, or a single word where not all have room.
+// ASCII with one space between them, as many as have room, but at least one.
 func (f *folder) run(s []byte) int {
-	word := 0 // length of the first
+	room := f.max - len(f.buf) - 1 // a gap may come before it
+	whole := 0                     // where the last whole word ends
 	i := 0
-	for ; i < len(s); i++ {
-		if c := s[i]; c > ' ' && c < 0x7f {
+	for ; i < len(s) && (i <= room || whole == 0); i++ {
+		if visible(s[i]) {
 			continue
-		} else if word == 0 {
-			word = i
 		}
-		if s[i] != ' ' || i == 0 || i+1 == len(s) || s[i+1] <= ' ' || s[i+1] >= 0x7f {
-			break
+		whole = i
+		if i == 0 || s[i] != ' ' || i+1 == len(s) || !visible(s[i+1]) {
+			return whole
 		}
 	}
-	if word > 0 && 1+i > f.max-len(f.buf) {
-		return word
+	if i > room && whole > 0 {
+		return whole
 	}
 	return i
 }
+
+// visible says that c is visible ASCII.
+func visible(c byte) bool { return c > ' ' && c < 0x7f }
 
 // word appends w, a run or one rune, or as much of it as has room.
 func (f *folder) word(w []byte) {
