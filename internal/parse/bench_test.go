@@ -43,6 +43,18 @@ func BenchmarkHTML(b *testing.B) {
 	}
 }
 
+// TestAllocations holds a page to its allocations: one an address, and a few for all
+// else that outlives the Parser's buffers.
+func TestAllocations(t *testing.T) {
+	body := farmPage()
+	at := mustURL(t, "http://h.test/section/1/")
+	var p Parser
+	got := testing.AllocsPerRun(100, func() { p.HTML(body, at, "text/html", "weir", all) })
+	if got > 30+10 {
+		t.Errorf("%v allocations for 30 links", got)
+	}
+}
+
 // BenchmarkPages reads pages as people write them, those of the tests or some of
 // -pages, with the scanner and, to compare, with the tokenizer.
 func BenchmarkPages(b *testing.B) {

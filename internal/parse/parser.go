@@ -16,11 +16,11 @@ type Parser struct {
 	scanner scanner
 	whole   []byte // a body that had to be transcoded as a whole
 
-	base    page.URL
-	linkage *page.Base        // of base, once it was needed
-	moved   bool              // base is not the page's own address
-	enc     encoding.Encoding // of query parts; nil: UTF-8
-	work    int               // bytes the URL parser may still be given
+	base     page.URL
+	resolver *page.Base        // of base; nil until it is needed
+	moved    bool              // base is not the page's own address
+	enc      encoding.Encoding // of query parts; nil: UTF-8
+	work     int               // bytes the URL parser may still be given
 
 	links   []link
 	said    []byte // what the links' rel and text are cut from
@@ -111,7 +111,7 @@ func again[T any](s []T, most int) []T {
 
 // setAddress makes u the base of references, none of which was read before.
 func (p *Parser) setAddress(u page.URL) {
-	p.base, p.linkage = u, nil
+	p.base, p.resolver = u, nil
 	clear(p.refs)
 	p.refs = again(p.refs, keep)
 	p.written = again(p.written, 64*keep)
@@ -220,10 +220,10 @@ func (p *Parser) resolve(written []byte) (page.URL, bool) {
 		return page.URL{}, false
 	}
 	p.work -= cost
-	if p.linkage == nil {
-		p.linkage = p.base.Base()
+	if p.resolver == nil {
+		p.resolver = p.base.Base()
 	}
-	u, err := p.linkage.ResolveBytes(p.encodeQuery(written))
+	u, err := p.resolver.ResolveBytes(p.encodeQuery(written))
 	if err != nil {
 		u = page.URL{}
 		p.refused++

@@ -113,8 +113,7 @@ func markup(b []byte, i int) int {
 			return len(b)
 		}
 		i += n
-		switch c := b[i+1]; {
-		case isLetter(c) || c == '!' || c == '?' || c == '/' && i+2 < len(b):
+		if c := b[i+1]; isLetter(c) || c == '!' || c == '?' || c == '/' && i+2 < len(b) {
 			return i
 		}
 		i++
