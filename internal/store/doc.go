@@ -8,7 +8,7 @@
 //	lock          held while a process has the folder
 //
 // Workers turn each [Exchange] into a compressed [Record] with an [Encoder] of
-// their own. One committer gathers records and rows in a [Group] and commits it:
+// their own. A body that came compressed is stored as it came. One committer gathers records and rows in a [Group] and commits it:
 //
 //	append the records -> fdatasync the WARC files
 //	  -> Pebble batch with Sync: the rows, and each WARC file's new length
@@ -35,6 +35,9 @@
 //	w | m                                       -> version and archive form
 //	w | f | file number (4 bytes, big endian)   -> name and committed length
 //	w | c                                       -> the index: length, checksum, last sync
+//
+// Whether a payload is new is answered from memory, see known; only one that may
+// be there is looked up.
 //
 // # Failing disks
 //

@@ -42,7 +42,9 @@ type Store struct {
 
 	arch  archive
 	index index
+	known known
 	group *Group // the one begun and not yet committed
+	notes notes  // of the one before
 
 	mu    sync.RWMutex
 	files []warcFile // as committed
@@ -153,7 +155,11 @@ func (s *Store) create(o Options) error {
 	if err != nil {
 		return err
 	}
-	return s.load(o)
+	if err := s.load(o); err != nil {
+		return err
+	}
+	s.known.start(s, true)
+	return nil
 }
 
 func (s *Store) open(o Options) error {
@@ -176,7 +182,13 @@ func (s *Store) open(o Options) error {
 	if err := s.openState(o); err != nil {
 		return err
 	}
-	return s.load(o)
+	if err := s.load(o); err != nil {
+		return err
+	}
+	if !o.ReadOnly {
+		s.known.start(s, false)
+	}
+	return nil
 }
 
 // mkdirs makes dir and its parents so that they stay.
@@ -382,6 +394,7 @@ func (s *Store) Close() error {
 	if s.closed {
 		return nil
 	}
+	s.known.close(s.gate.fail.ch)
 	failed := s.Err()
 	err := failed
 	if err == nil && !s.readOnly {
@@ -406,6 +419,7 @@ func (s *Store) save() error {
 
 // abandon is Close for a store that was never handed out.
 func (s *Store) abandon() {
+	s.known.close(s.gate.fail.ch)
 	s.closed = true
 	s.release(true)
 }
