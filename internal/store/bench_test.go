@@ -90,15 +90,27 @@ func BenchmarkEncode(b *testing.B) {
 		name  string
 		form  Form
 		pages []*Exchange
+		dict  bool
 	}{
-		{"gzip", Gzip, plain},
-		{"zstd", Zstd, plain},
-		{"none", None, plain},
-		{"gzip/coded", Gzip, coded},
-		{"zstd/coded", Zstd, coded},
+		{"gzip", Gzip, plain, false},
+		{"zstd", Zstd, plain, false},
+		{"zstd/dictionary", Zstd, plain[100:], true},
+		{"none", None, plain, false},
+		{"gzip/coded", Gzip, coded, false},
+		{"zstd/coded", Zstd, coded, false},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			enc := NewEncoder(c.form, 0)
+			if c.dict {
+				var t trainer
+				for _, x := range plain[:100] {
+					r := encode(b, enc, x)
+					must(b, t.add(r))
+					r.Release()
+				}
+				enc.use(t.train())
+				t.close()
+			}
 			in, n := int64(0), 0
 			for _, x := range c.pages {
 				in += x.Size

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/klauspost/compress/gzip"
@@ -20,7 +21,7 @@ type Form uint8
 
 const (
 	Gzip Form = iota // a gzip member per record: what every WARC tool reads
-	Zstd             // a zstd frame per record, no dictionary
+	Zstd             // a zstd frame per record, with a dictionary once there are pages to make one from
 	None             // no archive
 )
 
@@ -102,7 +103,8 @@ type Record struct {
 	mime      string // of the head
 	found     string // Exchange.Mime, when the head has none
 	head      []byte
-	live      bool // not released
+	dict      *dictionary // that the members use
+	live      bool        // not released
 
 	out                         spool // request, response, metadata
 	request, response, metadata int64 // lengths of the members in out
@@ -132,6 +134,9 @@ type Encoder struct {
 	flat  *gzip.Writer // stored blocks; made when a long answer needs it
 	short short
 	zs    *zstd.Encoder
+	level zstd.EncoderLevel
+	dict  *dictionary                 // that zs uses
+	share *atomic.Pointer[dictionary] // the one to use, of a Store
 	ids   *rand.ChaCha8
 	hdr   []byte // WARC header of the record under way
 	block []byte // an answer that did not lie in one piece
@@ -148,7 +153,8 @@ const (
 )
 
 // NewEncoder returns an Encoder for archives of the given form. Level 0 is a
-// fast one; gzip knows 1 to 9, zstd 1 to 22.
+// fast one; gzip knows 1 to 9, zstd 1 to 22. The one of [Store.NewEncoder] knows
+// the archive's dictionary too.
 func NewEncoder(form Form, level int) *Encoder {
 	e := &Encoder{form: form}
 	var seed [32]byte
@@ -168,13 +174,16 @@ func NewEncoder(form Form, level int) *Encoder {
 		if level == 0 {
 			level = zstdLevel
 		}
-		w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(1<<20),
-			zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(level)))
-		if err != nil {
-			panic(err) // only for options out of range
-		}
-		e.zs = w
+		e.level = zstd.EncoderLevelFromZstd(level)
+		e.use(nil)
 	}
+	return e
+}
+
+// NewEncoder returns an Encoder of records for this store.
+func (s *Store) NewEncoder(level int) *Encoder {
+	e := NewEncoder(s.arch.form, level)
+	e.share = &s.arch.share
 	return e
 }
 
@@ -183,6 +192,12 @@ func NewEncoder(form Form, level int) *Encoder {
 func (e *Encoder) Encode(x *Exchange) (*Record, error) {
 	r := records.Get().(*Record)
 	r.live = true
+	if e.share != nil && e.form == Zstd {
+		if d := e.share.Load(); d != e.dict {
+			e.use(d)
+		}
+	}
+	r.dict = e.dict
 	if err := e.encode(r, x); err != nil {
 		r.Release()
 		return nil, fmt.Errorf("archive record for %s: %w", x.URL, full(err))

@@ -153,6 +153,11 @@ func (g *Group) append(r *Record) (p Place, revisit bool, err error) {
 		if p, err = s.arch.append(r, first); err != nil {
 			return p, false, err
 		}
+		if first == nil {
+			if err := s.arch.teach(r); err != nil {
+				return p, false, err
+			}
+		}
 		stored := &r.stored
 		l := line{uri: r.url, at: r.at, kind: "response", status: r.status, mime: r.mime, place: p,
 			file: s.arch.files[p.File-1].name}

@@ -47,7 +47,8 @@ type Store struct {
 	notes notes  // of the one before
 
 	mu    sync.RWMutex
-	files []warcFile // as committed
+	files []warcFile             // as committed
+	dicts map[uint32]*dictionary // of files that were read
 }
 
 // Rows of this package.
@@ -108,7 +109,7 @@ func newStore(dir string, o Options) *Store {
 	}
 	s := &Store{fs: o.FS, dir: dir, readOnly: o.ReadOnly, fail: newFailure()}
 	s.gate = &gate{FS: o.FS, fail: newFailure(), readOnly: o.ReadOnly}
-	s.arch = archive{fs: o.FS, dir: s.path(warcDir), max: o.MaxFile, info: o.Info}
+	s.arch.fs, s.arch.dir, s.arch.max, s.arch.info = o.FS, s.path(warcDir), o.MaxFile, o.Info
 	s.index = index{fs: o.FS, path: s.path(indexName)}
 	return s
 }
@@ -332,6 +333,9 @@ func (s *Store) load(o Options) error {
 		return nil
 	}
 	if err := s.arch.restore(); err != nil {
+		return err
+	}
+	if err := s.arch.recallDict(); err != nil {
 		return err
 	}
 	if err := s.index.clean(); err != nil {
