@@ -40,7 +40,7 @@ type link struct {
 	ctx     context.Context
 	cause   error     // why the task failed, once it has
 	flowing bool      // bytes of the answer have come
-	began   time.Time // when the task did
+	began   time.Time // when the task did, then when the answer did
 	silence time.Time // the deadline while they have not
 	window  time.Time // when the rate is judged next
 	whole   time.Time // when all must be there
@@ -131,7 +131,8 @@ func (l *link) Close() error {
 func (l *link) flow() {
 	l.flowing = true
 	l.got = 0
-	l.window = time.Now().Add(l.client.limits.Window)
+	l.began = l.last
+	l.window = l.last.Add(l.client.limits.Window)
 }
 
 // pause moves all deadlines by time that the other side is not to blame for.

@@ -328,20 +328,20 @@ func (d *drops) Read(p []byte) (int, error) {
 func TestBufferFollowsBytes(t *testing.T) {
 	c := newClient(t, local())
 	rapid.Check(t, func(t *rapid.T) {
-		l := &link{client: c, ctx: context.Background(), began: time.Unix(0, 0), last: time.Unix(0, 0)}
+		l := &link{client: c, ctx: context.Background(), flowing: true, began: time.Unix(0, 0), last: time.Unix(0, 0)}
 		times := 8
 		if rapid.Bool().Draw(t, "slow") {
 			l.last, times = l.began.Add(2*slow), 2
 		}
 		src := &drops{rapid.IntRange(100, 5000).Draw(t, "drop"), rapid.IntRange(0, maxBuffer).Draw(t, "size")}
 		tp := &tape{link: l, src: src}
+		defer tp.release()
 		for err := error(nil); !errors.Is(err, io.EOF); {
 			if _, err = tp.fill(maxBuffer); cap(tp.buf) > max(minBuffer, times*int(tp.size)*3/2) {
 				t.Fatalf("%d bytes are in a buffer of %d", tp.size, cap(tp.buf))
 			}
 			tp.expect = rapid.Int64Range(0, 1<<40).Draw(t, "expected")
 		}
-		tp.release()
 	})
 }
 
