@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"weir/internal/testweb"
@@ -48,6 +50,8 @@ type served struct {
 	Pages    int      `json:",omitempty"` // distinct, complete
 	Truth    int      `json:",omitempty"`
 	Requests int      `json:",omitempty"`
+
+	Heard time.Time `json:",omitzero"` // the first request after a mark
 }
 
 // webConfig is what the other process serves.
@@ -57,23 +61,37 @@ type webConfig struct {
 }
 
 // serveWeb is the other process.
-func serveWeb(text string) error {
-	var cfg webConfig
-	if err := json.Unmarshal([]byte(text), &cfg); err != nil {
+func serveWeb(file string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
 		return err
 	}
-	w, err := testweb.Start(testweb.Config{Seed: 1, Sites: cfg.Sites, Addresses: cfg.Addresses})
+	var cfg webConfig
+	if err := json.Unmarshal(text, &cfg); err != nil {
+		return err
+	}
+	var marked atomic.Bool
+	var mu sync.Mutex
+	out := json.NewEncoder(os.Stdout)
+	w, err := testweb.Start(testweb.Config{Seed: 1, Sites: cfg.Sites, Addresses: cfg.Addresses, Heard: func(string, string) {
+		if marked.CompareAndSwap(true, false) {
+			mu.Lock()
+			defer mu.Unlock()
+			_ = out.Encode(served{Heard: time.Now()})
+		}
+	}})
 	if err != nil {
 		return err
 	}
 	defer w.Close()
-	out := json.NewEncoder(os.Stdout)
 	if err := out.Encode(served{Seeds: w.Seeds(), DNS: w.DNS(), CA: string(w.CA())}); err != nil {
 		return err
 	}
-	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
-		return err
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		marked.Store(true) // a line asks to be told of the next request
 	}
+	mu.Lock()
+	defer mu.Unlock()
 	report := w.Audit()
 	end := served{Problems: report.Problems(testweb.Manners{}), Requests: report.Requests()}
 	for _, h := range report.Hosts {
@@ -94,7 +112,11 @@ func (l *lab) web(cfg webConfig) (*web, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &web{cmd: exec.Command(self, "-serve", string(text))}
+	file := filepath.Join(l.dir, "web.json")
+	if err := os.WriteFile(file, text, 0o644); err != nil {
+		return nil, err
+	}
+	w := &web{cmd: exec.Command(self, "-serve", file)}
 	w.cmd.Stderr = os.Stderr
 	if w.in, err = w.cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -108,7 +130,11 @@ func (l *lab) web(cfg webConfig) (*web, error) {
 	}
 	w.out = bufio.NewReader(out)
 	var s served
-	if err := json.NewDecoder(io.LimitReader(w.out, 64<<20)).Decode(&s); err != nil {
+	line, err := w.out.ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(line, &s)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("the web did not start: %w", err)
 	}
 	w.Seeds, w.DNS = s.Seeds, s.DNS
@@ -119,20 +145,41 @@ func (l *lab) web(cfg webConfig) (*web, error) {
 	return w, err
 }
 
+// mark asks the web to tell of its next request; heard waits for that.
+func (w *web) mark() error {
+	_, err := io.WriteString(w.in, "mark\n")
+	return err
+}
+
+func (w *web) heard() (time.Time, error) {
+	line, err := w.out.ReadBytes('\n')
+	if err != nil {
+		return time.Time{}, err
+	}
+	var s served
+	err = json.Unmarshal(line, &s)
+	return s.Heard, err
+}
+
 // close ends the web and returns its judgement.
 func (w *web) close() (served, error) {
 	if err := w.in.Close(); err != nil {
 		return served{}, err
 	}
-	rest, err := io.ReadAll(w.out)
-	if err != nil {
-		return served{}, err
-	}
 	var s served
-	if err := json.Unmarshal(rest[strings.IndexByte(string(rest), '{'):], &s); err != nil {
-		return s, err
+	for {
+		line, err := w.out.ReadBytes('\n')
+		if err == io.EOF {
+			return s, w.cmd.Wait()
+		}
+		if err != nil {
+			return s, err
+		}
+		s = served{}
+		if err := json.Unmarshal(line, &s); err != nil {
+			return s, err
+		}
 	}
-	return s, w.cmd.Wait()
 }
 
 // result is one crawl, measured.

@@ -29,11 +29,13 @@ var suites = []suite{
 	{"farm", "20 sites x 5,000 pages of 20 KB with 30 links, three archive forms", false, (*lab).farm},
 	{"forms", "the same pages over TLS, gzipped and chunked", false, (*lab).forms},
 	{"start", "start to first request, and after kill -9", false, (*lab).start},
+	{"large", "ten million URLs, over 100,000 sites and over 1,000", true, (*lab).large},
+	{"peers", "wget, wget2, httrack, scrapy and colly on 20 x 1,000 pages", true, (*lab).others},
 	{"slow", "5,000 servers of 2 KB/s", true, (*lab).slow},
 }
 
 func main() {
-	serve := flag.String("serve", "", "serve the web described by this JSON and wait for the end of standard input")
+	serve := flag.String("serve", "", "serve the web described in this file and wait for the end of standard input")
 	list := flag.Bool("list", false, "list the suites")
 	binary := flag.String("weir", "", "measure this binary instead of building one")
 	scale := flag.Float64("scale", 1, "multiply the number of pages")

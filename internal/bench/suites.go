@@ -1,13 +1,9 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"weir/internal/testweb"
@@ -99,48 +95,38 @@ func (l *lab) slow() error {
 // start measures the time to the first request, of a new crawl and of one that
 // was killed.
 func (l *lab) start() error {
-	heard := make(chan time.Time, 1)
-	w, err := testweb.Start(testweb.Config{
-		Seed: 1, Sites: testweb.Even(1000, testweb.Site{Pages: int(100 * l.scale), Links: 30, Size: 2000}),
-		Heard: func(string, string) {
-			select {
-			case heard <- time.Now():
-			default:
-			}
-		},
-	})
+	w, err := l.web(webConfig{Sites: testweb.Even(1000, testweb.Site{Pages: int(100 * l.scale), Links: 30, Size: 2000}), Addresses: 100})
 	if err != nil {
 		return err
 	}
-	defer w.Close()
-	dir := filepath.Join(l.dir, "start")
+	defer w.close()
 	seeds := filepath.Join(l.dir, "seeds.txt")
-	if err := os.WriteFile(seeds, []byte(strings.Join(w.Seeds(), "\n")+"\n"), 0o644); err != nil {
+	if err := os.WriteFile(seeds, []byte(w.Seeds[0]+"\n"), 0o644); err != nil {
 		return err
 	}
-	args := []string{"crawl", "--dir", dir, "--seeds", seeds, "--dns", w.DNS(), "--allow-private", "--wait", "0s", "--per-conn", "100", "--json"}
-	for _, what := range []string{"start to first request", "first request after kill -9"} {
-		select {
-		case <-heard:
-		default:
+	args := []string{
+		"crawl", "--dir", filepath.Join(l.dir, "start"), "--seeds", seeds, "--dns", w.DNS, "--allow-private",
+		"--scope", "any", "--wait", "0s", "--per-conn", "100", "--json",
+	}
+	for _, run := range []struct {
+		what  string
+		limit float64
+	}{{"start to first request", 0.1}, {"first request after kill -9", 2}} {
+		if err := w.mark(); err != nil {
+			return err
 		}
-		cmd := exec.Command(l.weir, args...)
-		var stderr bytes.Buffer
-		cmd.Stderr = bufio.NewWriter(&stderr)
 		begin := time.Now()
-		if err := cmd.Start(); err != nil {
+		cmd, lines, err := start(l.weir, args)
+		if err != nil {
 			return err
 		}
-		at := <-heard
-		limit := 0.1
-		if what != "start to first request" {
-			limit = 2
-		}
-		target(what, at.Sub(begin).Seconds(), "s", "<=", limit)
-		<-time.After(4 * time.Second)
-		if err := cmd.Process.Kill(); err != nil {
+		at, err := w.heard()
+		if err != nil {
 			return err
 		}
+		target(run.what, at.Sub(begin).Seconds(), "s", "<=", run.limit)
+		lines.Scan() // let it crawl until it first tells of itself
+		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	}
 	return nil
