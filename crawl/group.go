@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"weir/frontier"
@@ -84,10 +85,11 @@ func (l *Ledger) siteID(name string) (page.SiteID, error) {
 			return 0, errRow
 		}
 		id := page.SiteID(binary.BigEndian.Uint32(b))
-		l.names[name] = id
+		l.names[strings.Clone(name)] = id
 		return id, nil
 	}
 	l.totals.Sites++
+	name = strings.Clone(name) // it may be part of a whole page's links
 	id := page.SiteID(l.totals.Sites)
 	s := &siteRecord{id: id, fresh: true, siteRow: siteRow{name: name}}
 	l.names[name], l.sites[id] = id, s

@@ -23,6 +23,7 @@ type LedgerConfig struct {
 	Trap   frontier.Trap
 	Rules  Rules
 	Secret page.Secret
+	Memory int64 // bytes that the memory of seen pages may take; 0 = no bound
 }
 
 // Ledger turns what was learned into durable rows. Between two calls of Flush
@@ -42,6 +43,7 @@ type Ledger struct {
 	names  map[string]page.SiteID
 	sites  map[page.SiteID]*siteRecord
 	told   map[page.SiteID]bool // the Engine knows it
+	seen   *seen
 
 	// the group
 	pages   map[page.Key]*pageRecord
@@ -91,6 +93,7 @@ func NewLedger(kv KV, cfg LedgerConfig) (*Ledger, error) {
 	l.clear()
 	var err error
 	l.totals, err = ReadTotals(kv)
+	l.seen = newSeen(cfg.Memory, l.totals.Seen == 0)
 	return l, err
 }
 
@@ -331,20 +334,33 @@ func (l *Ledger) crawl(f *page.Facts, row *Row) error {
 		return err
 	}
 	key := page.Key{Site: id, Hash: row.Hash}
-	r, err := l.page(key)
-	if err != nil {
-		return err
+	print, depth := fingerprint(key), uint8(min(row.Depth, 255))
+	plain := !row.Seed && !row.Root // nothing but its depth could be better
+	if plain && l.seen.met(print, depth) {
+		return nil
 	}
-	if r != nil {
-		return l.better(r, row)
+	least, known := l.seen.find(print)
+	if plain && known && least <= depth {
+		return nil
 	}
+	if known || !l.seen.whole() {
+		r, err := l.page(key)
+		if err != nil {
+			return err
+		}
+		if r != nil {
+			l.seen.add(print, depth)
+			return l.better(r, row)
+		}
+	}
+	l.seen.add(print, depth)
 	s, err := l.site(id)
 	if err != nil {
 		return err
 	}
-	r = &pageRecord{key: key, loaded: true}
+	r := &pageRecord{key: key, loaded: true}
 	r.urlRow = urlRow{depth: row.Depth, rule: row.By, root: row.Root, seed: row.Seed, parent: f.Key}
-	r.entry = frontier.Entry{Hash: row.Hash, Depth: row.Depth, Hops: row.Hops, Root: row.Root, Score: row.Score, Rest: row.URL.Rest()}
+	r.entry = frontier.Entry{Hash: row.Hash, Depth: row.Depth, Hops: row.Hops, Root: row.Root, Score: row.Score, Rest: strings.Clone(row.URL.Rest())}
 	l.pages[key] = r
 	l.totals.Seen++
 	if row.Seed {

@@ -103,13 +103,17 @@ func (s Strip) String() string {
 // byte for byte; a query that loses its last parameter goes with its question
 // mark. It does not allocate when nothing is to be taken out.
 func (s Strip) Apply(u URL) URL {
-	path, query, asked := strings.Cut(u.Path(), "?")
+	rest := u.Path()
+	if u.user == u.host && strings.IndexByte(rest, '?') < 0 && strings.IndexByte(rest, ';') < 0 {
+		return u // as most are
+	}
+	path, query, asked := strings.Cut(rest, "?")
 	p, q := s.path(path), s.query(query)
 	if len(p) == len(path) && len(q) == len(query) {
 		if u.user == u.host {
 			return u
 		}
-		return Canonical(u.Site() + u.Path())
+		return Canonical(u.Site() + rest)
 	}
 	if asked && (q != "" || query == "") {
 		p += "?" + q
@@ -183,7 +187,7 @@ func (s Strip) match(name string, path bool) bool {
 		if n.path != path || len(name) < len(n.text) || len(name) > len(n.text) && !n.prefix {
 			continue
 		}
-		if strings.EqualFold(name[:len(n.text)], n.text) {
+		if n.text == "" || name[0]|0x20 == n.text[0]|0x20 && strings.EqualFold(name[:len(n.text)], n.text) {
 			return true
 		}
 	}

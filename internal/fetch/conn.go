@@ -1,8 +1,6 @@
 package fetch
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"crypto/sha1"
 	"errors"
@@ -12,7 +10,6 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
-	"sync"
 	"time"
 
 	"weir/page"
@@ -27,7 +24,8 @@ type stream interface {
 // Conn is one connection to a site, or to the proxy for it. Requests go over it
 // one after the other. It is not safe for concurrent use, apart from Close.
 type Conn struct {
-	Err string // why Open failed
+	Err   string // why Open failed
+	Fault error  // our own failure, when that was why
 
 	client *Client
 	site   string
@@ -40,7 +38,14 @@ type Conn struct {
 	used   int          // answers so far
 	spent  int64        // bytes read for them
 	dead   bool         // not to be used again
-	sum    hash.Hash
+	likely int64        // bytes that the next answer may well have; 0: nobody knows
+
+	// The payload that is being read. They are here to be made only once.
+	sum     hash.Hash
+	carried int64        // bytes in sum
+	sink    func([]byte) // adds to both
+	length  lengthFrame
+	chunks  chunkFrame
 }
 
 // Close ends the connection. It may be called at any time, and twice.
@@ -54,22 +59,14 @@ func (cn *Conn) Close() {
 // a proxy.
 func (cn *Conn) Addr() netip.Addr { return cn.addr }
 
-// heads are the readers that headers are parsed from. A connection has one only
-// while it waits for an answer.
-var heads = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 4<<10) }}
-
-// getRequest stands for our requests where net/http wants to know the method.
-var getRequest = &http.Request{Method: http.MethodGet}
-
-// max1xx is how many interim answers may come before the real one.
-const max1xx = 8
-
 // Get asks for u and reads the whole answer. With last it tells the server that
 // nothing more will be asked. The answer is never nil, and is the caller's to
 // Release. When it does not say KeepAlive the connection is closed.
 func (cn *Conn) Get(ctx context.Context, u page.URL, last bool) *Answer {
 	a := &Answer{At: time.Now(), Addr: cn.addr, url: u, conn: cn}
 	switch {
+	case cn.Fault != nil:
+		a.fault(cn.Fault)
 	case cn.failed != page.None:
 		a.fail(cn.failed, cn.Err)
 	case u.Site() != cn.site:
@@ -82,6 +79,10 @@ func (cn *Conn) Get(ctx context.Context, u page.URL, last bool) *Answer {
 		cn.exchange(ctx, a, last)
 	}
 	a.Elapsed = time.Since(a.At)
+	cn.likely = 0
+	if a.Elapsed <= quick {
+		cn.likely = min(a.end, maxLikely)
+	}
 	if !a.KeepAlive {
 		cn.dead = true
 		cn.Close()
@@ -93,10 +94,10 @@ func (cn *Conn) Get(ctx context.Context, u page.URL, last bool) *Answer {
 // taken for the next answer. Under TLS bytes may be a session ticket, so only
 // the end counts there.
 func (cn *Conn) stale() bool {
-	if cn.used == 0 || cn.link.raw == nil {
+	if cn.used == 0 || cn.link.idle == nil {
 		return false
 	}
-	open, bytes := idle(cn.link.raw)
+	open, bytes := cn.link.idle.holds()
 	_, plain := cn.stream.(*link)
 	return !open || bytes && plain
 }
@@ -106,27 +107,18 @@ func (cn *Conn) exchange(ctx context.Context, a *Answer, last bool) {
 	cn.used++
 	end := cn.link.begin(ctx, cn.client.limits.FirstByte)
 
-	t := &tape{link: cn.link, src: cn.stream}
+	a.reel = tape{link: cn.link, src: cn.stream, expect: cn.likely}
+	t := &a.reel
 	a.tape = t
 	var sent []byte
 	sent, a.Request = cn.client.request(a.url, last, a.At)
 	_, err := cn.stream.Write(sent)
-
-	br := heads.Get().(*bufio.Reader)
-	br.Reset(t)
-	defer func() {
-		br.Reset(nil)
-		heads.Put(br)
-	}()
-	var resp *http.Response
 	if err == nil {
-		a.FirstByte, err = awaitAnswer(br, a.At)
-	}
-	if err == nil {
-		resp, err = a.readHead(br)
-	}
-	if err == nil {
-		cn.readBody(a, resp, br)
+		var h head
+		var early []byte
+		if h, early, err = a.readHead(); err == nil {
+			cn.readBody(a, h, early)
+		}
 	}
 	t.finish()
 	a.Wire = cn.link.read - cn.spent
@@ -145,54 +137,13 @@ func (cn *Conn) exchange(ctx context.Context, a *Answer, last bool) {
 	}
 }
 
-// awaitAnswer waits for the first bytes and refuses at once what is not HTTP/1.
-func awaitAnswer(br *bufio.Reader, since time.Time) (time.Duration, error) {
-	const magic = "HTTP/1."
-	var first time.Duration
-	for n := 1; n <= len(magic); n++ {
-		b, err := br.Peek(n)
-		if err != nil {
-			return first, err
-		}
-		if n == 1 {
-			first = time.Since(since)
-		}
-		if b[n-1] != magic[n-1] {
-			said, _ := br.Peek(min(br.Buffered(), 40))
-			return first, fmt.Errorf("%w: it begins %q", errNotHTTP, said)
-		}
-	}
-	return first, nil
-}
-
-var (
-	errNotHTTP  = errors.New("the answer is not HTTP/1")
-	errUpgrade  = errors.New("the server changed the protocol unasked")
-	errInterims = errors.New("too many interim answers")
-	errStatus   = errors.New("the status is not a number of HTTP")
+// A connection whose last answer took at most quick is given a buffer for
+// another like it, up to maxLikely, before that comes: it is then read at one
+// stroke. Slower ones wait with the smallest buffer.
+const (
+	quick     = 50 * time.Millisecond
+	maxLikely = 64 << 10
 )
-
-// readHead reads headers up to that of the real answer, and says where it is
-// on the tape.
-func (a *Answer) readHead(br *bufio.Reader) (*http.Response, error) {
-	for range max1xx {
-		resp, err := http.ReadResponse(br, getRequest)
-		if err != nil {
-			return nil, err
-		}
-		a.headEnd = a.tape.size - int64(br.Buffered())
-		switch {
-		case resp.StatusCode == http.StatusSwitchingProtocols:
-			return nil, errUpgrade
-		case resp.StatusCode < 100:
-			return nil, errStatus
-		case resp.StatusCode >= 200:
-			return resp, nil
-		}
-		a.start = a.headEnd
-	}
-	return nil, errInterims
-}
 
 // failHead names the outcome of an answer that has no header.
 func (cn *Conn) failHead(a *Answer, err error, reused bool) {
@@ -220,10 +171,9 @@ func (cn *Conn) failHead(a *Answer, err error, reused bool) {
 }
 
 // readBody reads the body, digests what it carries and decides the outcome.
-func (cn *Conn) readBody(a *Answer, resp *http.Response, br *bufio.Reader) {
-	a.Status, a.Header = resp.StatusCode, resp.Header
-	a.chunked = len(resp.TransferEncoding) > 0
-	cut := cn.copyBody(a, resp, br)
+func (cn *Conn) readBody(a *Answer, h head, early []byte) {
+	a.Status, a.Header, a.chunked = h.status, h.header, h.chunked
+	cut := cn.copyBody(a, h, early)
 	a.Outcome, a.Err = a.judge()
 	switch {
 	case cut == nil:
@@ -254,40 +204,46 @@ var (
 
 // copyBody reads the body to its end, or until an error says why it ended
 // before. It sets where the body ends on the tape, the payload's size and
-// digest, and KeepAlive.
-func (cn *Conn) copyBody(a *Answer, resp *http.Response, br *bufio.Reader) error {
+// digest, and KeepAlive. early is what came of it with the header.
+func (cn *Conn) copyBody(a *Answer, h head, early []byte) error {
 	a.end = a.headEnd
 	if cn.sum == nil {
 		cn.sum = sha1.New()
+		cn.sink = func(p []byte) {
+			cn.sum.Write(p)
+			cn.carried += int64(len(p))
+		}
 	}
 	cn.sum.Reset()
-	defer func() { cn.sum.Sum(a.Digest[:0]) }()
-	bodiless := resp.StatusCode == http.StatusNoContent || resp.StatusCode == http.StatusNotModified
-	if bodiless || resp.ContentLength == 0 {
-		a.KeepAlive = !bodiless && !resp.Close && br.Buffered() == 0
+	cn.carried = 0
+	defer func() {
+		cn.sum.Sum(a.Digest[:0])
+		a.PayloadSize = cn.carried
+	}()
+	bodiless := h.status == http.StatusNoContent || h.status == http.StatusNotModified
+	if bodiless || h.length == 0 {
+		a.KeepAlive = !bodiless && !h.close && len(early) == 0
 		return nil
 	}
 
 	var f frame
 	switch {
 	case a.chunked:
-		f = new(chunkFrame)
-	case resp.ContentLength > 0:
-		f = &lengthFrame{left: resp.ContentLength}
-		a.tape.expect = a.headEnd + resp.ContentLength
+		cn.chunks = chunkFrame{}
+		f = &cn.chunks
+	case h.length > 0:
+		cn.length = lengthFrame{left: h.length}
+		f = &cn.length
+		a.tape.expect = a.headEnd + h.length
 	default:
 		f = closeFrame{}
 	}
-	twoLengths := a.chunked && a.twoLengths()
-	sink := func(p []byte) {
-		cn.sum.Write(p)
-		a.PayloadSize += int64(len(p))
-	}
+	_, plain := cn.stream.(*link)
 	left := cn.client.limits.MaxBody
-	piece, err := br.Peek(br.Buffered())
+	piece, err := early, error(nil)
 	for {
 		over := int64(len(piece)) > left
-		used, done, bad := f.feed(piece[:min(int64(len(piece)), left)], sink)
+		used, done, bad := f.feed(piece[:min(int64(len(piece)), left)], cn.sink)
 		a.end += int64(used)
 		left -= int64(used)
 		switch {
@@ -295,7 +251,7 @@ func (cn *Conn) copyBody(a *Answer, resp *http.Response, br *bufio.Reader) error
 			a.end = a.tape.size
 			return bad
 		case done:
-			a.KeepAlive = !resp.Close && !twoLengths && used == len(piece) && !doubtful(f)
+			a.KeepAlive = !h.close && !h.doubt && used == len(piece) && !doubtful(f)
 			return nil
 		case over:
 			return errLarge
@@ -311,8 +267,11 @@ func (cn *Conn) copyBody(a *Answer, resp *http.Response, br *bufio.Reader) error
 		default:
 			return reasonOf(err)
 		}
-		if left == 0 && resp.ContentLength > 0 {
+		if left == 0 && h.length > 0 {
 			return errLarge
+		}
+		if h.length > 0 && plain {
+			cn.link.gather(cn.length.left)
 		}
 		// One byte more than is allowed tells a body that is too large.
 		piece, err = a.tape.fill(min(f.room(), left+1))
@@ -324,11 +283,4 @@ func (cn *Conn) copyBody(a *Answer, resp *http.Response, br *bufio.Reader) error
 func doubtful(f frame) bool {
 	c, ok := f.(*chunkFrame)
 	return ok && c.sloppy
-}
-
-// twoLengths says that a chunked answer has a Content-Length too, which the
-// parsed header no longer shows.
-func (a *Answer) twoLengths() bool {
-	head, ok := a.tape.memory(a.start, a.headEnd)
-	return !ok || bytes.Contains(bytes.ToLower(head), []byte("\ncontent-length"))
 }

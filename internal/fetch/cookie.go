@@ -149,6 +149,9 @@ func cookieHeader(all []Cookie, u page.URL, now time.Time) string {
 			sent = append(sent, c)
 		}
 	}
+	if len(sent) == 0 {
+		return ""
+	}
 	slices.SortStableFunc(sent, func(a, b Cookie) int { return cmp.Compare(len(b.Path), len(a.Path)) })
 	parts := make([]string, len(sent))
 	for i, c := range sent {

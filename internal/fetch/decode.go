@@ -87,6 +87,9 @@ func (a *Answer) codings() (codings []string, known bool) {
 func (a *Answer) decode(codings []string, max int64) ([]byte, error) {
 	lim := a.conn.client.limits
 	r := a.Payload()
+	if b, ok := a.PayloadBytes(); ok {
+		r = bytes.NewReader(b) // which decoders read without a buffer of their own
+	}
 	for i := len(codings) - 1; i >= 0; i-- {
 		d, done, err := decoders[codings[i]](r)
 		if err != nil {

@@ -20,15 +20,22 @@ var errPrivate = errors.New("the address is private")
 
 // Open connects to the site of u at addr, or through the proxy when there is
 // one; addr is not looked at then. When the outcome is not OK the connection is
-// closed and its Err says why. It is the caller's to Close either way.
+// closed and its Err says why. It is the caller's to Close either way. When we
+// have run out of file descriptors the outcome is Aborted and Fault is set: the
+// site is not to blame. (Go raises the soft limit on them to the hard one by
+// itself.)
 func (c *Client) Open(ctx context.Context, u page.URL, addr netip.Addr) (*Conn, page.Outcome) {
 	cn := &Conn{client: c, site: u.Site(), host: u.Host(), secure: u.Secure()}
 	o, err := c.open(ctx, cn, u, addr)
 	if err == nil {
 		return cn, page.OK
 	}
-	if c.closed.Load() || ctx.Err() != nil {
+	switch {
+	case c.closed.Load() || ctx.Err() != nil:
 		o, err = page.Aborted, errAborted
+	case exhausted(err):
+		err = fmt.Errorf("connect: %w: allow more (ulimit -n), or keep fewer connections", err)
+		o, cn.Fault = page.Aborted, err
 	}
 	cn.Err, cn.failed = err.Error(), o
 	cn.Close()
@@ -98,6 +105,11 @@ func (c *Client) dial(ctx context.Context, host string, to netip.AddrPort, refus
 	return c.newLink(conn, host), nil
 }
 
+// exhausted says that the process or the system has no descriptors left.
+func exhausted(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+}
+
 func dialOutcome(err error) page.Outcome {
 	var timeout net.Error
 	switch {
@@ -150,7 +162,7 @@ func tlsReason(err error) error {
 		return errors.New("TLS: the certificate has expired or is not valid yet")
 	case errors.As(err, &plain):
 		return errors.New("TLS: the server does not speak it on this port")
-	case ended(err):
+	case ended(err), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return errors.New("TLS: the server closed the connection during the handshake")
 	}
 	return fmt.Errorf("TLS: %s", strings.TrimPrefix(strings.TrimPrefix(err.Error(), "tls: "), "failed to verify certificate: "))

@@ -31,6 +31,7 @@ type found struct {
 	addrs  []netip.Addr
 	ttl    time.Duration
 	failed bool // nothing could be learned: no server gave a usable answer
+	fault  bool // none was asked, as we have no descriptors left
 }
 
 // validName says that a name can stand in a question.
@@ -51,9 +52,9 @@ func validName(name string) bool {
 func (r *resolver) resolve(ctx context.Context, name string, kind dnsmessage.Type) found {
 	f := found{ttl: maxTTL}
 	for hops := 0; hops <= maxAliases; {
-		reply, ok := r.query(ctx, name, kind)
-		if !ok {
-			f.failed = true
+		reply, err := r.query(ctx, name, kind)
+		if err != nil {
+			f.failed, f.fault = true, exhausted(err)
 			return f
 		}
 		f.ttl = min(f.ttl, reply.ttl)
@@ -69,19 +70,18 @@ func (r *resolver) resolve(ctx context.Context, name string, kind dnsmessage.Typ
 
 // query asks the servers in turn until one gives an answer that settles the
 // matter.
-func (r *resolver) query(ctx context.Context, name string, kind dnsmessage.Type) (reply, bool) {
+func (r *resolver) query(ctx context.Context, name string, kind dnsmessage.Type) (answer reply, err error) {
 	for range attempts {
 		for _, server := range r.servers {
 			if ctx.Err() != nil {
-				return reply{}, false
+				return reply{}, ctx.Err()
 			}
-			answer, err := r.exchange(ctx, server, name, kind)
-			if err == nil {
-				return answer, true
+			if answer, err = r.exchange(ctx, server, name, kind); err == nil {
+				return answer, nil
 			}
 		}
 	}
-	return reply{}, false
+	return reply{}, err
 }
 
 // exchange asks one server, by TCP when the answer is too long for UDP.

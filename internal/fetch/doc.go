@@ -13,6 +13,14 @@
 //	       -> tape: keeps the bytes verbatim, in memory or in a spool file
 //	       -> frame: finds the end of the body; what it holds is the payload
 //
+// A page should cost little more than its system calls and its digest, and a
+// slow server little memory and few wakeups, for there are thousands of both.
+// So plain headers are read by hand where they lie on the tape, and only odd
+// ones by net/http; a body is read into a buffer of its size; a deadline is set
+// on the socket once in many answers; the buffer of a slow answer grows with
+// what came, and its bytes are gathered in the socket. An idle connection holds
+// no buffer.
+//
 // How an answer becomes an outcome, first rule that fits:
 //
 //	cut short by the context                         Aborted

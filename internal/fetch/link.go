@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -22,10 +23,16 @@ var (
 // another. A task begins with begin; until flow the task has one deadline, from
 // then on it must keep up the rate. A link is not safe for concurrent use, apart
 // from Close.
+//
+// Deadlines are set on the socket coarsely: the one that is set is never later
+// than the one that holds, and may be earlier, left from a task before. When it
+// passes, judge says what that means, most often nothing. So quick tasks on one
+// connection seldom touch a timer.
 type link struct {
 	net.Conn
 	client *Client
 	raw    syscall.RawConn // nil where sockets cannot be looked into
+	idle   *glance         // nil with raw
 	caps   []Limiter       // the site's own before the one for all
 	read   int64           // bytes read so far
 	credit int             // granted by the caps, not yet read; only without raw
@@ -33,34 +40,99 @@ type link struct {
 	ctx     context.Context
 	cause   error     // why the task failed, once it has
 	flowing bool      // bytes of the answer have come
+	began   time.Time // when the task did, then when the answer did
 	silence time.Time // the deadline while they have not
 	window  time.Time // when the rate is judged next
 	whole   time.Time // when all must be there
 	got     int64     // bytes in this window
-	armed   time.Time // the read deadline that is set
+	last    time.Time // when bytes came last
+	low     int       // bytes that a read waits for in the socket, 0 for any; see gather
+	looking bool      // the last look into the socket before the rate is judged
+	armed   time.Time // the deadline that is set, zero when none is
+	end     func() bool
+
+	// The watch over the context outlasts a task, since the next most often has
+	// the same context; but it breaks in only on a task of its own.
+	mu     sync.Mutex
+	done   <-chan struct{} // of the context that is watched
+	unwind func() bool     // ends the watch
+	busy   bool            // a task runs
+	broken bool            // the context broke into it
 }
 
 func (c *Client) newLink(conn net.Conn, host string) *link {
-	return &link{Conn: conn, client: c, raw: rawConn(conn), caps: c.caps(host)}
+	l := &link{Conn: conn, client: c, raw: rawConn(conn), caps: c.caps(host)}
+	l.idle = newGlance(l.raw)
+	l.end = l.finish
+	return l
 }
 
 // begin starts a task that must show a first result within silence. The caller
 // calls end when the task is over; it returns false when the link can serve no
-// other task, since the context may yet break into it.
+// other task, since the context broke into it.
 func (l *link) begin(ctx context.Context, silence time.Duration) (end func() bool) {
 	now := time.Now()
-	l.ctx, l.cause, l.flowing, l.got = ctx, nil, false, 0
+	l.ctx, l.cause, l.flowing, l.looking, l.got = ctx, nil, false, false, 0
+	l.began, l.last = now, now
 	l.silence = now.Add(silence)
 	l.whole = now.Add(l.client.limits.Whole)
-	l.Conn.SetWriteDeadline(l.silence)
-	return context.AfterFunc(ctx, func() { l.Conn.SetDeadline(time.Unix(1, 0)) })
+
+	if l.low > 0 {
+		l.setLow(0)
+	}
+
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.busy = true
+	if done := ctx.Done(); done != l.done {
+		l.unwatch()
+		l.done = done
+		if done != nil {
+			l.unwind = context.AfterFunc(ctx, func() { l.breakIn(done) })
+		}
+	}
+	return l.end
+}
+
+// breakIn ends all waiting of the task whose context is done.
+func (l *link) breakIn(done <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.busy && l.done == done {
+		l.broken = true
+		l.Conn.SetDeadline(time.Unix(1, 0))
+	}
+}
+
+func (l *link) finish() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.busy = false
+	return !l.broken && l.ctx.Err() == nil
+}
+
+// unwatch lets go of the context. The lock is held.
+func (l *link) unwatch() {
+	if l.unwind != nil {
+		l.unwind()
+	}
+	l.unwind, l.done = nil, nil
+}
+
+// Close ends the connection. It may be called at any time, and twice.
+func (l *link) Close() error {
+	l.mu.Lock()
+	l.unwatch()
+	l.mu.Unlock()
+	return l.Conn.Close()
 }
 
 // flow notes that the answer has begun.
 func (l *link) flow() {
 	l.flowing = true
 	l.got = 0
-	l.window = time.Now().Add(l.client.limits.Window)
+	l.began = l.last
+	l.window = l.last.Add(l.client.limits.Window)
 }
 
 // pause moves all deadlines by time that the other side is not to blame for.
@@ -68,6 +140,37 @@ func (l *link) pause(d time.Duration) {
 	l.silence = l.silence.Add(d)
 	l.window = l.window.Add(d)
 	l.whole = l.whole.Add(d)
+}
+
+// slow is how long an answer may take before its bytes are gathered, and its
+// buffer grows in small steps only.
+const slow = time.Second
+
+func (l *link) slow() bool { return l.last.Sub(l.began) > l.client.slow }
+
+// maxGather is how many bytes are gathered: little enough to come several times
+// in a Window at any MinRate that makes sense.
+const maxGather = 4 << 10
+
+// gather makes reads wait, in the socket, until several bytes are there, once
+// the answer has proved slow. A server that drips a few bytes at a time would
+// else wake us for each drop, and thousands of them all the time. At least left
+// bytes must be to come: a read might wait for ever for more than that. What is
+// in the socket when a deadline passes is not lost; see judge.
+func (l *link) gather(left int64) {
+	want := 0
+	if l.raw != nil && len(l.caps) == 0 && !l.looking && l.slow() {
+		want = int(min(left, maxGather))
+	}
+	if want != l.low {
+		l.setLow(want)
+	}
+}
+
+func (l *link) setLow(n int) {
+	if setLowWater(l.raw, max(n, 1)) || n == 0 {
+		l.low = n
+	}
 }
 
 // Read implements io.Reader. Every error that is ours is in l.cause too, since
@@ -79,10 +182,10 @@ func (l *link) Read(p []byte) (int, error) {
 	for {
 		n, err := l.readOnce(p)
 		if n > 0 || err == nil {
-			now := time.Now()
+			l.last = time.Now()
 			l.read += int64(n)
 			l.got += int64(n)
-			l.client.meter.Add(now, n)
+			l.client.meter.Add(l.last, n)
 			return n, nil
 		}
 		if errors.Is(err, errAborted) {
@@ -144,8 +247,7 @@ func (l *link) await(n int) error {
 	return nil
 }
 
-// arm sets the read deadline that holds now. The context is asked after, never
-// before: its own deadline may just have been overwritten.
+// arm sets the read deadline that holds now.
 func (l *link) arm() error {
 	deadline := l.silence
 	if l.flowing {
@@ -154,8 +256,14 @@ func (l *link) arm() error {
 			deadline = l.whole
 		}
 	}
-	if deadline != l.armed {
-		if err := l.Conn.SetReadDeadline(deadline); err != nil {
+	return l.set(deadline)
+}
+
+// set makes sure of a deadline no later than the given. The context is asked
+// after, never before: its own deadline may just have been overwritten.
+func (l *link) set(deadline time.Time) error {
+	if l.armed.IsZero() || deadline.Before(l.armed) {
+		if err := l.Conn.SetDeadline(deadline); err != nil {
 			return err
 		}
 		l.armed = deadline
@@ -166,8 +274,12 @@ func (l *link) arm() error {
 	return nil
 }
 
+// lookTime is enough for reads that find their bytes in the socket.
+const lookTime = 10 * time.Millisecond
+
 // judge says what a deadline that passed means: nil when the rate was kept and
-// the next window has begun, or the deadline has moved since.
+// the next window has begun, or the deadline has moved since. Bytes that were
+// being gathered are read first.
 func (l *link) judge(now time.Time) error {
 	l.armed = time.Time{}
 	switch {
@@ -177,17 +289,42 @@ func (l *link) judge(now time.Time) error {
 		return nil
 	case !l.flowing:
 		return errSilent
+	case now.Before(l.window) && now.Before(l.whole):
+		return nil
+	case l.low > 0:
+		l.setLow(0)
+		l.looking = true
+		l.window = later(l.window, now.Add(lookTime))
+		l.whole = later(l.whole, now.Add(lookTime))
+		return nil
 	case !now.Before(l.whole):
 		return errSlow
-	case now.Before(l.window):
-		return nil
 	}
 	lim := l.client.limits
 	if float64(l.got) < float64(lim.MinRate)*lim.Window.Seconds() {
 		return errSlow
 	}
-	l.got = 0
+	l.got, l.looking = 0, false
 	l.window = now.Add(lim.Window)
+	return nil
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// judgeWrite is judge for a write, which only silence and the context can end.
+func (l *link) judgeWrite(now time.Time) error {
+	l.armed = time.Time{}
+	switch {
+	case l.ctx.Err() != nil:
+		return errAborted
+	case !now.Before(l.silence):
+		return errSilent
+	}
 	return nil
 }
 
@@ -202,28 +339,37 @@ func (l *link) Write(p []byte) (int, error) {
 				l.cause = errAborted
 				return written, err
 			}
-			l.Conn.SetWriteDeadline(l.silence)
 		}
-		if l.ctx.Err() != nil {
-			l.cause = errAborted
-			return written, errAborted
-		}
-		n, err := l.Conn.Write(piece)
+		n, err := l.writeAll(piece)
 		written += n
 		l.client.meter.Add(time.Now(), n)
 		if err != nil {
-			if errors.Is(err, os.ErrDeadlineExceeded) {
-				l.cause = errSilent
-				if l.ctx.Err() != nil {
-					l.cause = errAborted
-				}
-				err = l.cause
-			}
 			return written, err
 		}
 		p = p[n:]
 	}
 	return written, nil
+}
+
+// writeAll writes what the caps have granted.
+func (l *link) writeAll(p []byte) (int, error) {
+	written := 0
+	for {
+		if err := l.set(l.silence); err != nil {
+			if errors.Is(err, errAborted) {
+				l.cause = errAborted
+			}
+			return written, err
+		}
+		n, err := l.Conn.Write(p[written:])
+		written += n
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			return written, err
+		}
+		if l.cause = l.judgeWrite(time.Now()); l.cause != nil {
+			return written, l.cause
+		}
+	}
 }
 
 // ended says that err is the other side's end of a stream, orderly or, under

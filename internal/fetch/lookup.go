@@ -32,7 +32,7 @@ const (
 // used. A host that is an address is its own. Behind a proxy nothing is looked
 // up: there are no addresses then, and the outcome is OK. DNSFailed means that
 // the name does not exist or has no address, DNSTimeout that this could not be
-// found out now.
+// found out now, Aborted that we could not ask.
 func (c *Client) Lookup(ctx context.Context, host string) (addrs []netip.Addr, ttl time.Duration, o page.Outcome) {
 	if c.closed.Load() {
 		return nil, 0, page.Aborted
@@ -129,7 +129,7 @@ func (r *resolver) lookup(ctx context.Context, host string) ([]netip.Addr, time.
 	}
 	ttl = min(max(ttl, minTTL), maxTTL)
 	addrs = order(addrs)
-	if o != page.DNSTimeout {
+	if o != page.DNSTimeout && o != page.Aborted {
 		r.keep(name, entry{addrs, o, time.Now().Add(ttl)})
 	}
 	return slices.Clone(addrs), ttl, o
@@ -192,6 +192,8 @@ func (r *resolver) ask(ctx context.Context, name string) ([]netip.Addr, time.Dur
 		return addrs, four.ttl, page.OK
 	case len(six.addrs) > 0:
 		return addrs, six.ttl, page.OK
+	case four.fault || six.fault:
+		return nil, 0, page.Aborted
 	case four.failed || six.failed:
 		return nil, 0, page.DNSTimeout
 	}
@@ -208,6 +210,8 @@ func (r *resolver) askSystem(ctx context.Context, name string) ([]netip.Addr, ti
 		return addrs, fixedTTL, page.OK
 	case err == nil, errors.As(err, &dns) && dns.IsNotFound:
 		return nil, fixedTTL, page.DNSFailed
+	case exhausted(err):
+		return nil, 0, page.Aborted
 	}
 	return nil, 0, page.DNSTimeout
 }

@@ -81,19 +81,24 @@ func (b *budget) serve() {
 	}
 }
 
-// Buffers come in powers of two from minBuffer to maxBuffer.
+// Buffers come in powers of two from minBuffer to maxBuffer, and halfway between
+// them.
 const (
 	minBuffer = 4 << 10
 	maxBuffer = 1 << 20
 )
 
-var pools [9]sync.Pool // of *[]byte, by class
+var pools [17]sync.Pool // of *[]byte, by class
 
 // class returns the number and size of the smallest buffer for n bytes.
 func class(n int) (int, int) {
 	n = min(max(n, minBuffer), maxBuffer)
 	i := bits.Len(uint(n-1)) - bits.Len(uint(minBuffer-1))
-	return i, minBuffer << i
+	size := minBuffer << i
+	if half := size / 4 * 3; i > 0 && n <= half {
+		return 2*i - 1, half
+	}
+	return 2 * i, size
 }
 
 // getBuffer returns an empty buffer for n bytes.

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/textproto"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,62 +53,64 @@ func readFields(lines []string) ([]field, error) {
 
 // request writes the request for u twice: as it is sent, and as it is kept,
 // which is the same less everything the user may hold secret. The order of the
-// headers never changes.
+// headers never changes. With no secrets both are the same slice.
 func (c *Client) request(u page.URL, last bool, now time.Time) (sent, kept []byte) {
 	host := settingsHost(u)
 	given := c.extra
 	if more := c.site[host]; len(more) > 0 {
 		given = append(given[:len(given):len(given)], more...)
 	}
-	has := func(name string) bool {
-		for _, f := range given {
-			if f.name == name {
-				return true
-			}
-		}
-		return false
-	}
-
-	target := u.Path()
+	kept = make([]byte, 0, 256+len(u.String())+len(c.cfg.Agent)+len(c.cfg.From)+len(c.cfg.Accept))
+	kept = append(kept, "GET "...)
 	if c.absolute(u) {
-		target = u.Site() + target
+		kept = append(kept, u.Site()...)
 	}
-	kept = make([]byte, 0, 256+len(target))
-	kept = fmt.Appendf(kept, "GET %s HTTP/1.1\r\nHost: %s\r\n", target, u.HostPort())
-	line := func(b []byte, name, value string) []byte {
-		b = append(append(b, name...), ": "...)
-		return append(append(b, value...), '\r', '\n')
+	kept = append(append(kept, u.Path()...), " HTTP/1.1\r\n"...)
+	kept = appendField(kept, "Host", u.HostPort())
+	if !has(given, "User-Agent") {
+		kept = appendField(kept, "User-Agent", c.cfg.Agent)
 	}
-	if !has("User-Agent") {
-		kept = line(kept, "User-Agent", c.cfg.Agent)
+	if c.cfg.From != "" && !has(given, "From") {
+		kept = appendField(kept, "From", c.cfg.From)
 	}
-	if c.cfg.From != "" && !has("From") {
-		kept = line(kept, "From", c.cfg.From)
+	if !has(given, "Accept") {
+		kept = appendField(kept, "Accept", c.cfg.Accept)
 	}
-	if !has("Accept") {
-		kept = line(kept, "Accept", c.cfg.Accept)
-	}
-	kept = line(kept, "Accept-Encoding", acceptEncoding)
-	connection := "keep-alive"
+	kept = appendField(kept, "Accept-Encoding", acceptEncoding)
 	if last {
-		connection = "close"
+		kept = appendField(kept, "Connection", "close")
+	} else {
+		kept = appendField(kept, "Connection", "keep-alive")
 	}
-	kept = line(kept, "Connection", connection)
 
-	sent = append(make([]byte, 0, len(kept)+256), kept...)
+	sent = kept[:len(kept):len(kept)] // what is added goes to a copy
 	for _, f := range given {
-		sent = line(sent, f.name, f.value)
+		sent = appendField(sent, f.name, f.value)
 	}
-	if auth, ok := c.auth[host]; ok && !has("Authorization") {
-		sent = line(sent, "Authorization", basic(auth.User, auth.Password))
+	if auth, ok := c.auth[host]; ok && !has(given, "Authorization") {
+		sent = appendField(sent, "Authorization", basic(auth.User, auth.Password))
 	}
-	if jar := cookieHeader(c.cfg.Cookies, u, now); jar != "" && !has("Cookie") {
-		sent = line(sent, "Cookie", jar)
+	if jar := cookieHeader(c.cfg.Cookies, u, now); jar != "" && !has(given, "Cookie") {
+		sent = appendField(sent, "Cookie", jar)
 	}
 	if c.absolute(u) && c.cfg.Proxy.User != nil {
-		sent = line(sent, "Proxy-Authorization", c.proxyAuth())
+		sent = appendField(sent, "Proxy-Authorization", c.proxyAuth())
 	}
-	return append(sent, '\r', '\n'), append(kept, '\r', '\n')
+	open := len(kept)
+	kept = append(kept, '\r', '\n')
+	if len(sent) == open {
+		return kept, kept // nothing secret
+	}
+	return append(sent, '\r', '\n'), kept
+}
+
+func has(given []field, name string) bool {
+	return slices.ContainsFunc(given, func(f field) bool { return f.name == name })
+}
+
+func appendField(b []byte, name, value string) []byte {
+	b = append(append(b, name...), ": "...)
+	return append(append(b, value...), '\r', '\n')
 }
 
 func basic(user, password string) string {

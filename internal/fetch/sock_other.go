@@ -14,4 +14,8 @@ func rawConn(net.Conn) syscall.RawConn { return nil }
 
 func ready(syscall.RawConn, []byte) (int, error) { panic("fetch: no raw connection to look at") }
 
-func idle(syscall.RawConn) (open, bytes bool) { return true, false }
+type glance struct{}
+
+func newGlance(syscall.RawConn) *glance { return nil }
+
+func (*glance) holds() (open, bytes bool) { return true, false }

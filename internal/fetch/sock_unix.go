@@ -51,16 +51,32 @@ func ready(raw syscall.RawConn, p []byte) (n int, err error) {
 	return n, nil
 }
 
-// idle says what an idle connection holds: nothing (open), bytes that nobody
+// glance looks into an idle connection. It is made once for each, so that
+// looking allocates nothing.
+type glance struct {
+	raw  syscall.RawConn
+	look func(fd uintptr)
+	one  [1]byte
+	n    int
+	err  error
+}
+
+func newGlance(raw syscall.RawConn) *glance {
+	if raw == nil {
+		return nil
+	}
+	g := &glance{raw: raw}
+	g.look = func(fd uintptr) { g.n, g.err = peek(fd, g.one[:]) }
+	return g
+}
+
+// holds says what an idle connection holds: nothing (open), bytes that nobody
 // asked for, or its end.
-func idle(raw syscall.RawConn) (open, bytes bool) {
-	var n int
-	var err error
-	var one [1]byte
-	if ctl := raw.Control(func(fd uintptr) { n, err = peek(fd, one[:]) }); ctl != nil {
+func (g *glance) holds() (open, bytes bool) {
+	if g.raw.Control(g.look) != nil {
 		return false, false
 	}
-	return err == unix.EAGAIN || n > 0, n > 0
+	return g.err == unix.EAGAIN || g.n > 0, g.n > 0
 }
 
 func peek(fd uintptr, p []byte) (int, error) {

@@ -25,30 +25,39 @@ type tape struct {
 	fault   error // our own failure: the spool file
 }
 
-// Read reads from the connection and keeps a copy. It is how the header is
-// read, so it ends at the limit on headers.
+// Read reads from the connection and keeps a copy. It is how net/http reads a
+// header, so it ends at the limit on headers.
 func (t *tape) Read(p []byte) (int, error) {
-	if t.size >= int64(t.link.client.limits.MaxHeader) {
+	limit, err := t.headRoom()
+	if err != nil {
+		return 0, err
+	}
+	b, err := t.fill(min(limit, int64(len(p))))
+	return copy(p, b), err
+}
+
+// fillHead reads more of a header. It ends at the limit on headers.
+func (t *tape) fillHead() error {
+	limit, err := t.headRoom()
+	if err != nil {
+		return err
+	}
+	b, err := t.fill(limit)
+	if len(b) > 0 {
+		return nil // an error will come again
+	}
+	return err
+}
+
+// headRoom is how many more bytes may be read while there is no header yet: up
+// to the limit on headers, or one buffer beyond it.
+func (t *tape) headRoom() (int64, error) {
+	most := int64(t.link.client.limits.MaxHeader)
+	if t.size >= most {
 		t.link.cause = errHeader
 		return 0, errHeader
 	}
-	n, err := t.src.Read(p)
-	if n == 0 {
-		return 0, err
-	}
-	if !t.link.flowing {
-		t.link.flow()
-	}
-	for rest := p[:n]; len(rest) > 0; {
-		if err := t.room(); err != nil {
-			return 0, err
-		}
-		k := min(len(rest), cap(t.buf)-len(t.buf))
-		t.buf = append(t.buf, rest[:k]...)
-		t.size += int64(k)
-		rest = rest[k:]
-	}
-	return n, err
+	return max(most-t.size, minBuffer), nil
 }
 
 // fill reads at most limit bytes and returns them. They are valid until the
@@ -60,6 +69,9 @@ func (t *tape) fill(limit int64) ([]byte, error) {
 	at := len(t.buf)
 	end := at + int(min(limit, int64(cap(t.buf)-at)))
 	n, err := t.src.Read(t.buf[at:end])
+	if n > 0 && !t.link.flowing {
+		t.link.flow()
+	}
 	t.buf = t.buf[:at+n]
 	t.size += int64(n)
 	return t.buf[at:], err
@@ -67,21 +79,13 @@ func (t *tape) fill(limit int64) ([]byte, error) {
 
 // room makes space for at least one byte.
 func (t *tape) room() error {
-	c := t.link.client
 	switch {
 	case t.fault != nil:
 		return t.fault
 	case len(t.buf) < cap(t.buf):
 		return nil
 	case cap(t.buf) == 0:
-		start := time.Now()
-		if err := c.memory.take(t.link.ctx, minBuffer); err != nil {
-			t.link.cause = errAborted
-			return errAborted
-		}
-		t.link.pause(time.Since(start))
-		t.buf = getBuffer(minBuffer)
-		return nil
+		return t.first()
 	case t.file != nil:
 		return t.flush()
 	case cap(t.buf) < maxBuffer && t.grow():
@@ -90,12 +94,35 @@ func (t *tape) room() error {
 	return t.spool()
 }
 
+// first takes the first buffer: the smallest, which is waited for, or one for
+// what is expected if it is to be had at once.
+func (t *tape) first() error {
+	c := t.link.client
+	if _, size := class(int(t.expect)); t.expect > minBuffer && c.memory.try(int64(size)) {
+		t.buf = getBuffer(size)
+		return nil
+	}
+	start := time.Now()
+	if err := c.memory.take(t.link.ctx, minBuffer); err != nil {
+		t.link.cause = errAborted
+		return errAborted
+	}
+	t.link.pause(time.Since(start))
+	t.buf = getBuffer(minBuffer)
+	return nil
+}
+
 // grow takes a larger buffer: large enough for what is expected, but never more
-// than eight times what came, so that a promise alone holds no memory.
+// than eight times what came, so that a promise alone holds no memory. A slow
+// answer's grows by half: there may be thousands of them, and little is gained
+// by room for more.
 func (t *tape) grow() bool {
 	want := 4 * cap(t.buf)
-	if t.expect > 0 {
-		want = int(min(max(t.expect, int64(2*cap(t.buf))), int64(8*cap(t.buf))))
+	if t.expect > int64(cap(t.buf)) {
+		want = int(min(t.expect, int64(8*cap(t.buf))))
+	}
+	if t.link.slow() {
+		want = min(want, cap(t.buf)*3/2)
 	}
 	_, size := class(want)
 	if !t.link.client.memory.try(int64(size - cap(t.buf))) {

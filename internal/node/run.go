@@ -49,6 +49,7 @@ type node struct {
 
 	events  chan crawl.Event
 	results chan *result
+	known   chan recalled // pages of earlier runs, on their way into memory
 	mail    mailbox
 	tools   chan *tool
 	visits  map[string]chan<- any // of the loop: where a host's next order goes
@@ -104,6 +105,7 @@ func open(cfg Config) (_ *node, err error) {
 	}
 	n.events = make(chan crawl.Event, 256)
 	n.results = make(chan *result, groupPages)
+	n.known = make(chan recalled, 2)
 	n.mail.ring = make(chan struct{}, 1)
 	workers := runtime.GOMAXPROCS(0) + 1
 	n.tools = make(chan *tool, workers)
@@ -140,7 +142,9 @@ func (n *node) openCore() error {
 	if err != nil {
 		return err
 	}
-	n.ledger, err = crawl.NewLedger(n.store, crawl.LedgerConfig{Order: order, Trap: n.cfg.Trap, Rules: rules, Secret: secret})
+	n.ledger, err = crawl.NewLedger(n.store, crawl.LedgerConfig{
+		Order: order, Trap: n.cfg.Trap, Rules: rules, Secret: secret, Memory: n.cfg.Memory / 2,
+	})
 	if err != nil {
 		return err
 	}
@@ -194,6 +198,9 @@ func (n *node) run(ctx context.Context, stop <-chan struct{}) error {
 			n.fail(err)
 		}
 	})
+	if !n.ledger.Remembers() {
+		n.work.Go(func() { n.recall(ctx) })
+	}
 	err = n.loop(ctx, stop, start)
 	cancel()
 	// Nobody takes events any more; those who still send must not be left hanging.

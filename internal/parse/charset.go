@@ -25,6 +25,17 @@ type charEncoding struct {
 
 func (e charEncoding) utf8() bool { return e.name == "utf-8" }
 
+// transparent says that a byte that could be one of HTML's delimiters is one,
+// and that what stands between two of them can be decoded by itself. The
+// encodings left out have escapes, or look more than a byte ahead.
+func (e charEncoding) transparent() bool {
+	switch e.name {
+	case "utf-16be", "utf-16le", "iso-2022-jp", "euc-jp", "gb18030", "replacement":
+		return false
+	}
+	return true
+}
+
 // query returns the encoding of query parts: a page's own, but never UTF-16.
 func (e charEncoding) query() encoding.Encoding {
 	if e.utf8() || e.name == "replacement" || strings.HasPrefix(e.name, "utf-16") {
@@ -51,7 +62,7 @@ func detect(body []byte, contentType string) charEncoding {
 		return e
 	}
 	if plausible(body) {
-		return must("utf-8")
+		return utf8Encoding
 	}
 	return must("windows-1252")
 }
@@ -83,9 +94,14 @@ func lookup(label string) (charEncoding, bool) {
 	if label == "" || len(label) > 64 {
 		return charEncoding{}, false
 	}
+	if strings.EqualFold(label, utf8Encoding.name) {
+		return utf8Encoding, true // nearly always, and a lookup is dear
+	}
 	enc, name := charset.Lookup(label)
 	return charEncoding{name: name, enc: enc}, enc != nil
 }
+
+var utf8Encoding = must("utf-8")
 
 // lookupInside is lookup for a label that could be read in the bytes: what it
 // stands in is no UTF-16 then, whatever it says.
@@ -95,7 +111,7 @@ func lookupInside(label string) (charEncoding, bool) {
 	case !ok:
 		return e, false
 	case strings.HasPrefix(e.name, "utf-16"):
-		return must("utf-8"), true
+		return utf8Encoding, true
 	case e.name == "x-user-defined":
 		return must("windows-1252"), true
 	}
@@ -110,11 +126,7 @@ func must(label string) charEncoding {
 
 // plausible says that the body may be UTF-8: its first text beyond ASCII is.
 func plausible(body []byte) bool {
-	i := 0
-	for i < len(body) && body[i] < utf8.RuneSelf {
-		i++
-	}
-	text := body[i:]
+	text := body[asciiPrefix(body):]
 	if len(text) > doubted {
 		text = text[:doubted]
 	}

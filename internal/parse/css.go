@@ -17,7 +17,7 @@ func (p *Parser) CSS(body []byte, at page.URL) []page.Link {
 		var ref []byte
 		ref, sheet = styleRef(sheet)
 		if ref = trim(ref); len(ref) > 0 && ref[0] != '#' {
-			p.add(page.Requisite, ref, "", false)
+			p.add(page.Requisite, ref, nil, false)
 		}
 	}
 	return p.take()

@@ -2,9 +2,7 @@ package parse
 
 import (
 	"bytes"
-	"io"
 
-	"golang.org/x/net/html"
 	"golang.org/x/text/transform"
 
 	"weir/page"
@@ -16,315 +14,306 @@ import (
 // count beside those for all robots.
 func (p *Parser) HTML(body []byte, at page.URL, contentType, agent string, w Want) *Doc {
 	e := detect(body, contentType)
-	body = body[e.bom:]
 	p.reset(at, e.query())
-	var r io.Reader = bytes.NewReader(body)
-	if !e.utf8() {
-		r = transform.NewReader(r, e.enc.NewDecoder())
-	}
-	s := scan{Parser: p, z: html.NewTokenizer(r), want: w, agent: agent, link: -1}
-	s.doc.Charset = e.name
-	s.run()
-	d := s.doc
+	p.open(body[e.bom:], e)
+	defer p.scanner.close()
+	d := &Doc{Charset: e.name}
+	k := walk{Parser: p, z: &p.scanner, doc: d, want: w, agent: agent, link: -1}
+	k.run()
 	d.Title = p.title.String()
 	d.Text = p.text.String()
 	d.Base = p.base
 	d.Links = p.take()
 	d.Refused, d.Cut = p.refused, p.cut
-	return &d
+	return d
 }
 
-// scan is one walk over a page's tags. There is no tree: what an element is
+// open hands a page to the scanner: as it is where ASCII bytes always mean
+// ASCII, so that only what is of use needs to be transcoded, else as UTF-8.
+func (p *Parser) open(body []byte, e charEncoding) {
+	switch {
+	case e.utf8():
+		p.scanner.open(body, nil)
+	case e.transparent():
+		p.scanner.open(body, e.enc.NewDecoder())
+	default:
+		p.whole, _, _ = transform.Append(e.enc.NewDecoder(), p.whole, body)
+		p.scanner.open(p.whole, nil)
+	}
+}
+
+// walk is one walk over a page's tags. There is no tree: what an element is
 // inside of is counted, and only where it matters.
-type scan struct {
+type walk struct {
 	*Parser
-	z     *html.Tokenizer
-	doc   Doc
+	z     *scanner
+	doc   *Doc
 	want  Want
 	agent string
-	attr  attrs
 
-	raw      string // the element whose text comes next and is no markup
-	titled   bool   // a title was read, if an empty one
-	template int    // depth
-	svg      int    // depth
+	titled   bool // a title was read, if an empty one
+	template int  // depth
+	svg      int  // depth
 	noscript bool
 	link     int // place of the anchor that is open, or -1
 }
 
-func (s *scan) run() {
+func (w *walk) run() {
+	if w.want.Requisites {
+		w.z.requisite = ^attrSet(0)
+	}
+	if w.styled() {
+		w.z.always = set(style)
+	}
 	for {
-		switch s.z.Next() {
-		case html.ErrorToken:
-			s.closeAnchor()
+		w.z.mute = !w.want.Text && w.link < 0
+		switch w.z.scan() {
+		case endOfPage:
+			w.closeAnchor()
 			return
-		case html.TextToken:
-			s.writeText()
-			s.raw = ""
-		case html.StartTagToken:
-			s.start(false)
-		case html.SelfClosingTagToken:
-			s.start(true)
-		case html.EndTagToken:
-			name, _ := s.z.TagName()
-			s.end(name)
-			s.raw = ""
+		case textToken:
+			w.writeText()
+		case startTag:
+			w.start(w.z.elem)
+		case endTag:
+			w.end(w.z.elem)
 		}
 	}
 }
+
+// styled says that references in style elements and attributes are wanted.
+func (w *walk) styled() bool { return w.want.Requisites && w.want.Styles }
 
 // writeText hands a piece of text to whatever is being gathered.
-func (s *scan) writeText() {
-	switch s.raw {
-	case "title":
-		if s.template == 0 && s.svg == 0 && !s.titled {
-			s.title.write(s.z.Text())
-			s.titled = true
+func (w *walk) writeText() {
+	if w.z.in != nil {
+		switch w.z.in.name {
+		case "title":
+			if w.template == 0 && w.svg == 0 && !w.titled {
+				w.title.write(w.z.text())
+				w.titled = true
+			}
+			return
+		case "style":
+			if w.template == 0 && w.styled() {
+				w.css(w.z.text())
+			}
+			return
+		case "script", "iframe", "noembed", "noframes":
+			return
 		}
-		return
-	case "style":
-		if s.template == 0 && s.want.Requisites && s.want.Styles {
-			s.css(s.z.Text())
-		}
-		return
-	case "script", "iframe", "noembed", "noframes":
+	}
+	visible := w.want.Text && w.template == 0 && !w.noscript && !w.text.full()
+	if !visible && w.link < 0 {
 		return
 	}
-	visible := s.want.Text && s.template == 0 && !s.noscript && !s.text.full()
-	if !visible && s.link < 0 {
-		return
-	}
-	text := s.z.Text()
+	text := w.z.text()
 	if visible {
-		s.text.write(text)
+		w.text.write(text)
 	}
-	if s.link >= 0 {
-		s.anchor.write(text)
+	if w.link >= 0 {
+		w.anchor.write(text)
 	}
 }
 
-func (s *scan) end(name []byte) {
-	switch string(name) {
+func (w *walk) end(e *element) {
+	switch e.name {
 	case "a":
-		s.closeAnchor()
+		w.closeAnchor()
 	case "template":
-		s.template = max(s.template-1, 0)
+		w.template = max(w.template-1, 0)
 	case "svg":
-		s.svg = max(s.svg-1, 0)
+		w.svg = max(w.svg-1, 0)
 	case "noscript":
-		s.noscript = false
+		w.noscript = false
 	case "title":
-		s.titled = s.titled || s.template == 0 && s.svg == 0
+		w.titled = w.titled || w.template == 0 && w.svg == 0
 	}
-	s.breakText(name)
+	w.breakText(e)
 }
 
 // breakText ends the line at the edge of a block, the word at the edge of a cell.
-func (s *scan) breakText(name []byte) {
-	switch flow(name) {
+func (w *walk) breakText(e *element) {
+	switch e.flow {
 	case block:
-		s.text.line()
-		s.anchor.space()
+		w.text.line()
+		w.anchor.space()
 	case cell:
-		s.text.space()
-		s.anchor.space()
+		w.text.space()
+		w.anchor.space()
 	}
 }
 
-func (s *scan) closeAnchor() {
-	if s.link >= 0 && s.links[s.link].Text == "" {
-		s.links[s.link].Text = s.anchor.String()
+func (w *walk) closeAnchor() {
+	if w.link >= 0 {
+		w.describe(w.link)
 	}
-	s.link = -1
+	w.link = -1
 }
 
-// start reads a start tag. Names and values are only valid until the next tag.
-func (s *scan) start(selfClosing bool) {
-	name, more := s.z.TagName()
-	s.raw = rawText(name)
-	if s.svg > 0 {
-		if flow(name) == block {
-			s.svg = 0 // a block ends foreign content, closed or not
-		} else if selfClosing {
-			// <title/> has ended here, while in HTML it would run on.
-			s.z.NextIsNotRawText()
-			s.raw = ""
+// describe gives a link the text that was gathered, if it has none yet.
+func (w *walk) describe(i int) {
+	if l := &w.links[i]; l.text.empty() {
+		l.text = w.say(w.anchor.buf)
+	}
+}
+
+// start reads a start tag.
+func (w *walk) start(e *element) {
+	if w.svg > 0 {
+		if e.flow == block {
+			w.svg = 0 // a block ends foreign content, closed or not
+		} else if e.text != markupText && w.z.selfClosing() {
+			w.z.notRaw() // <title/> has ended here, while in HTML it would run on
 		}
 	}
-	if string(name) == "noscript" {
-		s.z.NextIsNotRawText() // the tokenizer takes us for a browser with scripts
-	}
-	s.breakText(name)
-	if string(name) == "template" {
-		s.startTemplate(more)
+	w.breakText(e)
+	if e.name == "template" {
+		if w.template > 0 || w.z.attr[shadowRoot] == nil {
+			w.template++
+		}
 		return
 	}
-	if s.template > 0 {
+	if w.template > 0 {
 		return
 	}
-	switch string(name) {
+	switch e.name {
 	case "svg":
-		if !selfClosing {
-			s.svg++
+		if !w.z.selfClosing() {
+			w.svg++
 		}
 	case "noscript":
-		s.noscript = true
+		w.noscript = true
 	case "body":
-		s.noscript = false
+		w.noscript = false
 	}
-	if more {
-		s.element(name)
+	if w.z.more {
+		w.element(e)
 	}
-}
-
-func (s *scan) startTemplate(more bool) {
-	if more && s.template == 0 {
-		s.attr.read(s.z)
-		if s.attr[shadowRoot] != nil {
-			return
-		}
-	}
-	s.template++
 }
 
 // element takes what it holds for us from a tag with attributes.
-func (s *scan) element(name []byte) {
-	styled := s.want.Requisites && s.want.Styles
-	if !referring[string(name)] && !styled {
-		return
-	}
-	s.attr.read(s.z)
-	a := &s.attr
-	switch string(name) {
+func (w *walk) element(e *element) {
+	a := &w.z.attr
+	switch e.name {
 	case "a":
-		s.closeAnchor()
-		s.anchorTag()
+		w.closeAnchor()
+		if i := w.addNav(a.href()); i >= 0 && w.want.Anchors {
+			w.link = i
+			w.anchor.reset(MaxAnchor)
+		}
 	case "area":
-		i := s.add(page.Nav, a.href(), words(a[rel], MaxRel), hasWord(a[rel], "nofollow"))
-		if i >= 0 && s.want.Anchors && s.links[i].Text == "" {
-			s.anchor.reset(MaxAnchor)
-			s.anchor.write(a[alt])
-			s.links[i].Text = s.anchor.String()
+		if i := w.addNav(a.href()); i >= 0 && w.want.Anchors && w.links[i].text.empty() {
+			w.anchor.reset(MaxAnchor)
+			w.anchor.write(a[alt])
+			w.describe(i)
 		}
 	case "iframe", "frame":
-		s.add(page.Nav, a[src], "", false)
+		w.add(page.Nav, a[src], nil, false)
 	case "base":
-		s.setBase(a[href])
+		w.setBase(a[href])
 	case "meta":
-		s.meta()
+		w.meta()
 	case "link":
-		s.linkTag()
+		w.linkTag()
 	default:
-		if s.want.Requisites {
-			s.requisites(name)
+		if w.want.Requisites && e.requisite != 0 {
+			w.requisites(e)
 		}
 	}
-	if styled && a[style] != nil {
-		s.css(a[style])
+	if a[style] != nil {
+		w.css(a[style])
 	}
-	if string(name) == "img" && s.link >= 0 {
-		s.anchor.space()
-		s.anchor.write(a[alt])
-		s.anchor.space()
+	if e.name == "img" && w.link >= 0 {
+		w.anchor.space()
+		w.anchor.write(a[alt])
+		w.anchor.space()
 	}
 }
 
-func (s *scan) anchorTag() {
-	a := &s.attr
-	i := s.add(page.Nav, a.href(), words(a[rel], MaxRel), hasWord(a[rel], "nofollow"))
-	if i >= 0 && s.want.Anchors {
-		s.link = i
-		s.anchor.reset(MaxAnchor)
-	}
+// addNav adds a navigation link with the rel of its tag.
+func (w *walk) addNav(ref []byte) int {
+	r := w.z.attr[rel]
+	return w.add(page.Nav, ref, r, hasWord(r, "nofollow"))
 }
 
-// requisites adds what an element needs to be shown.
-func (s *scan) requisites(name []byte) {
-	a := &s.attr
-	switch string(name) {
-	case "img", "source", "video", "audio", "track", "embed", "bgsound", "script":
-		s.requisite(a[src])
-		s.requisite(a[poster])
-		s.srcset(a[srcset])
-	case "image":
-		s.requisite(a[src])
-		s.requisite(a.href())
-	case "use", "feimage":
-		s.requisite(a.href())
-	case "input":
-		if is(a[kind], "image") {
-			s.requisite(a[src])
-		}
-	case "object":
-		s.requisite(a[data])
-	case "body", "table", "tr", "td", "th":
-		s.requisite(a[background])
+// requisites adds what an element needs to be shown. Attributes that an element
+// does not have for us were not read, so they are nil.
+func (w *walk) requisites(e *element) {
+	a := &w.z.attr
+	if e.name == "input" && !is(a[kind], "image") {
+		return
 	}
+	w.requisite(a[src])
+	w.requisite(a[poster])
+	w.srcset(a[srcset])
+	w.requisite(a.href())
+	w.requisite(a[data])
+	w.requisite(a[background])
 }
 
 // requisite adds a requisite. An empty address or a part of the page itself is
 // never fetched, under no base.
-func (s *scan) requisite(ref []byte) {
+func (w *walk) requisite(ref []byte) {
 	if ref = trim(ref); len(ref) > 0 && ref[0] != '#' {
-		s.add(page.Requisite, ref, "", false)
+		w.add(page.Requisite, ref, nil, false)
 	}
 }
 
-func (s *scan) srcset(set []byte) {
+func (w *walk) srcset(set []byte) {
 	for len(set) > 0 {
 		var ref []byte
 		ref, set = candidate(set)
-		s.requisite(ref)
+		w.requisite(ref)
 	}
 }
 
-func (s *scan) css(sheet []byte) {
+func (w *walk) css(sheet []byte) {
 	for len(sheet) > 0 {
 		var ref []byte
 		ref, sheet = styleRef(sheet)
-		s.requisite(ref)
+		w.requisite(ref)
 	}
 }
 
-func (s *scan) meta() {
-	a := &s.attr
+func (w *walk) meta() {
+	a := &w.z.attr
 	if is(a[httpEquiv], "refresh") {
 		if ref, ok := refresh(a[content]); ok {
-			s.add(page.Nav, ref, "refresh", false)
+			w.add(page.Nav, ref, []byte("refresh"), false)
 		}
 	}
-	if is(a[metaName], "robots") || s.agent != "" && bytes.EqualFold(a[metaName], []byte(s.agent)) {
-		s.doc.Robots = s.doc.Robots.Merge(robots.ParseMeta(string(a[content])))
+	if is(a[metaName], "robots") || w.agent != "" && bytes.EqualFold(a[metaName], []byte(w.agent)) {
+		w.doc.Robots = w.doc.Robots.Merge(robots.ParseMeta(string(a[content])))
 	}
 }
 
 // linkTag files a link element by its rel.
-func (s *scan) linkTag() {
-	a := &s.attr
+func (w *walk) linkTag() {
+	a := &w.z.attr
 	if a[href] == nil {
-		if s.want.Requisites {
-			s.srcset(a[imageSrcset])
+		if w.want.Requisites {
+			w.srcset(a[imageSrcset])
 		}
 		return
 	}
-	rels := words(a[rel], MaxRel)
 	switch role := relRole(a[rel], a[kind]); role {
 	case relCanonical:
-		if u, ok := s.resolve(a[href]); ok && s.doc.Canonical.IsZero() {
-			s.doc.Canonical = u
+		if u, ok := w.resolve(a[href]); ok && w.doc.Canonical.IsZero() {
+			w.doc.Canonical = u
 		}
 	case relNav:
-		i := s.add(page.Nav, a[href], rels, hasWord(a[rel], "nofollow"))
-		if i >= 0 && a[hreflang] != nil && hasWord(a[rel], "alternate") && len(s.doc.Alternates) < MaxAlternates {
+		i := w.addNav(a[href])
+		if i >= 0 && a[hreflang] != nil && hasWord(a[rel], "alternate") && len(w.doc.Alternates) < MaxAlternates {
 			lang := words(a[hreflang], MaxRel)
-			s.doc.Alternates = append(s.doc.Alternates, Alternate{Lang: lang, URL: s.links[i].URL})
+			w.doc.Alternates = append(w.doc.Alternates, Alternate{Lang: lang, URL: w.links[i].url})
 		}
 	case relRequisite:
-		if s.want.Requisites {
+		if w.want.Requisites {
 			if ref := trim(a[href]); len(ref) > 0 && ref[0] != '#' {
-				s.add(page.Requisite, ref, rels, false)
+				w.add(page.Requisite, ref, a[rel], false)
 			}
-			s.srcset(a[imageSrcset])
+			w.srcset(a[imageSrcset])
 		}
 	}
 }

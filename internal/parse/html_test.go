@@ -28,7 +28,7 @@ var all = Want{Text: true, Anchors: true, Requisites: true, Styles: true}
 func read(t testing.TB, html string, w Want) *Doc {
 	t.Helper()
 	var p Parser
-	return p.HTML([]byte(html), mustURL(t, here), "text/html", "weir", w)
+	return agree(t, &p, []byte(html), "text/html", w)
 }
 
 // show writes links as "nav http://h.test/x".

@@ -13,25 +13,46 @@ import (
 // The zero value is ready. It is not safe for concurrent use; what it returns
 // is the caller's and shares no memory with it or with the body.
 type Parser struct {
-	base  page.URL
-	moved bool              // base is not the page's own address
-	enc   encoding.Encoding // of query parts; nil: UTF-8
-	work  int               // bytes the URL parser may still be given
+	scanner scanner
+	whole   []byte // a body that had to be transcoded as a whole
 
-	links   []page.Link
-	seen    map[linkKey]int32   // where in links
-	cache   map[string]page.URL // of references as written, under base
+	base     page.URL
+	resolver *page.Base        // of base; nil until it is needed
+	moved    bool              // base is not the page's own address
+	enc      encoding.Encoding // of query parts; nil: UTF-8
+	work     int               // bytes the URL parser may still be given
+
+	links   []link
+	said    []byte // what the links' rel and text are cut from
+	seen    table  // of links, by address and kind
+	refs    []ref
+	written []byte // what the refs are cut from
+	known   table  // of refs, by what was written
 	refused int
 	cut     bool
 
-	title, anchor, text folder
-	query               []byte
+	title, anchor, text, word folder
+	query                     []byte
 }
 
-type linkKey struct {
-	url  page.URL
-	kind page.Kind
+// link is a link in the making.
+type link struct {
+	url       page.URL
+	kind      page.Kind
+	noFollow  bool
+	rel, text span // in said
 }
+
+// ref is a reference that was resolved under the present base.
+type ref struct {
+	span          // in written
+	url  page.URL // zero when it was refused
+}
+
+// span is a part of a buffer.
+type span struct{ from, to int }
+
+func (s span) empty() bool { return s.from == s.to }
 
 // Want says what else than nav links is worth the time.
 type Want struct {
@@ -65,35 +86,60 @@ type Alternate struct {
 const keep = 4096
 
 func (p *Parser) reset(at page.URL, enc encoding.Encoding) {
-	p.base, p.moved, p.enc = at, false, enc
+	p.setAddress(at)
+	p.moved, p.enc = false, enc
 	p.work = maxWork
 	p.refused, p.cut = 0, false
-	if p.seen == nil || len(p.seen) > keep {
-		p.seen = make(map[linkKey]int32)
-	}
-	if p.cache == nil || len(p.cache) > keep {
-		p.cache = make(map[string]page.URL)
-	}
-	clear(p.seen)
-	clear(p.cache)
 	clear(p.links)
-	p.links = p.links[:0]
+	p.links = again(p.links, keep)
+	p.said = again(p.said, 64*keep)
+	p.query = again(p.query, 64*keep)
+	p.whole = again(p.whole, 256*keep)
+	p.seen.reset()
 	p.title.reset(MaxTitle)
 	p.anchor.reset(MaxAnchor)
 	p.text.reset(MaxText)
 }
 
-// take returns the links found, in memory of their own.
+// again empties a buffer for the next use, if it is not too large to keep.
+func again[T any](s []T, most int) []T {
+	if cap(s) > most {
+		return nil
+	}
+	return s[:0]
+}
+
+// setAddress makes u the base of references, none of which was read before.
+func (p *Parser) setAddress(u page.URL) {
+	p.base, p.resolver = u, nil
+	clear(p.refs)
+	p.refs = again(p.refs, keep)
+	p.written = again(p.written, 64*keep)
+	p.known.reset()
+}
+
+// take returns the links found, in memory of their own: one piece for all of
+// them and one for all they say.
 func (p *Parser) take() []page.Link {
 	if len(p.links) == 0 {
 		return nil
 	}
 	links := make([]page.Link, len(p.links))
-	copy(links, p.links)
-	if cap(p.links) > keep {
-		p.links = nil
+	said := string(p.said)
+	for i, l := range p.links {
+		links[i] = page.Link{
+			URL: l.url, Kind: l.kind, NoFollow: l.noFollow,
+			Rel: said[l.rel.from:l.rel.to], Text: said[l.text.from:l.text.to],
+		}
 	}
 	return links
+}
+
+// say keeps words for take.
+func (p *Parser) say(words []byte) span {
+	from := len(p.said)
+	p.said = append(p.said, words...)
+	return span{from, len(p.said)}
 }
 
 // setBase makes ref the base of all references to come, if it is one.
@@ -102,66 +148,90 @@ func (p *Parser) setBase(ref []byte) {
 		return
 	}
 	if u, ok := p.resolve(ref); ok && u != p.base {
-		p.base, p.moved = u, true
-		clear(p.cache)
+		p.setAddress(u)
+		p.moved = true
 	}
 }
 
-// add keeps a link and returns its place, or -1 when ref is none.
-func (p *Parser) add(kind page.Kind, ref []byte, rel string, noFollow bool) int {
+// add keeps a link and returns its place, or -1 when ref is none. A link that
+// is there already stays where it is; its first reference to be followed says
+// what it is for.
+func (p *Parser) add(kind page.Kind, ref, rel []byte, noFollow bool) int {
 	u, ok := p.resolve(ref)
 	if !ok {
 		return -1
 	}
-	return p.put(page.Link{URL: u, Kind: kind, Rel: rel, NoFollow: noFollow})
+	h := hashString(u.String()) + uint64(kind)
+	for probe := p.seen.probe(h); probe.next(); {
+		l := &p.links[probe.place]
+		if l.kind != kind || l.url != u {
+			continue
+		}
+		if l.noFollow && !noFollow {
+			l.noFollow, l.rel = false, p.say(p.lowerWords(rel))
+		}
+		return probe.place
+	}
+	i := len(p.links)
+	p.seen.add(h, i)
+	p.links = append(p.links, link{url: u, kind: kind, noFollow: noFollow, rel: p.say(p.lowerWords(rel))})
+	return i
 }
 
-func (p *Parser) put(l page.Link) int {
-	key := linkKey{l.URL, l.Kind}
-	if i, ok := p.seen[key]; ok {
-		if old := &p.links[i]; old.NoFollow && !l.NoFollow {
-			old.NoFollow, old.Rel = false, l.Rel
-		}
-		return int(i)
+// lowerWords returns the words of a rel. They hold until the next call.
+func (p *Parser) lowerWords(b []byte) []byte {
+	if len(b) == 0 {
+		return nil
 	}
-	p.seen[key] = int32(len(p.links))
-	p.links = append(p.links, l)
-	return len(p.links) - 1
+	p.word.reset(MaxRel)
+	p.word.write(b)
+	return lowerText(p.word.buf)
 }
 
 // resolve reads a reference as the page means it. It is false for what leads
 // nowhere else: refused references, parts of the page itself, and everything
 // new after the page has had its share of links or work.
-func (p *Parser) resolve(ref []byte) (page.URL, bool) {
-	ref = trim(ref)
-	if i := bytes.IndexByte(ref, '#'); i >= 0 {
-		ref = ref[:i]
+func (p *Parser) resolve(written []byte) (page.URL, bool) {
+	written = trim(written)
+	if i := bytes.IndexByte(written, '#'); i >= 0 {
+		written = written[:i]
 	}
-	if len(ref) == 0 {
+	if len(written) == 0 {
 		return p.base, p.moved
 	}
-	if len(ref) > page.MaxURL || foreign(ref) {
+	if len(written) > page.MaxURL || foreign(written) {
 		p.refused++
 		return page.URL{}, false
 	}
-	if u, ok := p.cache[string(ref)]; ok {
-		if u.IsZero() {
+	h := hashBytes(written)
+	for probe := p.known.probe(h); probe.next(); {
+		r := &p.refs[probe.place]
+		if !bytes.Equal(p.written[r.from:r.to], written) {
+			continue
+		}
+		if r.url.IsZero() {
 			p.refused++
 		}
-		return u, !u.IsZero()
+		return r.url, !r.url.IsZero()
 	}
-	cost := 64 + len(p.base.String()) + len(ref)
+	cost := 64 + len(p.base.String()) + len(written)
 	if p.work < cost || len(p.links) >= MaxLinks {
 		p.cut = true
 		return page.URL{}, false
 	}
 	p.work -= cost
-	u, err := p.base.Resolve(string(p.encodeQuery(ref)))
+	if p.resolver == nil {
+		p.resolver = p.base.Base()
+	}
+	u, err := p.resolver.ResolveBytes(p.encodeQuery(written))
 	if err != nil {
 		u = page.URL{}
 		p.refused++
 	}
-	p.cache[string(ref)] = u
+	p.known.add(h, len(p.refs))
+	from := len(p.written)
+	p.written = append(p.written, written...)
+	p.refs = append(p.refs, ref{span{from, len(p.written)}, u})
 	return u, err == nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"golang.org/x/net/html"
 	"golang.org/x/text/transform"
 
 	"weir/page"
@@ -33,7 +32,7 @@ type Entry struct {
 // Sitemap reads an XML sitemap, a sitemap index, an RSS or Atom feed or a list
 // of addresses, gzipped or not.
 //
-// XML is read with the HTML tokenizer: it takes junk before the prolog, lost end
+// XML is read with the scanner for HTML: it takes junk before the prolog, lost end
 // tags and stray ampersands in its stride, keeps no stack, and knows nothing of
 // entities that a document defines, so none is ever fetched or multiplied.
 // Of what was cut off in the middle, the entries before the cut count.
@@ -48,8 +47,10 @@ func (p *Parser) Sitemap(body []byte, at page.URL) (*Sitemap, error) {
 	if !e.utf8() {
 		body, _, _ = transform.Bytes(e.enc.NewDecoder(), body)
 	}
-	l := listing{Parser: p, z: html.NewTokenizer(bytes.NewReader(body))}
-	l.z.AllowCDATA(true)
+	l := listing{Parser: p, z: &p.scanner}
+	l.z.open(body, nil)
+	defer l.z.close()
+	l.z.cdata, l.z.always = true, set(href, permaLink, rel)
 	l.run()
 	if l.form == none && !bytes.HasPrefix(skipSpace(body), []byte("<")) {
 		l.lines(body)
@@ -75,7 +76,7 @@ func detectXML(body []byte) charEncoding {
 		}
 	}
 	if plausible(body) {
-		return must("utf-8")
+		return utf8Encoding
 	}
 	return must("windows-1252")
 }
@@ -92,7 +93,7 @@ const (
 // listing is one walk over a sitemap's tags.
 type listing struct {
 	*Parser
-	z    *html.Tokenizer
+	z    *scanner
 	form int
 	ns   string // the root's prefix: what has another is an extension
 	out  Sitemap
@@ -102,27 +103,25 @@ type listing struct {
 	bare   bool   // the entry has had no element yet: its text may be its address
 	field  string // the element whose text is gathered
 	value  []byte
+	name   []byte // of the tag
 
 	loc, guid, mod string
 }
 
 func (l *listing) run() {
 	for !l.out.Cut {
-		switch l.z.Next() {
-		case html.ErrorToken:
+		switch l.z.scan() {
+		case endOfPage:
 			if l.loc != "" {
 				l.flush()
 			}
 			return
-		case html.TextToken:
+		case textToken:
 			l.text()
-		case html.StartTagToken:
-			l.start(false)
-		case html.SelfClosingTagToken:
-			l.start(true)
-		case html.EndTagToken:
-			name, _ := l.z.TagName()
-			prefix, local := splitName(name)
+		case startTag:
+			l.start()
+		case endTag:
+			prefix, local := splitName(l.lowerName())
 			if l.form != none && string(prefix) == l.ns {
 				l.end(string(local))
 			}
@@ -130,10 +129,19 @@ func (l *listing) run() {
 	}
 }
 
-func (l *listing) start(selfClosing bool) {
-	name, more := l.z.TagName()
-	l.z.NextIsNotRawText() // a title is no different from a loc here
-	prefix, local := splitName(name)
+// lowerName returns the name of the tag in lower case. It holds until the next.
+func (l *listing) lowerName() []byte {
+	l.name = l.name[:0]
+	for _, c := range l.z.name {
+		l.name = append(l.name, lower(c))
+	}
+	return l.name
+}
+
+func (l *listing) start() {
+	l.z.notRaw() // a title is no different from a loc here
+	selfClosing := l.z.selfClosing()
+	prefix, local := splitName(l.lowerName())
 	if l.form == none {
 		l.root(string(prefix), string(local))
 		return
@@ -160,9 +168,9 @@ func (l *listing) start(selfClosing bool) {
 		l.bare = false
 		l.value = l.value[:0]
 		if l.form == atom && string(local) == "link" {
-			l.atomLink(more)
+			l.atomLink()
 		} else if !selfClosing {
-			l.field = l.fieldOf(string(local), more)
+			l.field = l.fieldOf(string(local))
 		}
 	}
 }
@@ -196,14 +204,15 @@ func (l *listing) isItem(name string) bool {
 }
 
 // fieldOf returns the name again when the element's text is of use.
-func (l *listing) fieldOf(name string, more bool) string {
+func (l *listing) fieldOf(name string) string {
 	switch l.form {
 	case urlset, index:
 		if name == "loc" || name == "lastmod" {
 			return name
 		}
 	case rss:
-		if name == "link" || name == "pubdate" || name == "guid" && !l.opaque(more) {
+		// A guid may be marked as no address.
+		if name == "link" || name == "pubdate" || name == "guid" && !is(l.z.attr[permaLink], "false") {
 			return name
 		}
 	case atom:
@@ -214,46 +223,22 @@ func (l *listing) fieldOf(name string, more bool) string {
 	return ""
 }
 
-// opaque says that an RSS guid is marked as no address.
-func (l *listing) opaque(more bool) bool {
-	for more {
-		var key, val []byte
-		key, val, more = l.z.TagAttr()
-		if string(key) == "ispermalink" {
-			return is(val, "false")
-		}
-	}
-	return false
-}
-
 // atomLink takes the entry's own page: the first link that is no other relation.
-func (l *listing) atomLink(more bool) {
-	var ref, relation []byte
-	for more {
-		var key, val []byte
-		key, val, more = l.z.TagAttr()
-		switch string(key) {
-		case "href":
-			ref = val
-		case "rel":
-			relation = val
-		}
-	}
-	if l.loc == "" && (len(relation) == 0 || is(relation, "alternate")) {
-		l.loc = string(trim(ref))
+func (l *listing) atomLink() {
+	a := &l.z.attr
+	if l.loc == "" && (a[rel] == nil || is(a[rel], "alternate")) {
+		l.loc = string(trim(a[href]))
 	}
 }
 
 func (l *listing) text() {
-	if !l.open || l.field == "" && !l.bare || len(l.value) > page.MaxURL {
-		return
+	switch {
+	case !l.open || l.field == "" && !l.bare || len(l.value) > page.MaxURL:
+	case l.z.section:
+		l.value = append(l.value, l.z.raw...)
+	default:
+		l.value = appendXML(l.value, l.z.raw)
 	}
-	raw := l.z.Raw()
-	if cdata := []byte("<![CDATA["); bytes.HasPrefix(raw, cdata) {
-		l.value = append(l.value, bytes.TrimSuffix(raw[len(cdata):], []byte("]]>"))...)
-		return
-	}
-	l.value = appendXML(l.value, raw)
 }
 
 func (l *listing) end(name string) {

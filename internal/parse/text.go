@@ -1,7 +1,8 @@
 package parse
 
 import (
-	"strings"
+	"bytes"
+	"encoding/binary"
 	"unicode"
 	"unicode/utf8"
 )
@@ -36,9 +37,14 @@ func (f *folder) line() { f.gap = '\n' }
 // write appends text. Invalid UTF-8 becomes U+FFFD and controls are spaces.
 func (f *folder) write(s []byte) {
 	for len(s) > 0 && !f.full() {
-		if n := ascii(s); n > 0 {
+		if n := f.run(s); n > 0 {
 			f.word(s[:n])
 			s = s[n:]
+			continue
+		}
+		if s[0] < utf8.RuneSelf {
+			f.space()
+			s = s[1:]
 			continue
 		}
 		r, size := utf8.DecodeRune(s)
@@ -56,17 +62,31 @@ func (f *folder) write(s []byte) {
 	}
 }
 
-// ascii returns how many bytes of visible ASCII s begins with.
-func ascii(s []byte) int {
-	for i, c := range s {
-		if c <= ' ' || c >= 0x7f {
-			return i
+// run returns how many bytes of s are as they will be kept: words of visible
+// ASCII with one space between them, as many as have room, but at least one.
+func (f *folder) run(s []byte) int {
+	room := f.max - len(f.buf) - 1 // a gap may come before it
+	whole := 0                     // where the last whole word ends
+	i := 0
+	for ; i < len(s) && (i <= room || whole == 0); i++ {
+		if visible(s[i]) {
+			continue
+		}
+		whole = i
+		if i == 0 || s[i] != ' ' || i+1 == len(s) || !visible(s[i+1]) {
+			return whole
 		}
 	}
-	return len(s)
+	if i > room && whole > 0 {
+		return whole
+	}
+	return i
 }
 
-// word appends w, visible ASCII or one rune, or as much of it as has room.
+// visible says that c is visible ASCII.
+func visible(c byte) bool { return c > ' ' && c < 0x7f }
+
+// word appends w, a run or one rune, or as much of it as has room.
 func (f *folder) word(w []byte) {
 	gap := f.gap != 0 && len(f.buf) > 0
 	room := f.max - len(f.buf)
@@ -89,12 +109,37 @@ func (f *folder) word(w []byte) {
 
 func (f *folder) String() string { return string(f.buf) }
 
+// lowerText returns UTF-8 in lower case. It may write over b.
+func lowerText(b []byte) []byte {
+	if !isASCII(b) {
+		return bytes.ToLower(b)
+	}
+	for i, c := range b {
+		b[i] = lower(c)
+	}
+	return b
+}
+
 // words returns b in lower case with its spaces folded, cut at max bytes.
 func words(b []byte, max int) string {
-	if len(b) == 0 {
-		return ""
-	}
 	f := folder{max: max}
 	f.write(b)
-	return strings.ToLower(f.String())
+	return string(lowerText(f.buf))
+}
+
+// isASCII reads eight bytes at a time.
+func isASCII(b []byte) bool { return asciiPrefix(b) == len(b) }
+
+// asciiPrefix returns how many bytes of ASCII b begins with.
+func asciiPrefix(b []byte) int {
+	i := 0
+	for ; i+8 <= len(b); i += 8 {
+		if binary.LittleEndian.Uint64(b[i:])&0x8080808080808080 != 0 {
+			break
+		}
+	}
+	for i < len(b) && b[i] < utf8.RuneSelf {
+		i++
+	}
+	return i
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -25,12 +27,16 @@ type Place struct {
 // What it writes is durable after sync, and counts once a batch has recorded
 // the new lengths.
 type archive struct {
-	fs   vfs.FS
-	dir  string
-	form Form
-	max  int64
-	info [][2]string
-	enc  *Encoder // for warcinfo and revisit records
+	fs    vfs.FS
+	dir   string
+	form  Form
+	max   int64
+	info  [][2]string
+	enc   *Encoder                   // for warcinfo and revisit records
+	dict  *dictionary                // of the current file
+	next  *dictionary                // of the one that follows, when it is another
+	train trainer                    // of next
+	share atomic.Pointer[dictionary] // what Encoders use: dict, or next once it is decided
 
 	files []warcFile // all that a batch has named, and those of this group
 	cur   vfs.File   // the last of files, nil until it is needed
@@ -131,6 +137,9 @@ func (a *archive) restore() error {
 
 // start makes sure that there is a file with room.
 func (a *archive) start(at time.Time) error {
+	if a.next != a.dict {
+		return a.rotate(at)
+	}
 	if n := len(a.files); a.cur == nil && n > 0 && a.files[n-1].length < a.max {
 		f, err := a.fs.OpenReadWrite(a.path(a.files[n-1].name), vfs.WriteCategoryUnspecified)
 		if err != nil {
@@ -163,6 +172,16 @@ func (a *archive) rotate(at time.Time) error {
 	name := a.name(len(a.files)+1, at)
 	var s spool
 	defer s.release()
+	if a.next != nil {
+		frame, err := a.next.frame()
+		if err != nil {
+			return err
+		}
+		if _, err := s.Write(frame); err != nil {
+			return err
+		}
+	}
+	a.useNext()
 	if err := a.enc.warcinfo(&s, name, at, a.info); err != nil {
 		return err
 	}
@@ -192,19 +211,99 @@ func (a *archive) append(r *Record, o *origin) (Place, error) {
 	if err := a.start(r.at); err != nil {
 		return Place{}, err
 	}
-	if err := r.out.copyTo(a, 0, r.request); err != nil {
+	if err := a.copy(r, 0, r.request); err != nil {
 		return Place{}, err
 	}
 	p := Place{File: uint32(len(a.files)), Offset: a.pos}
 	if o == nil {
-		if err := r.out.copyTo(a, r.request, r.response); err != nil {
+		if err := a.copy(r, r.request, r.response); err != nil {
 			return Place{}, err
 		}
 	} else if err := a.enc.revisit(a, r, o, a.files[o.place.File-1].name); err != nil {
 		return Place{}, err
 	}
 	p.Length = a.pos - p.Offset
-	return p, r.out.copyTo(a, r.request+r.response, r.metadata)
+	return p, a.copy(r, r.request+r.response, r.metadata)
+}
+
+// copy writes a member of a record. One that was compressed before the current
+// file's dictionary was decided is compressed again: all frames of a file use the
+// same, for a decoder that was told of one uses it for all.
+func (a *archive) copy(r *Record, off, n int64) error {
+	if r.dict == a.dict || n == 0 {
+		return r.out.copyTo(a, off, n)
+	}
+	z, err := r.dict.decoder()
+	if err != nil {
+		return err
+	}
+	defer z.Close()
+	var member bytes.Buffer
+	if err := r.out.copyTo(&member, off, n); err != nil {
+		return err
+	}
+	if err := z.Reset(&member); err != nil {
+		return err
+	}
+	a.enc.zs.Reset(a)
+	if _, err := io.Copy(a.enc.zs, z); err != nil {
+		return err
+	}
+	return a.enc.zs.Close()
+}
+
+// useNext makes the file that is being begun, or was found, use a.next.
+func (a *archive) useNext() {
+	a.dict = a.next
+	if a.enc.dict != a.dict {
+		a.enc.use(a.dict)
+	}
+	a.share.Store(a.dict)
+}
+
+// teach lets a dictionary be made from the first records, once. The file after
+// the current one, begun with the next record, has it.
+func (a *archive) teach(r *Record) error {
+	if a.form != Zstd || a.train.over {
+		return nil
+	}
+	if err := a.train.add(r); err != nil {
+		return err
+	}
+	if a.train.full() {
+		a.next = a.train.train()
+		a.train.close()
+		a.share.Store(a.next)
+	}
+	return nil
+}
+
+// recallDict takes the dictionary over from the last file.
+func (a *archive) recallDict() error {
+	if a.form != Zstd || len(a.files) == 0 {
+		return nil
+	}
+	last := a.files[len(a.files)-1]
+	d, err := a.readDict(last)
+	if err != nil {
+		return fmt.Errorf("archive file %s: %w", last.name, err)
+	}
+	if d != nil {
+		a.train.close()
+	}
+	a.next = d
+	a.useNext()
+	return nil
+}
+
+// readDict reads the dictionary of a file, nil when it has none.
+func (a *archive) readDict(f warcFile) (*dictionary, error) {
+	v, err := a.fs.Open(a.path(f.name))
+	if err != nil {
+		return nil, err
+	}
+	defer v.Close()
+	return readDictionary(io.NewSectionReader(v, 0, f.length))
 }
 
 // Write buffers p at the end of the current file.
@@ -264,6 +363,7 @@ func (a *archive) close() error {
 		errs = append(errs, a.cur.Close())
 	}
 	a.old, a.cur = nil, nil
+	a.train.close()
 	return errors.Join(errs...)
 }
 

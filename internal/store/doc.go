@@ -8,7 +8,8 @@
 //	lock          held while a process has the folder
 //
 // Workers turn each [Exchange] into a compressed [Record] with an [Encoder] of
-// their own. One committer gathers records and rows in a [Group] and commits it:
+// their own; a body that came compressed is stored as it came. One committer
+// gathers records and rows in a [Group] and commits it:
 //
 //	append the records -> fdatasync the WARC files
 //	  -> Pebble batch with Sync: the rows, and each WARC file's new length
@@ -20,6 +21,9 @@
 // archive and state are equal, not merely consistent. The index carries a
 // checksum since its last sync in the same batch; an index that differs is cut
 // back to that sync and its lines are made again from the records since.
+//
+// A zstd archive begins without a dictionary; one is made of its first pages and
+// every later file begins with it. See dictionary.
 //
 // [Store.ReadRecord] and [Store.Walk] read the archive back, through revisits
 // to the payloads they refer to; [Reader] reads any WARC file. [Memory] is the
@@ -35,6 +39,9 @@
 //	w | m                                       -> version and archive form
 //	w | f | file number (4 bytes, big endian)   -> name and committed length
 //	w | c                                       -> the index: length, checksum, last sync
+//
+// Whether a payload is new is answered from memory, see known; only one that may
+// be there is looked up.
 //
 // # Failing disks
 //

@@ -3,14 +3,13 @@ package store
 import (
 	crand "crypto/rand"
 	"crypto/sha1"
-	"encoding/base32"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net/netip"
 	"strconv"
-	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/klauspost/compress/gzip"
@@ -22,7 +21,7 @@ type Form uint8
 
 const (
 	Gzip Form = iota // a gzip member per record: what every WARC tool reads
-	Zstd             // a zstd frame per record, no dictionary
+	Zstd             // a zstd frame per record, with a dictionary once there are pages to make one from
 	None             // no archive
 )
 
@@ -60,15 +59,19 @@ type Exchange struct {
 	Addr string // the server's address, with or without port; empty behind a proxy
 
 	Request  []byte      // head, and body if any; empty: no request record
-	Response io.ReaderAt // head and body, read twice
+	Bytes    []byte      // head and body when they lie in memory in one piece; Response and Size are then not looked at
+	Response io.ReaderAt // head and body, read at most twice
 	Size     int64       // of Response
-	HeadLen  int         // bytes of Response up to and with the empty line
+	HeadLen  int         // bytes of the answer up to and with the empty line
 	Status   int         // 0, or what the head must say: a guard against mixed-up buffers
 	Mime     string      // found by looking at the payload; written when the head names no type
 
-	// PayloadDigest is the SHA-1 that says whether two payloads are the same
-	// one. The caller chooses over which decoding it is taken; the archive's own
-	// WARC-Payload-Digest is always that of the bytes after the head.
+	// PayloadDigest is the SHA-1 of the payload: of the bytes after the head with
+	// transfer coding undone. It says whether two payloads are the same one.
+	//
+	// The archive's own WARC-Payload-Digest is always that of the bytes after the
+	// head. When they are PayloadSize bytes, no transfer coding was undone and the
+	// two are the same: it is not computed again.
 	PayloadDigest [20]byte
 	PayloadSize   int64 // 0: never a revisit
 
@@ -76,8 +79,16 @@ type Exchange struct {
 	Meta      [][2]string // written as a metadata record when there is any
 }
 
+func (x *Exchange) size() int64 {
+	if x.Bytes != nil {
+		return int64(len(x.Bytes))
+	}
+	return x.Size
+}
+
 // Record is an Exchange ready to be appended. It belongs to one goroutine at a
-// time; whoever holds it last calls Release.
+// time; whoever holds it last calls Release. It keeps none of the Exchange's
+// bytes.
 type Record struct {
 	form      Form
 	url       string
@@ -88,16 +99,29 @@ type Record struct {
 	stored    [20]byte // WARC-Payload-Digest
 	payload   int64
 	truncated string
-	mime      string // Exchange.Mime, when the head has none
+	status    int
+	mime      string // of the head
+	found     string // Exchange.Mime, when the head has none
 	head      []byte
+	dict      *dictionary // that the members use
+	live      bool        // not released
 
 	out                         spool // request, response, metadata
 	request, response, metadata int64 // lengths of the members in out
 }
 
+var records = sync.Pool{New: func() any { return new(Record) }}
+
 // Release gives up the record's memory and temporary file. The record must not
 // be used again.
-func (r *Record) Release() { r.out.release() }
+func (r *Record) Release() {
+	if !r.live {
+		return
+	}
+	r.out.release()
+	*r = Record{head: r.head[:0], out: r.out}
+	records.Put(r)
+}
 
 // Size returns the compressed bytes of the record's members.
 func (r *Record) Size() int64 { return r.out.size }
@@ -105,237 +129,225 @@ func (r *Record) Size() int64 { return r.out.size }
 // Encoder makes records. It keeps its compressor and buffers from one record to
 // the next. Not safe for concurrent use: every worker has its own.
 type Encoder struct {
-	form Form
-	gz   *gzip.Writer
-	zs   *zstd.Encoder
-	ids  *rand.ChaCha8
-	hdr  []byte
-	copy []byte
+	form  Form
+	gz    *gzip.Writer
+	flat  *gzip.Writer // stored blocks; made when a long answer needs it
+	short short
+	zs    *zstd.Encoder
+	level zstd.EncoderLevel
+	dict  *dictionary                 // that zs uses
+	share *atomic.Pointer[dictionary] // the one to use, of a Store
+	ids   *rand.ChaCha8
+	hdr   []byte // WARC header of the record under way
+	block []byte // an answer that did not lie in one piece
+	in    []byte // a member in one piece
+	out   []byte // and compressed
+	copy  []byte // for answers too long for memory
 }
 
-// NewEncoder returns an Encoder for archives of the given form. Level 0 is the
-// compressor's default; gzip knows 1 to 9, zstd 1 to 22.
+// Levels when none is asked for. Beyond gzip's second a page costs a fifth more
+// and gets a fiftieth smaller; zstd's second costs more than twice its first.
+const (
+	gzipLevel = 2
+	zstdLevel = 1
+)
+
+// NewEncoder returns an Encoder for archives of the given form. Level 0 is a
+// fast one; gzip knows 1 to 9, zstd 1 to 22. The one of [Store.NewEncoder] knows
+// the archive's dictionary too.
 func NewEncoder(form Form, level int) *Encoder {
-	e := &Encoder{form: form, copy: make([]byte, 64<<10)}
+	e := &Encoder{form: form}
 	var seed [32]byte
 	crand.Read(seed[:])
 	e.ids = rand.NewChaCha8(seed)
 	switch form {
 	case Gzip:
 		if level == 0 {
-			level = gzip.DefaultCompression
+			level = gzipLevel
 		}
 		w, err := gzip.NewWriterLevel(io.Discard, level)
 		if err != nil {
-			w = gzip.NewWriter(io.Discard)
+			w, _ = gzip.NewWriterLevel(io.Discard, gzipLevel)
 		}
 		e.gz = w
 	case Zstd:
-		opts := []zstd.EOption{zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(1 << 20)}
-		if level != 0 {
-			opts = append(opts, zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(level)))
+		if level == 0 {
+			level = zstdLevel
 		}
-		w, err := zstd.NewWriter(nil, opts...)
-		if err != nil {
-			panic(err) // only for options out of range
-		}
-		e.zs = w
+		e.level = zstd.EncoderLevelFromZstd(level)
+		e.use(nil)
 	}
+	return e
+}
+
+// NewEncoder returns an Encoder of records for this store.
+func (s *Store) NewEncoder(level int) *Encoder {
+	e := NewEncoder(s.arch.form, level)
+	e.share = &s.arch.share
 	return e
 }
 
 // Encode compresses the exchange. Members beyond 1 MiB wait in a temporary file
 // of the operating system until the record is released.
 func (e *Encoder) Encode(x *Exchange) (*Record, error) {
-	r, err := e.encode(x)
-	if err != nil {
-		if r != nil {
-			r.Release()
+	r := records.Get().(*Record)
+	r.live = true
+	if e.share != nil && e.form == Zstd {
+		if d := e.share.Load(); d != e.dict {
+			e.use(d)
 		}
+	}
+	r.dict = e.dict
+	if err := e.encode(r, x); err != nil {
+		r.Release()
 		return nil, fmt.Errorf("archive record for %s: %w", x.URL, full(err))
 	}
 	return r, nil
 }
 
-func (e *Encoder) encode(x *Exchange) (*Record, error) {
-	if x.HeadLen <= 0 || int64(x.HeadLen) > x.Size {
-		return nil, fmt.Errorf("head of %d bytes in a response of %d", x.HeadLen, x.Size)
+func (e *Encoder) encode(r *Record, x *Exchange) error {
+	size := x.size()
+	if x.HeadLen <= 0 || int64(x.HeadLen) > size {
+		return fmt.Errorf("head of %d bytes in a response of %d", x.HeadLen, size)
 	}
-	r := &Record{
-		form: e.form, url: x.URL, at: x.At.UTC(), addr: address(x.Addr), key: x.PayloadDigest,
-		payload: x.PayloadSize, truncated: x.Truncated,
-		head: make([]byte, x.HeadLen),
-	}
-	if _, err := readFull(x.Response, r.head, 0); err != nil {
-		return nil, err
+	r.form, r.url, r.at, r.addr = e.form, x.URL, x.At.UTC(), address(x.Addr)
+	r.key, r.payload, r.truncated = x.PayloadDigest, x.PayloadSize, x.Truncated
+	block, err := e.read(r, x, size)
+	if err != nil {
+		return err
 	}
 	info := readHead(r.head)
 	if x.Status != 0 && info.status != 0 && x.Status != info.status {
-		return nil, fmt.Errorf("the head says %d, the caller %d", info.status, x.Status)
+		return fmt.Errorf("the head says %d, the caller %d", info.status, x.Status)
 	}
+	r.status, r.mime = info.status, info.mime
 	if info.mime == "" {
-		r.mime = oneLine(x.Mime)
+		r.found = oneLine(x.Mime)
 	}
 	e.newID(&r.id)
 	if e.form == None {
-		return r, nil
+		return nil
 	}
-
 	if len(x.Request) > 0 {
-		sum := sha1.Sum(x.Request)
-		e.begin("request", r)
-		e.newRecordID()
-		e.field("WARC-Concurrent-To", urn(r.id))
-		e.field("WARC-Block-Digest", digest(sum[:]))
-		if err := e.write(&r.out, "application/http; msgtype=request", int64(len(x.Request)), x.Request, nil); err != nil {
-			return r, err
+		if err := e.aside(r, "request", "application/http; msgtype=request", x.Request); err != nil {
+			return err
 		}
 		r.request = r.out.size
 	}
-
-	block, payload := sha1.New(), sha1.New()
-	block.Write(r.head)
-	body := io.NewSectionReader(x.Response, int64(x.HeadLen), x.Size-int64(x.HeadLen))
-	if _, err := io.CopyBuffer(io.MultiWriter(block, payload), onlyReader{body}, e.copy); err != nil {
-		return r, err
-	}
-	payload.Sum(r.stored[:0])
-	e.begin("response", r)
-	e.field("WARC-Record-ID", urn(r.id))
-	e.payloadFields(r)
-	e.field("WARC-Block-Digest", digest(block.Sum(nil)))
-	if _, err := body.Seek(0, io.SeekStart); err != nil {
-		return r, err
-	}
-	if err := e.write(&r.out, "application/http; msgtype=response", x.Size, r.head, body); err != nil {
-		return r, err
+	if err := e.response(r, x, block, size, info.packed); err != nil {
+		return err
 	}
 	r.response = r.out.size - r.request
-
 	if len(x.Meta) > 0 {
-		block := warcFields(x.Meta)
-		sum := sha1.Sum(block)
-		e.begin("metadata", r)
-		e.newRecordID()
-		e.field("WARC-Concurrent-To", urn(r.id))
-		e.field("WARC-Block-Digest", digest(sum[:]))
-		if err := e.write(&r.out, "application/warc-fields", int64(len(block)), block, nil); err != nil {
-			return r, err
+		if err := e.aside(r, "metadata", "application/warc-fields", warcFields(x.Meta)); err != nil {
+			return err
 		}
 		r.metadata = r.out.size - r.request - r.response
 	}
-	return r, nil
+	return nil
+}
+
+// read sets the record's head and returns the whole answer, or nothing when it
+// is not needed or too long for memory.
+func (e *Encoder) read(r *Record, x *Exchange, size int64) (block []byte, err error) {
+	if x.Bytes != nil {
+		r.head = append(r.head[:0], x.Bytes[:x.HeadLen]...)
+		return x.Bytes, nil
+	}
+	if e.form != None && size <= spoolMax {
+		e.block = resize(e.block, int(size))
+		if err := readFull(x.Response, e.block); err != nil {
+			return nil, err
+		}
+		r.head = append(r.head[:0], e.block[:x.HeadLen]...)
+		return e.block, nil
+	}
+	r.head = resize(r.head, x.HeadLen)
+	return nil, readFull(x.Response, r.head)
+}
+
+// aside writes a record that belongs to the response.
+func (e *Encoder) aside(r *Record, kind, mime string, block []byte) error {
+	e.begin(kind, r)
+	e.newRecordID()
+	e.urn("WARC-Concurrent-To", &r.id)
+	e.sum("WARC-Block-Digest", sha1.Sum(block))
+	e.end(mime, int64(len(block)))
+	return e.member(&r.out, block, 0)
+}
+
+// response has no WARC-Block-Digest: it would cost a second pass over every
+// page, and what it guards beside the payload, the head, is guarded by the
+// member's own checksum.
+func (e *Encoder) response(r *Record, x *Exchange, block []byte, size int64, packed bool) error {
+	rest := size - int64(x.HeadLen)
+	switch {
+	case rest == x.PayloadSize && rest > 0:
+		r.stored = x.PayloadDigest
+	case block != nil:
+		r.stored = sha1.Sum(block[x.HeadLen:])
+	default:
+		h := sha1.New()
+		if err := e.stream(h, x, size); err != nil {
+			return err
+		}
+		h.Sum(r.stored[:0])
+	}
+	e.begin("response", r)
+	e.urn("WARC-Record-ID", &r.id)
+	e.payload(r, r.stored)
+	e.end("application/http; msgtype=response", size)
+	if block == nil {
+		return e.long(&r.out, r.head, x, size, packed)
+	}
+	if packed = packed && dense(block[x.HeadLen:]); !packed {
+		rest = 0
+	}
+	return e.member(&r.out, block, int(rest))
 }
 
 // revisit writes the record that stands for r's response when its payload is
 // already in the archive: the head alone, and where the payload is.
 // file is the name of the original's file.
 func (e *Encoder) revisit(w io.Writer, r *Record, o *origin, file string) error {
-	sum := sha1.Sum(r.head)
 	e.begin("revisit", r)
-	e.field("WARC-Record-ID", urn(r.id))
-	stored := *r
-	stored.stored = o.stored
-	e.payloadFields(&stored)
-	e.field("WARC-Block-Digest", digest(sum[:]))
+	e.urn("WARC-Record-ID", &r.id)
+	e.payload(r, o.stored)
+	e.sum("WARC-Block-Digest", sha1.Sum(r.head))
 	e.field("WARC-Profile", "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest")
-	e.field("WARC-Refers-To", urn(o.id))
+	e.urn("WARC-Refers-To", &o.id)
 	e.field("WARC-Refers-To-Target-URI", o.url)
-	e.field("WARC-Refers-To-Date", warcDate(o.at))
+	e.date("WARC-Refers-To-Date", o.at)
 	e.field("WARC-Refers-To-Filename", file)
-	e.field("WARC-Refers-To-File-Offset", strconv.FormatInt(o.place.Offset, 10))
-	return e.write(w, "application/http; msgtype=response", int64(len(r.head)), r.head, nil)
+	e.number("WARC-Refers-To-File-Offset", o.place.Offset)
+	e.end("application/http; msgtype=response", int64(len(r.head)))
+	return e.member(w, r.head, 0)
 }
 
 // warcinfo writes the record that opens every file.
 func (e *Encoder) warcinfo(w io.Writer, name string, at time.Time, info [][2]string) error {
 	block := warcFields(info)
-	sum := sha1.Sum(block)
 	e.hdr = append(e.hdr[:0], "WARC/1.1\r\nWARC-Type: warcinfo\r\n"...)
-	e.field("WARC-Date", warcDate(at))
+	e.date("WARC-Date", at)
 	e.field("WARC-Filename", name)
 	e.newRecordID()
-	e.field("WARC-Block-Digest", digest(sum[:]))
-	return e.write(w, "application/warc-fields", int64(len(block)), block, nil)
+	e.sum("WARC-Block-Digest", sha1.Sum(block))
+	e.end("application/warc-fields", int64(len(block)))
+	return e.member(w, block, 0)
 }
 
-// begin starts a header with the fields all records of an exchange share.
-func (e *Encoder) begin(kind string, r *Record) {
-	e.hdr = append(e.hdr[:0], "WARC/1.1\r\nWARC-Type: "...)
-	e.hdr = append(e.hdr, kind...)
-	e.hdr = append(e.hdr, "\r\n"...)
-	e.field("WARC-Target-URI", r.url)
-	e.field("WARC-Date", warcDate(r.at))
-	if r.addr != "" && kind != "metadata" {
-		e.field("WARC-IP-Address", r.addr)
+// stream copies what follows the head of an answer that is not in memory.
+func (e *Encoder) stream(w io.Writer, x *Exchange, size int64) error {
+	if e.copy == nil {
+		e.copy = make([]byte, 64<<10)
 	}
-}
-
-func (e *Encoder) payloadFields(r *Record) {
-	e.field("WARC-Payload-Digest", digest(r.stored[:]))
-	if r.mime != "" {
-		e.field("WARC-Identified-Payload-Type", r.mime)
+	n := size - int64(x.HeadLen)
+	body := io.NewSectionReader(x.Response, int64(x.HeadLen), n)
+	m, err := io.CopyBuffer(onlyWriter{w}, onlyReader{body}, e.copy)
+	if err == nil && m < n {
+		err = fmt.Errorf("%w: %d of %d bytes", io.ErrUnexpectedEOF, m, n)
 	}
-	if r.truncated != "" {
-		e.field("WARC-Truncated", r.truncated)
-	}
-}
-
-func (e *Encoder) newRecordID() {
-	var id [16]byte
-	e.newID(&id)
-	e.field("WARC-Record-ID", urn(id))
-}
-
-// newID draws a random UUID (RFC 9562, version 4).
-func (e *Encoder) newID(id *[16]byte) {
-	e.ids.Read(id[:])
-	id[6] = id[6]&0x0f | 0x40
-	id[8] = id[8]&0x3f | 0x80
-}
-
-func (e *Encoder) field(name, value string) {
-	e.hdr = append(e.hdr, name...)
-	e.hdr = append(e.hdr, ": "...)
-	e.hdr = append(e.hdr, oneLine(value)...)
-	e.hdr = append(e.hdr, "\r\n"...)
-}
-
-// write finishes the header in e.hdr and writes the record as one member.
-func (e *Encoder) write(w io.Writer, mime string, size int64, block []byte, rest io.Reader) error {
-	e.field("Content-Type", mime)
-	e.hdr = append(e.hdr, "Content-Length: "...)
-	e.hdr = strconv.AppendInt(e.hdr, size, 10)
-	e.hdr = append(e.hdr, "\r\n\r\n"...)
-	var c io.WriteCloser
-	if e.form == Zstd {
-		e.zs.Reset(w)
-		c = e.zs
-	} else {
-		e.gz.Reset(w)
-		c = e.gz
-	}
-	if _, err := c.Write(e.hdr); err != nil {
-		return err
-	}
-	if _, err := c.Write(block); err != nil {
-		return err
-	}
-	n := int64(len(block))
-	if rest != nil {
-		m, err := io.CopyBuffer(onlyWriter{c}, onlyReader{rest}, e.copy)
-		if err != nil {
-			return err
-		}
-		n += m
-	}
-	if n != size {
-		return fmt.Errorf("%w: %d of %d bytes", io.ErrUnexpectedEOF, n, size)
-	}
-	if _, err := io.WriteString(c, "\r\n\r\n"); err != nil {
-		return err
-	}
-	return c.Close()
+	return err
 }
 
 // onlyReader and onlyWriter hide WriteTo and ReadFrom, so that io.CopyBuffer
@@ -343,56 +355,20 @@ func (e *Encoder) write(w io.Writer, mime string, size int64, block []byte, rest
 type onlyReader struct{ io.Reader }
 type onlyWriter struct{ io.Writer }
 
-func readFull(r io.ReaderAt, p []byte, off int64) (int, error) {
-	n, err := r.ReadAt(p, off)
+func readFull(r io.ReaderAt, p []byte) error {
+	n, err := r.ReadAt(p, 0)
 	if n == len(p) {
-		return n, nil
+		return nil
 	}
 	if err == nil || errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
-	return n, err
+	return err
 }
 
-// address returns the plain IP address in s, or nothing.
-func address(s string) string {
-	if a, err := netip.ParseAddr(s); err == nil {
-		return a.Unmap().WithZone("").String()
+func resize(b []byte, n int) []byte {
+	if cap(b) < n {
+		return make([]byte, n)
 	}
-	if ap, err := netip.ParseAddrPort(s); err == nil {
-		return ap.Addr().Unmap().WithZone("").String()
-	}
-	return ""
-}
-
-func warcDate(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
-
-func urn(id [16]byte) string {
-	return fmt.Sprintf("<urn:uuid:%x-%x-%x-%x-%x>", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
-}
-
-func digest(sum []byte) string { return "sha1:" + base32.StdEncoding.EncodeToString(sum) }
-
-func warcFields(fields [][2]string) []byte {
-	var b []byte
-	for _, f := range fields {
-		b = append(b, oneLine(f[0])...)
-		b = append(b, ": "...)
-		b = append(b, oneLine(f[1])...)
-		b = append(b, "\r\n"...)
-	}
-	return b
-}
-
-// oneLine keeps a value from ending its header line.
-func oneLine(s string) string {
-	if !strings.ContainsAny(s, "\r\n") {
-		return s
-	}
-	return strings.Map(func(r rune) rune {
-		if r == '\r' || r == '\n' {
-			return ' '
-		}
-		return r
-	}, s)
+	return b[:n]
 }

@@ -217,19 +217,56 @@ func interim(head []byte) bool {
 type headInfo struct {
 	status int
 	mime   string
+	packed bool // the body says of itself that it is compressed
 }
 
-// readHead returns what the index says about an answer with this head.
+// readHead returns what the index and the Encoder want to know of an answer
+// with this head.
 func readHead(head []byte) headInfo {
 	if i := bytes.LastIndex(bytes.TrimRight(head, "\r\n"), []byte("\r\n\r\n")); i >= 0 {
 		head = head[i+4:]
 	}
-	mime, _, _ := strings.Cut(headField(head, "Content-Type"), ";")
-	mime = strings.ToLower(strings.TrimSpace(mime))
-	if len(mime) > 100 || strings.ContainsFunc(mime, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
-		mime = ""
+	info := headInfo{status: status(head), mime: mediaType(headValue(head, "Content-Type"))}
+	coding := headValue(head, "Content-Encoding")
+	info.packed = len(coding) > 0 && !bytes.EqualFold(coding, []byte("identity")) || compressed(info.mime)
+	return info
+}
+
+// mediaType returns a Content-Type without its parameters, or nothing when it
+// cannot be one.
+func mediaType(v []byte) string {
+	v, _, _ = bytes.Cut(v, []byte(";"))
+	v = bytes.TrimSpace(v)
+	if string(v) == "text/html" {
+		return "text/html" // most of them, and without memory of its own
 	}
-	return headInfo{status: status(head), mime: mime}
+	mime := strings.ToLower(string(v))
+	if len(mime) > 100 || strings.ContainsFunc(mime, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+		return ""
+	}
+	return mime
+}
+
+// compressed says whether files of a type are.
+func compressed(mime string) bool {
+	kind, of, _ := strings.Cut(mime, "/")
+	switch kind {
+	case "image":
+		switch of {
+		case "jpeg", "png", "gif", "webp", "avif":
+			return true
+		}
+	case "video", "audio":
+		return true
+	case "font":
+		return of == "woff" || of == "woff2"
+	case "application":
+		switch of {
+		case "gzip", "x-gzip", "zip", "zstd", "x-xz", "x-bzip2":
+			return true
+		}
+	}
+	return false
 }
 
 // status reads the code of a status line, or 0.
@@ -250,16 +287,21 @@ func status(head []byte) int {
 }
 
 // headField returns the first value of a field of an HTTP head.
-func headField(head []byte, name string) string {
+func headField(head []byte, name string) string { return string(headValue(head, name)) }
+
+func headValue(head []byte, name string) []byte {
 	for len(head) > 0 {
 		var line []byte
 		line, head, _ = bytes.Cut(head, []byte("\n"))
-		k, v, ok := bytes.Cut(line, []byte(":"))
-		if ok && strings.EqualFold(string(bytes.TrimSpace(k)), name) {
-			return string(bytes.TrimSpace(v))
+		i := bytes.IndexByte(line, ':')
+		if i < len(name) {
+			continue
+		}
+		if k := bytes.TrimSpace(line[:i]); len(k) == len(name) && strings.EqualFold(string(k), name) {
+			return bytes.TrimSpace(line[i+1:])
 		}
 	}
-	return ""
+	return nil
 }
 
 func lastToken(s string) string {

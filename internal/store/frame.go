@@ -21,7 +21,8 @@ var (
 //	magic, header | block header (3 bytes), block | ... | checksum (4 bytes, optional)
 type frameReader struct {
 	src      *bufio.Reader
-	left     int64 // bytes of the current piece still to hand out
+	dict     *dictionary // that the frame may use, or nil
+	left     int64       // bytes of the current piece still to hand out
 	started  bool
 	last     bool // the current block is the last one
 	checksum bool
@@ -61,8 +62,8 @@ func (f *frameReader) next() error {
 		if err := h.Decode(b); err != nil {
 			return noEOF(err)
 		}
-		if h.DictionaryID != 0 {
-			return fmt.Errorf("%w: zstd with a dictionary is not supported", ErrSyntax)
+		if h.DictionaryID != 0 && (f.dict == nil || h.DictionaryID != f.dict.id) {
+			return fmt.Errorf("%w: %w", ErrSyntax, errDictionary)
 		}
 		f.checksum = h.HasCheckSum
 		f.left = int64(h.HeaderSize)

@@ -15,9 +15,26 @@ import (
 type Group struct {
 	s     *Store
 	batch *pebble.Batch
-	seen  map[[16]byte]*origin // first records of this group
-	lines []byte
 	err   error
+	notes
+}
+
+// notes are what a group gathers beside its batch. Their memory goes from one
+// group to the next.
+type notes struct {
+	seen       map[[16]byte]int // first records of this group, in firsts
+	firsts     []origin
+	lines      []byte // of the index
+	key, value []byte // of the row under way
+}
+
+func (n *notes) reset() {
+	if n.seen == nil {
+		n.seen = make(map[[16]byte]int)
+	}
+	clear(n.seen)
+	clear(n.firsts)
+	n.firsts, n.lines = n.firsts[:0], n.lines[:0]
 }
 
 // origin is the first record with some payload.
@@ -30,8 +47,8 @@ type origin struct {
 	url    string
 }
 
-func (o *origin) encode() []byte {
-	b := binary.AppendUvarint(nil, uint64(o.place.File))
+func (o *origin) appendTo(b []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(o.place.File))
 	b = binary.AppendUvarint(b, uint64(o.place.Offset))
 	b = binary.AppendUvarint(b, uint64(o.place.Length))
 	b = binary.AppendUvarint(b, uint64(o.at.UnixMicro()))
@@ -56,11 +73,15 @@ func (o *origin) decode(b []byte) error {
 	return d.err("digest row")
 }
 
-func digestKey(sum [16]byte) []byte { return append([]byte{digestRow}, sum[:]...) }
+func digestKey(b []byte, sum [16]byte) []byte { return append(append(b, digestRow), sum[:]...) }
 
 // origin returns the first committed record with this payload, or nil.
 func (s *Store) origin(key [20]byte) (*origin, error) {
-	v, ok, err := s.Get(digestKey([16]byte(key[:16])))
+	sum := [16]byte(key[:16])
+	if !s.known.maybe(sum) {
+		return nil, nil
+	}
+	v, ok, err := s.Get(digestKey(nil, sum))
 	if err != nil || !ok {
 		return nil, err
 	}
@@ -80,7 +101,8 @@ func (s *Store) Begin() *Group {
 	if s.readOnly {
 		panic("store: Begin on a read-only store")
 	}
-	g := &Group{s: s, seen: make(map[[16]byte]*origin)}
+	g := &Group{s: s, notes: s.notes}
+	g.reset()
 	if g.err = s.Err(); g.err == nil {
 		if s.group != nil {
 			panic("store: Begin before the last group was committed")
@@ -114,14 +136,14 @@ func (g *Group) Append(r *Record) (p Place, revisit bool, err error) {
 
 func (g *Group) append(r *Record) (p Place, revisit bool, err error) {
 	s := g.s
+	sum := [16]byte(r.key[:16])
 	var first *origin
 	unique := r.payload > 0 && r.truncated == ""
 	if unique {
-		first = g.seen[[16]byte(r.key[:16])]
-		if first == nil {
-			if first, err = s.origin(r.key); err != nil {
-				return p, false, err
-			}
+		if i, ok := g.seen[sum]; ok {
+			first = &g.firsts[i]
+		} else if first, err = s.origin(r.key); err != nil {
+			return p, false, err
 		}
 		if first != nil && first.key != r.key {
 			first, unique = nil, false
@@ -131,22 +153,30 @@ func (g *Group) append(r *Record) (p Place, revisit bool, err error) {
 		if p, err = s.arch.append(r, first); err != nil {
 			return p, false, err
 		}
-		l := line{uri: r.url, at: r.at, kind: "response", mime: r.mime, digest: digest(r.stored[:]), place: p,
+		if first == nil {
+			if err := s.arch.teach(r); err != nil {
+				return p, false, err
+			}
+		}
+		stored := &r.stored
+		l := line{uri: r.url, at: r.at, kind: "response", status: r.status, mime: r.mime, place: p,
 			file: s.arch.files[p.File-1].name}
-		info := readHead(r.head)
-		l.status = info.status
-		if info.mime != "" {
-			l.mime = info.mime
+		if l.mime == "" {
+			l.mime = r.found
 		}
 		if first != nil {
-			l.kind, l.digest = "revisit", digest(first.stored[:])
+			l.kind, stored = "revisit", &first.stored
 		}
+		l.digest = string(appendDigest(nil, stored))
 		g.lines = l.appendTo(g.lines)
 	}
 	if unique && first == nil {
-		o := &origin{place: p, at: r.at, id: r.id, key: r.key, stored: r.stored, url: r.url}
-		g.seen[[16]byte(r.key[:16])] = o
-		if err := g.batch.Set(digestKey([16]byte(r.key[:16])), o.encode(), nil); err != nil {
+		g.seen[sum] = len(g.firsts)
+		g.firsts = append(g.firsts, origin{place: p, at: r.at, id: r.id, key: r.key, stored: r.stored, url: r.url})
+		s.known.add(sum)
+		g.key = digestKey(g.key[:0], sum)
+		g.value = g.firsts[len(g.firsts)-1].appendTo(g.value[:0])
+		if err := g.batch.Set(g.key, g.value, nil); err != nil {
 			return p, false, err
 		}
 	}
@@ -238,5 +268,6 @@ func (g *Group) Commit() error {
 			return s.fail.set(fmt.Errorf("index: %w", err))
 		}
 	}
+	s.notes = g.notes
 	return nil
 }

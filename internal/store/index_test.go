@@ -2,7 +2,6 @@ package store
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -124,49 +123,6 @@ func TestFinishSorts(t *testing.T) {
 	check()
 	verify(t, s, 16)
 	must(t, s.Close())
-}
-
-func BenchmarkEncode(b *testing.B) {
-	text := randomText(10<<10) + strings.Repeat("<a href='/page'>some words of a page</a>\n", 750)
-	for _, form := range []Form{Gzip, Zstd} {
-		b.Run(form.String(), func(b *testing.B) {
-			enc := NewEncoder(form, 0)
-			x := exchange("http://example.org/", text)
-			b.SetBytes(x.Size)
-			b.ReportAllocs()
-			for b.Loop() {
-				encode(b, enc, x).Release()
-			}
-		})
-	}
-}
-
-// BenchmarkCommit commits groups of 100 pages of 40 KB to the disk under the
-// temporary folder, with both syncs.
-func BenchmarkCommit(b *testing.B) {
-	s, err := Create(b.TempDir(), Options{Info: info})
-	must(b, err)
-	enc := NewEncoder(Gzip, 0)
-	var records []*Record
-	for i := range 100 {
-		records = append(records, encode(b, enc, exchange(fmt.Sprintf("http://example.org/%d", i), randomText(5000+i)+strings.Repeat("words ", 6000))))
-	}
-	n := 0
-	for b.Loop() {
-		g := s.Begin()
-		for _, r := range records {
-			n++
-			r.key[0], r.key[1], r.key[2] = byte(n), byte(n>>8), byte(n>>16)
-			_, _, err := g.Append(r)
-			must(b, err)
-			for j := range 10 {
-				g.Set(fmt.Appendf(nil, "u%d/%d", n, j), []byte("0123456789012345678901"))
-			}
-		}
-		must(b, g.Commit())
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/page")
-	must(b, s.Close())
 }
 
 func writer(p []byte) func(io.Writer) error {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -32,7 +33,11 @@ func (s *Store) readRecord(p Place) (*Entry, error) {
 	}
 	r := NewReader(io.NewSectionReader(v, p.Offset, p.Length))
 	r.file, r.base = p.File, p.Offset
-	e, err := r.Next()
+	r.dict, err = s.dictionary(p.File, f)
+	var e *Entry
+	if err == nil {
+		e, err = r.Next()
+	}
 	if err != nil {
 		v.Close()
 		return nil, err
@@ -115,6 +120,9 @@ func (s *Store) walkFile(n uint32, f warcFile, start int64, fn func(*Reader, *En
 	defer v.Close()
 	r := NewReader(io.NewSectionReader(v, start, f.length-start))
 	r.file, r.base = n, start
+	if r.dict, err = s.dictionary(n, f); err != nil {
+		return fmt.Errorf("archive file %s: %w", f.name, err)
+	}
 	for {
 		e, err := r.Next()
 		if err == io.EOF {
@@ -127,4 +135,35 @@ func (s *Store) walkFile(n uint32, f warcFile, start int64, fn func(*Reader, *En
 			return err
 		}
 	}
+}
+
+// dictionary returns what the frames of a file need beside themselves, or nil.
+// Files of one run share theirs, so few are kept however many files there are.
+func (s *Store) dictionary(n uint32, f warcFile) (*dictionary, error) {
+	if s.arch.form != Zstd {
+		return nil, nil
+	}
+	s.mu.RLock()
+	d, ok := s.dicts[n]
+	s.mu.RUnlock()
+	if ok {
+		return d, nil
+	}
+	d, err := s.arch.readDict(f)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dicts == nil {
+		s.dicts = make(map[uint32]*dictionary)
+	}
+	for _, o := range s.dicts {
+		if o != nil && d != nil && bytes.Equal(o.body, d.body) {
+			d = o
+			break
+		}
+	}
+	s.dicts[n] = d
+	return d, nil
 }

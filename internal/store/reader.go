@@ -32,8 +32,8 @@ var ErrSyntax = errors.New("not a valid WARC record")
 // brackets, any number of newlines after a plain record. It refuses, with the
 // offset: a member that holds more than one record (it could not be found
 // through an index), a missing or absurd Content-Length, a header over 64 KiB, a
-// zstd dictionary, and an end in the middle of a record
-// ([io.ErrUnexpectedEOF]).
+// zstd dictionary anywhere but at the start or over 4 MiB, and an end in the
+// middle of a record ([io.ErrUnexpectedEOF]).
 //
 // Not safe for concurrent use.
 type Reader struct {
@@ -42,6 +42,7 @@ type Reader struct {
 	file  uint32 // for Place
 	base  int64  // offset of the first byte, for Place
 
+	dict  *dictionary // that the file begins with
 	gz    *gzip.Reader
 	zs    *zstd.Decoder
 	inner *bufio.Reader // over the open member
@@ -164,19 +165,24 @@ func (d *Reader) open() (int64, *bufio.Reader, error) {
 			return start, d.inner, nil
 		case bytes.Equal(magic, zstdMagic):
 			if d.zs == nil {
-				d.zs, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
-				if err != nil {
+				if d.zs, err = d.dict.decoder(); err != nil {
 					return 0, nil, err
 				}
 			}
-			if err := d.zs.Reset(&frameReader{src: d.src}); err != nil {
+			if err := d.zs.Reset(&frameReader{src: d.src, dict: d.dict}); err != nil {
 				return 0, nil, d.wrap(start, err)
 			}
 			d.setInner(d.zs)
 			return start, d.inner, nil
 		case len(magic) == 4 && magic[0]&0xf0 == 0x50 && bytes.Equal(magic[1:], skippableMagic):
 			if magic[0] == 0x5d {
-				return 0, nil, d.wrap(start, fmt.Errorf("%w: zstd with a dictionary is not supported", ErrSyntax))
+				if start != 0 {
+					return 0, nil, d.wrap(start, fmt.Errorf("%w: a dictionary after the start of the file", ErrSyntax))
+				}
+				if d.dict, err = readDictionary(d.src); err != nil {
+					return 0, nil, d.wrap(start, err)
+				}
+				continue
 			}
 			if err := skipFrame(d.src); err != nil {
 				return 0, nil, d.wrap(start, err)

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"sync"
 )
 
-// spoolMax is what a record may hold in memory.
-const spoolMax = 1 << 20
+// Limits of what a record may hold in memory.
+const (
+	spoolMax  = 1 << 20
+	spoolKeep = 128 << 10 // of it, from one record to the next
+)
 
 // spool holds bytes that are written once and read back: in memory at first,
 // in a temporary file when there are many.
@@ -17,8 +19,6 @@ type spool struct {
 	file *os.File
 	size int64
 }
-
-var spoolBufs = sync.Pool{New: func() any { return new([]byte) }}
 
 func (s *spool) Write(p []byte) (int, error) {
 	if s.file == nil && s.size+int64(len(p)) > spoolMax {
@@ -40,9 +40,6 @@ func (s *spool) Write(p []byte) (int, error) {
 		}
 		return n, err
 	}
-	if s.buf == nil {
-		s.buf = (*spoolBufs.Get().(*[]byte))[:0]
-	}
 	s.buf = append(s.buf, p...)
 	s.size += int64(len(p))
 	return len(p), nil
@@ -61,14 +58,16 @@ func (s *spool) copyTo(w io.Writer, off, n int64) error {
 	return err
 }
 
+// release empties the spool. It keeps a buffer of the usual size for what is
+// written next.
 func (s *spool) release() {
-	if s.buf != nil {
-		b := s.buf
-		spoolBufs.Put(&b)
-	}
 	if s.file != nil {
 		s.file.Close()
 		os.Remove(s.file.Name())
 	}
-	*s = spool{}
+	buf := s.buf[:0]
+	if cap(buf) > spoolKeep {
+		buf = nil
+	}
+	*s = spool{buf: buf}
 }

@@ -42,10 +42,13 @@ type Store struct {
 
 	arch  archive
 	index index
+	known known
 	group *Group // the one begun and not yet committed
+	notes notes  // of the one before
 
 	mu    sync.RWMutex
-	files []warcFile // as committed
+	files []warcFile             // as committed
+	dicts map[uint32]*dictionary // of files that were read
 }
 
 // Rows of this package.
@@ -106,7 +109,7 @@ func newStore(dir string, o Options) *Store {
 	}
 	s := &Store{fs: o.FS, dir: dir, readOnly: o.ReadOnly, fail: newFailure()}
 	s.gate = &gate{FS: o.FS, fail: newFailure(), readOnly: o.ReadOnly}
-	s.arch = archive{fs: o.FS, dir: s.path(warcDir), max: o.MaxFile, info: o.Info}
+	s.arch.fs, s.arch.dir, s.arch.max, s.arch.info = o.FS, s.path(warcDir), o.MaxFile, o.Info
 	s.index = index{fs: o.FS, path: s.path(indexName)}
 	return s
 }
@@ -153,7 +156,11 @@ func (s *Store) create(o Options) error {
 	if err != nil {
 		return err
 	}
-	return s.load(o)
+	if err := s.load(o); err != nil {
+		return err
+	}
+	s.known.start(s, true)
+	return nil
 }
 
 func (s *Store) open(o Options) error {
@@ -176,7 +183,13 @@ func (s *Store) open(o Options) error {
 	if err := s.openState(o); err != nil {
 		return err
 	}
-	return s.load(o)
+	if err := s.load(o); err != nil {
+		return err
+	}
+	if !o.ReadOnly {
+		s.known.start(s, false)
+	}
+	return nil
 }
 
 // mkdirs makes dir and its parents so that they stay.
@@ -322,6 +335,9 @@ func (s *Store) load(o Options) error {
 	if err := s.arch.restore(); err != nil {
 		return err
 	}
+	if err := s.arch.recallDict(); err != nil {
+		return err
+	}
 	if err := s.index.clean(); err != nil {
 		return fmt.Errorf("index: %w", err)
 	}
@@ -382,6 +398,7 @@ func (s *Store) Close() error {
 	if s.closed {
 		return nil
 	}
+	s.known.close(s.gate.fail.ch)
 	failed := s.Err()
 	err := failed
 	if err == nil && !s.readOnly {
@@ -406,6 +423,7 @@ func (s *Store) save() error {
 
 // abandon is Close for a store that was never handed out.
 func (s *Store) abandon() {
+	s.known.close(s.gate.fail.ch)
 	s.closed = true
 	s.release(true)
 }

@@ -1,0 +1,230 @@
+package crawl
+
+import (
+	"fmt"
+	"math/bits"
+
+	"weir/page"
+)
+
+// seen remembers in memory which pages are known, and the least depth of each,
+// so that a link to a known page costs no read. It is a cache of the rows `u`:
+// it can be thrown away and filled again from them.
+//
+// A page is a 64-bit fingerprint of its key. For n pages the chance that a new
+// page is taken for a known one is below n^2/2^65 over the whole crawl: 3e-6 at
+// ten million, 3e-4 at a hundred million. The site is mixed in, and the hash is
+// keyed with the crawl's secret, so nobody can aim for it.
+//
+// The table is 4,096 shards of 64-byte buckets with seven fingerprints and
+// their depths each. A bucket that is full spills into the next. A shard that
+// is 84% full grows by a quarter: a few thousand entries move, and nobody waits
+// long. That is 11 to 13 bytes a page. When the table would pass its budget it
+// stops growing and is no longer whole: what it does not know may be known to
+// the store, which must then be asked. In front of it lies a small table of
+// links met a moment ago.
+type seen struct {
+	shards [shardCount]shard
+	recent []uint64 // by fingerprint and depth, direct-mapped; nil when off
+	budget int64    // bytes, 0 = none
+	bytes  int64
+	pages  int64
+	filled bool // every row that was there at the start has been added
+	full   bool // the budget is spent: rows are missing
+}
+
+const (
+	shardCount  = 4096
+	perBucket   = 7
+	bucketBytes = 64
+	recentSize  = 1 << 20
+)
+
+type bucket struct {
+	print [perBucket]uint64
+	depth [perBucket]uint8
+	n     uint8
+}
+
+type shard struct {
+	buckets []bucket
+	n       int
+}
+
+func newSeen(budget int64, filled bool) *seen {
+	return &seen{budget: budget, filled: filled, recent: make([]uint64, recentSize)}
+}
+
+// whole says that what the table does not know is new.
+func (s *seen) whole() bool { return s.filled && !s.full }
+
+// fingerprint mixes a key into 64 bits (the finalizer of MurmurHash3, over a
+// hash that is keyed already). 0 is kept for empty places.
+func fingerprint(k page.Key) uint64 {
+	x := k.Hash ^ uint64(k.Site)*0x9e3779b97f4a7c15
+	x ^= x >> 33
+	x *= 0xff51afd7ed558ccd
+	x ^= x >> 33
+	x *= 0xc4ceb9fe1a85ec53
+	x ^= x >> 33
+	return max(x, 1)
+}
+
+// met says that the same link, at this depth or a lesser one, passed a moment
+// ago; it notes it if not.
+func (s *seen) met(print uint64, depth uint8) bool {
+	tag := print ^ uint64(depth)<<56
+	slot := &s.recent[print%recentSize]
+	if *slot == tag {
+		return true
+	}
+	*slot = tag
+	return false
+}
+
+// find returns the least depth a page is known with. ok is false when the table
+// does not know it.
+func (s *seen) find(print uint64) (depth uint8, ok bool) {
+	sh := &s.shards[print%shardCount]
+	if sh.n == 0 {
+		return 0, false
+	}
+	for i := sh.home(print); ; {
+		b := &sh.buckets[i]
+		for j := range b.n {
+			if b.print[j] == print {
+				return b.depth[j], true
+			}
+		}
+		if b.n < perBucket {
+			return 0, false
+		}
+		if i++; i == len(sh.buckets) {
+			i = 0
+		}
+	}
+}
+
+// add notes a page with its depth; a page that is there keeps the lesser depth.
+func (s *seen) add(print uint64, depth uint8) {
+	sh := &s.shards[print%shardCount]
+	if len(sh.buckets) == 0 || sh.n+1 > len(sh.buckets)*perBucket*21/25 {
+		if !s.grow(sh) {
+			if d, ok := s.find(print); ok && depth < d {
+				sh.put(print, depth)
+			} else if !ok {
+				s.full = true
+			}
+			return
+		}
+	}
+	if sh.put(print, depth) {
+		s.pages++
+	}
+}
+
+// grow gives a shard a quarter more buckets. It returns false when the budget
+// does not allow it.
+func (s *seen) grow(sh *shard) bool {
+	size := max(len(sh.buckets)+len(sh.buckets)/4+1, 4)
+	cost := int64(size-len(sh.buckets)) * bucketBytes
+	if s.budget > 0 && s.bytes+cost > s.budget {
+		return false
+	}
+	s.bytes += cost
+	old := sh.buckets
+	sh.buckets, sh.n = make([]bucket, size), 0
+	for i := range old {
+		b := &old[i]
+		for j := range b.n {
+			sh.put(b.print[j], b.depth[j])
+		}
+	}
+	return true
+}
+
+// home is the bucket where a fingerprint belongs.
+func (sh *shard) home(print uint64) int {
+	hi, _ := bits.Mul64(print, uint64(len(sh.buckets)))
+	return int(hi)
+}
+
+// put adds a fingerprint, or lowers its depth. It says whether it was new. The
+// shard must have room.
+func (sh *shard) put(print uint64, depth uint8) bool {
+	for i := sh.home(print); ; {
+		b := &sh.buckets[i]
+		for j := range b.n {
+			if b.print[j] == print {
+				b.depth[j] = min(b.depth[j], depth)
+				return false
+			}
+		}
+		if b.n < perBucket {
+			b.print[b.n], b.depth[b.n] = print, depth
+			b.n++
+			sh.n++
+			return true
+		}
+		if i++; i == len(sh.buckets) {
+			i = 0
+		}
+	}
+}
+
+// Print is a known page as the memory of seen pages holds it.
+type Print struct {
+	print uint64
+	depth uint8
+}
+
+// ReadPrints calls fn with the known pages of a stored crawl, some thousands at
+// a time, until it returns false. It may run beside a Ledger: what that one adds
+// meanwhile it knows by itself. The slice is fn's to keep.
+func ReadPrints(kv KV, fn func([]Print) bool) error {
+	const some = 8192
+	batch := make([]Print, 0, some)
+	var bad error
+	err := kv.Scan([]byte{keyURL}, []byte{keyURL + 1}, func(key, value []byte) bool {
+		k, err := readPageKey(key)
+		if err != nil {
+			bad = err
+			return false
+		}
+		d := decoder{b: value}
+		d.take(2)
+		depth := d.uvarint()
+		if d.err != nil {
+			bad = d.err
+			return false
+		}
+		batch = append(batch, Print{fingerprint(k), uint8(min(depth, 255))})
+		if len(batch) < some {
+			return true
+		}
+		full := batch
+		batch = make([]Print, 0, some)
+		return fn(full)
+	})
+	if err == nil {
+		err = bad
+	}
+	if err != nil {
+		return fmt.Errorf("read the known pages: %w", err)
+	}
+	fn(batch)
+	return nil
+}
+
+// Remembers says that the Ledger knows all pages without asking the store.
+func (l *Ledger) Remembers() bool { return l.seen.whole() }
+
+// Recall takes known pages that ReadPrints read; last says that these were all.
+// Until then, and when there are more than Memory allows, the store is asked
+// about pages that are not remembered: slower, never wrong.
+func (l *Ledger) Recall(prints []Print, last bool) {
+	for _, p := range prints {
+		l.seen.add(p.print, p.depth)
+	}
+	l.seen.filled = l.seen.filled || last
+}
