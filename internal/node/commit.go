@@ -141,8 +141,18 @@ func (c *committer) commit(ctx context.Context) error {
 	return nil
 }
 
-// finish saves what was taken before the run ended.
+// finish saves what was handed in before the run ended.
 func (c *committer) finish(ctx context.Context) error {
+	for more := true; more; {
+		select {
+		case r := <-c.n.results:
+			if err := c.take(r); err != nil {
+				return err
+			}
+		default:
+			more = false
+		}
+	}
 	for _, o := range c.n.mail.take() {
 		if _, load := o.(crawl.Load); load {
 			continue

@@ -45,7 +45,7 @@ type Config struct {
 	IgnoreRobots bool
 	Trace        string // file that gets every Engine event; "": none
 
-	// Progress is told how the crawl is doing, about twice a second, by the
+	// Progress is told how the crawl is doing, a few times a second, by the
 	// loop: it must return soon.
 	Progress func(Status)
 }

@@ -18,5 +18,5 @@
 // What a kill can cost is fixed by the order of writes in internal/store: a
 // page is fetched again only if it was ordered and not yet committed.
 //
-// Read crawl.go for the life of a run, then loop.go, visit.go, commit.go.
+// Read run.go for the life of a run, then loop.go, visit.go, commit.go.
 package node

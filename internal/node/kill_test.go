@@ -13,15 +13,17 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/nlnwa/gowarc/v2"
 	"weir/crawl"
 	"weir/internal/store"
 	"weir/internal/testweb"
 )
 
-var kills = flag.Int("kills", 6, "how often TestKill kills the crawler")
+var kills = flag.Int("kills", 10, "how often TestKill kills the crawler")
 
 // childEnv makes the test binary a crawler: it holds the configuration.
 const childEnv = "WEIR_TEST_CRAWL"
@@ -145,6 +147,9 @@ func testKill(t *testing.T, form string) {
 	for _, p := range problems {
 		t.Error(p)
 	}
+	if cfg.Archive == store.Gzip {
+		checkWithGowarc(t, cfg.Dir)
+	}
 	trace, err := os.Open(c.Trace)
 	if err != nil {
 		t.Fatal(err)
@@ -195,6 +200,7 @@ func checkFolder(t *testing.T, cfg Config) int {
 	if err != nil {
 		t.Fatal(err)
 	}
+	checkIndex(t, s, cfg, inArchive)
 	answered, ended := 0, int64(0)
 	err = view.Pages(func(p *crawl.PageInfo) bool {
 		ended++
@@ -222,6 +228,74 @@ func checkFolder(t *testing.T, cfg Config) int {
 		t.Errorf("seen %d, queued %d, parked %d, ended %d", totals.Seen, totals.Queued, totals.Parked, ended)
 	}
 	return answered
+}
+
+// checkIndex holds index.cdxj against the archive: a line for every answer, and
+// no other.
+func checkIndex(t *testing.T, s *store.Store, cfg Config, inArchive map[store.Place]string) {
+	t.Helper()
+	if cfg.Archive == store.None {
+		return
+	}
+	b, err := os.ReadFile(filepath.Join(cfg.Dir, "index.cdxj"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{}
+	for p, uri := range inArchive {
+		want[fmt.Sprintf("%s %d", s.FileName(p.File), p.Offset)] = uri
+	}
+	lines := 0
+	for line := range strings.Lines(string(b)) {
+		lines++
+		var l struct{ URL, Offset, Filename string }
+		if err := json.Unmarshal([]byte(line[strings.IndexByte(line, '{'):]), &l); err != nil {
+			t.Fatalf("index.cdxj line %d: %v", lines, err)
+		}
+		if uri := want[l.Filename+" "+l.Offset]; uri != l.URL {
+			t.Errorf("index.cdxj line %d: %s at %s of %s, the archive has %q there", lines, l.URL, l.Offset, l.Filename, uri)
+		}
+	}
+	if lines != len(want) {
+		t.Errorf("index.cdxj has %d lines, the archive %d answers", lines, len(want))
+	}
+}
+
+// checkWithGowarc reads the archive with another library, as strict as it can
+// be.
+func checkWithGowarc(t *testing.T, dir string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "warc", "*.warc.gz"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no archive: %v", err)
+	}
+	for _, file := range files {
+		r, err := gowarc.NewWarcFileReader(file, 0, gowarc.WithBufferTmpDir(t.TempDir()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for {
+			rec, offset, complaints, err := r.Next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err == nil {
+				err = rec.ValidateDigest(complaints)
+			}
+			if err == nil && !complaints.Valid() {
+				err = complaints
+			}
+			if err != nil {
+				t.Fatalf("%s, record at %d: %v", filepath.Base(file), offset, err)
+			}
+			if err := rec.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 func missing(want, got []string) []string {

@@ -67,7 +67,7 @@ func (n *node) step(ctx context.Context, timer *time.Timer, ev crawl.Event) bool
 		case crawl.Fetch:
 			n.fetch(ctx, o)
 		case crawl.Close:
-			n.visits[o.Host] <- o
+			n.visits[o.Host].hangUp()
 			delete(n.visits, o.Host)
 		case crawl.Resolve:
 			n.work.Go(func() { n.resolve(ctx, o.Host) })
@@ -84,15 +84,15 @@ func (n *node) step(ctx context.Context, timer *time.Timer, ev crawl.Event) bool
 }
 
 // fetch hands a request to the visit that holds the host's connection, or
-// begins one. A visit's channel has room for the two orders that may meet it
-// while it still reads a page: the next Fetch, or a Close.
+// begins one. There is room for the order that may come while the page before
+// is still being read.
 func (n *node) fetch(ctx context.Context, o crawl.Fetch) {
 	if o.Open {
-		orders := make(chan any, 2)
-		n.visits[o.Host] = orders
-		n.work.Go(func() { n.visit(ctx, orders) })
+		v := &visit{n: n, orders: make(chan crawl.Fetch, 1)}
+		n.visits[o.Host] = v
+		n.work.Go(func() { v.run(ctx) })
 	}
-	n.visits[o.Host] <- o
+	n.visits[o.Host].orders <- o
 	n.flying[o.ID] = o.Host
 }
 

@@ -114,6 +114,26 @@ func TestWaitsBetweenPages(t *testing.T) {
 	complete(t, web, testweb.Manners{Wait: cfg.Wait, Conns: 1, PerServer: 2, PerConn: 1})
 }
 
+// TestOneConnectionWhilePagesAreRead leaves a single tool for many visits, so
+// that pages are still waiting to be read when their hosts are visited again:
+// the old connection must be closed by then.
+func TestOneConnectionWhilePagesAreRead(t *testing.T) {
+	web := start(t, testweb.Config{Seed: 12, Sites: testweb.Even(30, testweb.Site{Pages: 25, Links: 2, Size: 20_000})})
+	cfg := config(t, web)
+	cfg.PerConn, cfg.Wait = 50, time.Millisecond
+	n, err := open(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for len(n.tools) > 1 {
+		<-n.tools
+	}
+	if _, err := n.close(n.run(context.Background(), nil)); err != nil {
+		t.Fatal(err)
+	}
+	complete(t, web, testweb.Manners{Wait: cfg.Wait, Conns: 1})
+}
+
 // TestStopAndResume interrupts a crawl softly and goes on with it; nothing is
 // fetched twice.
 func TestStopAndResume(t *testing.T) {
@@ -202,7 +222,7 @@ func TestBounds(t *testing.T) {
 // TestTraceReplays records a live crawl and plays its events again.
 func TestTraceReplays(t *testing.T) {
 	web := start(t, testweb.Config{Seed: 6, Sites: testweb.Even(5, testweb.Site{Pages: 40, Links: 6, Size: 2000, Faults: []testweb.Fault{
-		{Kind: testweb.Broken, Every: 9}, {Kind: testweb.Busy, Every: 10, Times: 1}, {Kind: testweb.Dropped, Every: 11, Times: 1}}})})
+		{Kind: testweb.Broken, Every: 30}, {Kind: testweb.Busy, Every: 31, Times: 1}, {Kind: testweb.Dropped, Every: 11, Times: 1}}})})
 	cfg := config(t, web)
 	cfg.Trace = filepath.Join(t.TempDir(), "trace")
 	run(t, cfg)

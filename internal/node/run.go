@@ -52,7 +52,7 @@ type node struct {
 	known   chan recalled // pages of earlier runs, on their way into memory
 	mail    mailbox
 	tools   chan *tool
-	visits  map[string]chan<- any // of the loop: where a host's next order goes
+	visits  map[string]*visit // of the loop: who holds a host's connection
 	tracer  *crawl.Tracer
 	trace   *bufio.Writer
 	traceTo *os.File
@@ -70,7 +70,7 @@ const (
 )
 
 func open(cfg Config) (_ *node, err error) {
-	n := &node{cfg: cfg, began: time.Now(), visits: map[string]chan<- any{}, flying: map[uint64]string{}, failed: make(chan error, 1)}
+	n := &node{cfg: cfg, began: time.Now(), visits: map[string]*visit{}, flying: map[uint64]string{}, failed: make(chan error, 1)}
 	opts := store.Options{Form: cfg.Archive, MaxFile: cfg.MaxFile, Info: cfg.Info, Cache: cfg.Memory / 8}
 	n.store, err = store.Open(cfg.Dir, opts)
 	n.resumed = err == nil
@@ -101,6 +101,7 @@ func open(cfg Config) (_ *node, err error) {
 		return nil, err
 	}
 	if err := n.openTrace(); err != nil {
+		n.log.close()
 		return nil, err
 	}
 	n.events = make(chan crawl.Event, 256)

@@ -12,7 +12,8 @@ import (
 	"weir/robots"
 )
 
-// maxParse is how much of a decoded body is read for links.
+// maxParse is how much of a decoded body is read for links, at most; with little
+// memory it is less.
 const maxParse = 64 << 20
 
 // tool is what reading a page takes: a parser, an encoder and their buffers.
@@ -25,7 +26,7 @@ type tool struct {
 }
 
 func newTool(n *node) *tool {
-	return &tool{n: n, encoder: store.NewEncoder(n.cfg.Archive, 0)}
+	return &tool{n: n, encoder: n.store.NewEncoder(0)}
 }
 
 // result is a page on its way to the committer.
@@ -67,11 +68,15 @@ func (t *tool) read(o crawl.Fetch, a *fetch.Answer, done crawl.Done, target page
 	if !f.Outcome.Row().Answer || len(a.Head) == 0 || !o.Robots && !f.Outcome.Final(f.Attempt) {
 		return r, nil
 	}
-	block := a.Block()
 	x := &store.Exchange{
-		URL: o.URL.String(), At: a.At, Addr: f.Server, Request: a.Request, Response: block, Size: block.Size(),
+		URL: o.URL.String(), At: a.At, Addr: f.Server, Request: a.Request,
 		HeadLen: len(a.Head), Status: a.Status, Mime: f.Mime, PayloadDigest: a.Digest, PayloadSize: a.PayloadSize,
 		Truncated: a.Truncated,
+	}
+	var inMemory bool
+	if x.Bytes, inMemory = a.Bytes(); !inMemory {
+		block := a.Block()
+		x.Response, x.Size = block, block.Size()
 	}
 	if f.Outcome != page.OK && f.Outcome != page.Redirected && f.Outcome != page.ClientError {
 		x.Meta = [][2]string{{"outcome", f.Outcome.String()}, {"reason", a.Err}}
@@ -91,7 +96,7 @@ func (t *tool) body(f *page.Facts, a *fetch.Answer, contentType string) {
 	if f.Mime != "" && !parse.IsHTML(contentType, nil) && !t.n.cfg.Scope.Sitemaps {
 		return // stored, not read
 	}
-	body, got := a.Decoded(maxParse)
+	body, got := a.Decoded(min(maxParse, max(8<<20, t.n.cfg.Memory/16)))
 	if got == page.Bomb {
 		f.Outcome = page.Bomb
 		return

@@ -13,44 +13,59 @@ import (
 // visit holds one connection to a host and asks over it for one page after
 // another, until the Engine or the server ends it. Between the answer and the
 // next request it reads the page: the connection may wait, the engine does not.
-func (n *node) visit(ctx context.Context, orders <-chan any) {
-	var conn *fetch.Conn
-	defer func() {
-		if conn != nil {
-			conn.Close()
-		}
-	}()
+type visit struct {
+	n      *node
+	orders chan crawl.Fetch
+	conn   *fetch.Conn // set before the first Done is sent; the loop may close it after
+}
+
+// hangUp ends a visit between two requests. The loop does it, at once: while
+// the visit still reads its last page, the host may be visited anew, and must
+// not see two connections.
+func (v *visit) hangUp() {
+	v.conn.Close()
+	close(v.orders)
+}
+
+func (v *visit) run(ctx context.Context) {
+	n := v.n
 	for {
 		var o crawl.Fetch
+		var ok bool
 		select {
-		case x := <-orders:
-			var ok bool
-			if o, ok = x.(crawl.Fetch); !ok {
-				return // Close
+		case o, ok = <-v.orders:
+			if !ok {
+				return
 			}
 		case <-ctx.Done():
+			if v.conn != nil {
+				v.conn.Close()
+			}
 			return
 		}
-		if conn == nil {
+		if v.conn == nil {
 			c, outcome := n.client.Open(ctx, o.URL, o.Addr)
 			if outcome != page.OK {
 				c.Close()
+				if c.Fault != nil {
+					n.fail(c.Fault)
+				}
 				n.unreached(ctx, o, outcome, c.Err)
 				return
 			}
-			conn = c
+			v.conn = c
 		}
-		a := conn.Get(ctx, o.URL, o.Last)
+		a := v.conn.Get(ctx, o.URL, o.Last)
 		if a.Fault != nil {
 			n.fail(a.Fault)
+		}
+		more := a.KeepAlive && !o.Last && ctx.Err() == nil
+		if !more {
+			v.conn.Close() // before the Engine hears that the host is free
 		}
 		if ctx.Err() != nil {
 			a.Release()
 			return
-		}
-		more := a.KeepAlive && !o.Last
-		if !more {
-			conn.Close()
 		}
 		n.answered(ctx, o, a, more)
 		if !more {

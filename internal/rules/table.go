@@ -56,6 +56,8 @@ var table = []room{
 	{dir: "internal/web", imports: []string{"page", "internal/node"}, why: "web shows what node tells it and sends it commands, nothing deeper"},
 	{dir: "internal/testweb", why: whyAlone},
 	{dir: "internal/sitetest", why: whyAlone},
+	{dir: "internal/bench", imports: []string{"internal/testweb"}, why: "it measures the built binary from outside"},
+	{dir: "internal/bench/colly", why: "a module of its own, so that weir does not depend on its peers"},
 	{dir: "internal/rules", why: whyAlone},
 
 	{dir: "cmd/weir", imports: slices.Concat(machines, []string{"sim"}, organs, []string{"internal/node", "internal/web", "internal/testweb"}), why: "tests and their tools stay out of the binary"},
