@@ -17,6 +17,12 @@
 // line end, byte order marks, UTF-16. Where readings differ the package stays
 // out rather than goes in.
 //
+// It does so too where a file was made to be slow. Thousands of rules with
+// wildcards whose every piece stands in a path, as "/*a*e*i" may, would all have
+// to be tried. The work of one question is bounded; a path that needs more is
+// denied. No file of up to 40 rules with wildcards, four in each, comes to that,
+// nor does a larger one whose rules each name something of their own.
+//
 // # Percent-encoding
 //
 // RFC 9309 section 2.2.2 compares a rule and a path after both were brought to
@@ -45,6 +51,10 @@ const (
 
 	// MaxSitemaps is how many different Sitemap lines are kept.
 	MaxSitemaps = 1000
+
+	// TooLong stands for the rule that denies a path when too many wildcards
+	// would have to be tried for it.
+	TooLong = "(too many wildcards to try)"
 
 	// maxLine is where a longer line is cut: eight times the longest URL that
 	// browsers once took, as in Google's parser.
@@ -86,17 +96,21 @@ func DenyAll() *Rules { return Parse([]byte("User-agent: *\nDisallow: /"), "") }
 // /robots.txt itself always may.
 func (r *Rules) Allowed(path string) bool {
 	i := r.find(path)
-	return i < 0 || r.rules[i].allow
+	return i == noRule || i >= 0 && r.rules[i].allow
 }
 
 // Match is Allowed, and names the rule that decided as its author wrote it:
-// "Disallow: /private". The name is empty when no rule matched.
+// "Disallow: /private". The name is empty when no rule matched, and TooLong when
+// that was not found out.
 func (r *Rules) Match(path string) (allowed bool, rule string) {
-	i := r.find(path)
-	if i < 0 {
+	switch i := r.find(path); i {
+	case noRule:
 		return true, ""
+	case tooLong:
+		return false, TooLong
+	default:
+		return r.rules[i].allow, r.rules[i].String()
 	}
-	return r.rules[i].allow, r.rules[i].String()
 }
 
 // CrawlDelay returns the wait that the file asks for between two requests, 0
