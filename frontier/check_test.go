@@ -41,7 +41,7 @@ func (f *Frontier) check(t fataler) {
 			t.Fatalf("%s is in state %d and forgotten", h.name, h.state)
 		}
 		checkHeap(t, "sites", &h.sites, func(*site) {})
-		if h.conn != nil {
+		if h.conn != nil || h.errand {
 			conns++
 			active[h.server]++
 		}

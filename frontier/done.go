@@ -26,31 +26,30 @@ type Visit struct {
 // with the next page on the same connection.
 func (f *Frontier) Done(now page.Time, v Visit) {
 	h := f.hosts[v.Host]
-	on := h.conn
+	on, errand := h.conn, h.errand
 	h.end = now
 	row := v.Outcome.Row()
 	if row.Answer {
 		h.last = min(v.Elapsed, page.MaxPause)
 	}
 	switch {
+	case errand:
+		f.stranger(now, h, v.Outcome, v.Asked)
 	case row.Dead > 0 || row.Pause != page.Polite && row.Pause != page.NoPause:
 		f.fail(now, h, on, v.Outcome, v.Asked)
 	case v.Outcome != page.Aborted && v.Outcome != page.EarlyClose: // those say nothing about the host
-		h.failures, h.tried = 0, 0
-		if on != errandSite {
-			on.failures = 0
-		}
+		h.failures, h.tried, on.failures = 0, 0, 0
 	}
 	had := true
 	s := f.sites[v.Site]
 	switch {
 	case v.Robots:
-		had = f.robotsDone(now, s, v)
+		had = f.robotsDone(now, s, v, errand)
 	case !row.Answer || !v.Outcome.Final(v.Attempt):
 		s.used-- // it comes again, or was no page
 		h.domain.used--
 	}
-	more := v.KeepAlive && had && on != errandSite && !f.stopping && h.dead == page.None && on.over == page.None && h.pages < f.cfg.PerConn &&
+	more := v.KeepAlive && had && !errand && !f.stopping && h.dead == page.None && on.over == page.None && h.pages < f.cfg.PerConn &&
 		on.placed > 0 && h.delay <= f.cfg.Holdable && h.failures == 0
 	switch {
 	case !more:
@@ -65,10 +64,20 @@ func (f *Frontier) Done(now page.Time, v Visit) {
 	}
 }
 
+// stranger lets a host rest after an errand. How that ended says something of
+// the site that sent us here and nothing of the host's own pages, whoever the
+// fault is: else one robots.txt could end another host's crawl.
+func (f *Frontier) stranger(now page.Time, h *host, o page.Outcome, asked time.Duration) {
+	if (o == page.ConnectFailed || o == page.ConnectTimeout) && len(h.addrs) > 0 {
+		h.try = (h.try + 1) % len(h.addrs)
+	}
+	f.postpone(h, now.Add(o.Rest(f.wait(h), min(asked, page.MaxAsked), 1)))
+}
+
 // fail counts a failure against the host and lets it rest for it. When there
 // were too many in a row, the site that was visited is given up; without one,
-// when the name or an errand failed, the host is. A closed port must not cost
-// the pages of another.
+// when the name failed, the host is. A closed port must not cost the pages of
+// another.
 func (f *Frontier) fail(now page.Time, h *host, on *site, o page.Outcome, asked time.Duration) {
 	if (o == page.ConnectFailed || o == page.ConnectTimeout) && h.tried+1 < min(len(h.addrs), maxTries) {
 		// Another address may answer; the name has not failed yet.
@@ -85,7 +94,7 @@ func (f *Frontier) fail(now page.Time, h *host, on *site, o page.Outcome, asked 
 		why = o // it never answered: say why
 	}
 	dead := int(o.Row().Dead)
-	if on != nil && on != errandSite {
+	if on != nil {
 		if on.failures++; dead > 0 && on.failures >= dead {
 			on.over = why
 		}
@@ -104,11 +113,11 @@ func (f *Frontier) hangUp(now page.Time, h *host, open bool) {
 		f.closes.push(h.name)
 	}
 	on := h.conn
-	h.conn = nil
+	h.conn, h.errand = nil, false
 	f.active--
 	h.server.active--
 	f.call(h.server)
-	if on != errandSite {
+	if on != nil {
 		f.cool(on)
 	}
 	f.postpone(h, h.end.Add(f.wait(h)))
@@ -142,23 +151,27 @@ func RobotsVerdict(o page.Outcome, read *robots.Rules, redirect page.URL, hops i
 
 // robotsDone takes a robots.txt, or its absence, for a site. It returns false
 // when it could not be had.
-func (f *Frontier) robotsDone(now page.Time, s *site, v Visit) bool {
+func (f *Frontier) robotsDone(now page.Time, s *site, v Visit, abroad bool) bool {
 	rules, follow := RobotsVerdict(v.Outcome, v.Rules, v.Redirect, v.Hops)
-	switch {
-	case follow:
+	if follow {
 		h, _ := f.host(v.Redirect.Host())
+		if h.errands.len() >= maxErrands {
+			f.robotsFailed(now, s, true, page.RobotsUnreachable)
+			return false
+		}
 		h.errands.push(errand{site: s, url: v.Redirect, hops: v.Hops + 1})
 		f.refile(h)
 		f.wake(now, h)
-	case rules != nil:
-		s.rules, s.until, s.asked = rules, now.Add(RobotsAge), 0
-		f.slow(s.host, rules.CrawlDelay())
-		f.heat(s)
-		f.back(now, s)
-	default:
-		f.robotsFailed(now, s, v.Host, v.Outcome)
+		return true
+	}
+	if rules == nil {
+		f.robotsFailed(now, s, abroad, v.Outcome)
 		return false
 	}
+	s.rules, s.until, s.asked = rules, now.Add(RobotsAge), 0
+	f.slow(s.host, rules.CrawlDelay())
+	f.heat(s)
+	f.back(now, s)
 	return true
 }
 
@@ -166,10 +179,10 @@ func (f *Frontier) robotsDone(now page.Time, s *site, v Visit) bool {
 // may be fetched, and it is asked for again after the host's rest (RFC 9309,
 // section 2.3.1.4). A site whose own host cannot be reached is not given up
 // here: the host's failures are counted and say why.
-func (f *Frontier) robotsFailed(now page.Time, s *site, at string, o page.Outcome) {
+func (f *Frontier) robotsFailed(now page.Time, s *site, abroad bool, o page.Outcome) {
 	s.rules = nil
 	f.heat(s)
-	if o != page.Aborted && !(o.HostFault() && at == s.host.name) {
+	if o != page.Aborted && (abroad || !o.HostFault()) {
 		s.asked++
 	}
 	if s.asked >= robotsTries || o == page.DeadHost {

@@ -37,6 +37,10 @@ type Setting struct {
 // RobotsAge is how long a robots.txt is believed (RFC 9309, section 2.4).
 const RobotsAge = 24 * time.Hour
 
+// maxErrands is how many errands wait at a host; a robots.txt that is redirected
+// there beyond that could not be had for now.
+const maxErrands = 64
+
 // robotsTries is how often a robots.txt that the server fails to give is asked
 // for before the site is given up for this crawl.
 const robotsTries = 4
@@ -111,7 +115,7 @@ func (f *Frontier) earlier(a, b *host) bool {
 }
 
 func (f *Frontier) key(h *host) int64 {
-	if h.errands.len() > 0 || h.sites.len() == 0 {
+	if h.runs() || h.sites.len() == 0 {
 		return -1 << 63
 	}
 	return f.cfg.Order.Site(h.sites.top().view())
@@ -299,6 +303,10 @@ func (f *Frontier) queue(h *host) {
 
 func (h *host) wanted() bool { return h.sites.len() > 0 || h.errands.len() > 0 }
 
+// runs says that the host's next visit is an errand. Errands and its own pages
+// take turns, so that nobody can keep it from its pages by sending others to it.
+func (h *host) runs() bool { return h.errands.len() > 0 && (h.sites.len() == 0 || !h.ran) }
+
 // rest puts a host that has no connection where it belongs: asleep, in turn,
 // or nowhere. One that comes back from a lookup or a load keeps its turn, or
 // all hosts would be loaded before the first page is fetched.
@@ -330,7 +338,7 @@ func (f *Frontier) sleep(h *host) {
 // asks says that the host's next step sends something to it. Pages that end
 // without a request need not wait.
 func (h *host) asks() bool {
-	return h.dead == page.None && (h.errands.len() > 0 || h.sites.len() > 0 && h.sites.top().over == page.None)
+	return h.dead == page.None && (h.runs() || h.sites.len() > 0 && h.sites.top().over == page.None)
 }
 
 // Settled says that what became of an entry that Next handed out is durable.
@@ -430,7 +438,7 @@ func (f *Frontier) Resolved(now page.Time, name string, addrs []netip.Addr, ttl 
 	case len(addrs) == 0:
 		f.fail(now, h, nil, page.DNSFailed, 0)
 	default:
-		h.addrs, h.try = addrs, h.tried%len(addrs)
+		h.addrs, h.try = addrs, h.try%len(addrs)
 		h.expires, h.resolved = now.Add(ttl), true
 	}
 	f.rest(now, h)

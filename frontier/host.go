@@ -35,6 +35,7 @@ type host struct {
 	turn    uint64
 	sites   heap[*site]  // those with pages waiting
 	errands fifo[errand] // robots.txt of other sites, redirected here
+	ran     bool         // its last visit was an errand: its own pages go next
 
 	next     page.Time     // no request before
 	end      page.Time     // of the last visit
@@ -53,6 +54,7 @@ type host struct {
 	server *server // where its connection goes, or would go
 	called bool    // room on the server is kept for it
 	conn   *site   // whose connection is open
+	errand bool    // an errand is under way; its connection serves nothing else
 	pages  int     // requests made on it
 }
 

@@ -120,7 +120,7 @@ func (f *Frontier) step(now page.Time, h *host, room Room) (Pick, bool) {
 	case h.conn == nil && (!h.wanted() || h.next > now && h.asks()):
 		f.rest(now, h)
 		return Pick{}, false
-	case h.conn == nil && h.errands.len() > 0:
+	case h.conn == nil && h.runs():
 		if h.dead != page.None {
 			return f.fruitless(now, h)
 		}
@@ -201,6 +201,7 @@ func (f *Frontier) request(now page.Time, h *host, s *site, room Room) (Pick, bo
 		f.ready.push(h)
 		return Pick{}, false
 	}
+	h.ran = false
 	p := Pick{Host: h.name, Open: h.conn == nil}
 	if p.Open {
 		f.connect(h, s)
@@ -208,6 +209,7 @@ func (f *Frontier) request(now page.Time, h *host, s *site, room Room) (Pick, bo
 	switch {
 	case s == nil:
 		e := h.errands.pop()
+		h.errand, h.ran = true, true
 		p.Kind, p.Site, p.URL, p.Hops = Robots, e.site.id, e.url, e.hops
 		e.site.unsaved++
 	case !f.cfg.NoRobots && (s.rules == nil || now >= s.until):
@@ -231,10 +233,8 @@ func (f *Frontier) request(now page.Time, h *host, s *site, room Room) (Pick, bo
 	return p, true
 }
 
-// errandSite stands for the connection of an errand, which serves nothing else.
-var errandSite = &site{}
-
-// connect takes a slot and room on the server for a connection of s.
+// connect takes a slot and room on the server for a connection of s, or of an
+// errand when there is no site.
 func (f *Frontier) connect(h *host, s *site) {
 	f.active++
 	h.server.active++
@@ -244,9 +244,6 @@ func (f *Frontier) connect(h *host, s *site) {
 	}
 	h.resolved = false
 	h.conn, h.pages = s, 0
-	if s == nil {
-		h.conn = errandSite
-	}
 }
 
 // reach sees to it that the host has an address with room. sent is true when
@@ -342,7 +339,7 @@ func (f *Frontier) take(s *site) Entry {
 // fruitless gives up one of a dead host's errands: its site's robots.txt cannot
 // be had.
 func (f *Frontier) fruitless(now page.Time, h *host) (Pick, bool) {
-	f.robotsFailed(now, h.errands.pop().site, h.name, page.DeadHost)
+	f.robotsFailed(now, h.errands.pop().site, true, page.DeadHost)
 	f.rest(now, h)
 	return Pick{}, false
 }

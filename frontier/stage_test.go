@@ -30,10 +30,15 @@ func newStage(t testing.TB, change func(c *Config)) *stage {
 	}
 	s := &stage{t: t, f: New(cfg), disk: map[page.SiteID][]Entry{}, open: map[string]int{}}
 	s.addr = func(host string) ([]netip.Addr, time.Duration) {
-		h := page.Secret{}.Hash(host)
-		return []netip.Addr{netip.AddrFrom4([4]byte{10, byte(h >> 16), byte(h >> 8), byte(h)})}, time.Hour
+		return stageAddr(host), time.Hour
 	}
 	return s
+}
+
+// stageAddr is an address that no other host is likely to have.
+func stageAddr(host string) []netip.Addr {
+	h := page.Secret{}.Hash(host)
+	return []netip.Addr{netip.AddrFrom4([4]byte{10, byte(h >> 16), byte(h >> 8), byte(h)})}
 }
 
 // site makes a site with pages of these depths.
