@@ -110,7 +110,7 @@ var table = [outcomes]Row{
 	Trap:              {Name: "trap", Pause: NoPause, What: "looks like an endless site; parked, released by weir release"},
 	SiteBudget:        {Name: "site-budget", Pause: NoPause, What: "the site has had its --site-pages"},
 	DomainBudget:      {Name: "domain-budget", Pause: NoPause, What: "the registered domain has had its --domain-pages"},
-	DeadHost:          {Name: "dead-host", Pause: NoPause, What: "the host answered before, then failed too often in a row"},
+	DeadHost:          {Name: "dead-host", Pause: NoPause, What: "the host failed too often in a row, or asked to be left alone for more than a day"},
 	Aborted:           {Name: "aborted", Retries: 255, What: "cut short by us; back in the queue"},
 }
 

@@ -37,9 +37,9 @@ type settings struct {
 	MaxPages  count `name:"max-pages" group:"bounds" placeholder:"N" default:"none" keep:"yes" help:"Stop after N pages, counted over all runs."`
 	MaxBytes  size  `name:"max-bytes" group:"bounds" placeholder:"SIZE" default:"none" keep:"yes" help:"Stop after so many bytes of bodies, counted over all runs."`
 	MaxTime   span  `name:"max-time" group:"bounds" placeholder:"TIME" default:"none" keep:"yes" help:"Stop this run after a time: 90s, 2h30m, 3d."`
-	SitePages count `name:"site-pages" group:"bounds" placeholder:"N" default:"100000" keep:"yes" help:"Pages of one site, at most. Default: 100000."`
+	SitePages count `name:"site-pages" group:"bounds" placeholder:"N" default:"100000" keep:"fixed" help:"Pages of one site, at most. Default: 100000."`
 
-	DomainPages count `name:"domain-pages" group:"bounds" placeholder:"N" default:"1000000" keep:"yes" help:"Pages of one registered domain, at most. Default: 1000000."`
+	DomainPages count `name:"domain-pages" group:"bounds" placeholder:"N" default:"1000000" keep:"fixed" help:"Pages of one registered domain, at most. Default: 1000000."`
 	MaxBody     size  `name:"max-body" group:"bounds" placeholder:"SIZE" default:"64MB" keep:"yes" help:"Cut longer bodies here. Default: 64MB."`
 	Memory      size  `name:"memory" group:"bounds" placeholder:"SIZE" default:"1GB" keep:"yes" help:"Memory for caches and buffers. Default: 1GB."`
 

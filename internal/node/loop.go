@@ -38,7 +38,7 @@ func (n *node) loop(ctx context.Context, stop <-chan struct{}, start crawl.Start
 		case err := <-n.failed:
 			return err
 		case <-ctx.Done():
-			n.reason = crawl.StopByUser
+			n.reason, n.cut = crawl.StopByUser, true
 			return nil
 		}
 	}

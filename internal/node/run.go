@@ -61,6 +61,7 @@ type node struct {
 	work   sync.WaitGroup    // visits and lookups
 	failed chan error        // the first failure of our own
 	broken bool              // the committer ended early; read after it has
+	cut    bool              // the user could not wait
 }
 
 // Credits: how many answers may be on their way.
@@ -254,7 +255,7 @@ func (n *node) flush(g *store.Group) error {
 
 // close writes the report and lets go of everything.
 func (n *node) close(err error) (Report, error) {
-	if n.reason == crawl.StopDone && err == nil {
+	if err == nil && !n.cut {
 		err = n.store.Finish()
 	}
 	if err != nil && n.reason == crawl.StopByNobody {
