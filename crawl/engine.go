@@ -10,7 +10,7 @@ import (
 
 // Why a crawl ended, as report.json says it in stopped_by.
 const (
-	StopDone     = "done" // nothing is left to fetch
+	StopDone     = "done" // nothing is left that may be fetched in this run
 	StopPages    = "max-pages"
 	StopBytes    = "max-bytes"
 	StopTime     = "max-time"
@@ -289,21 +289,24 @@ func (e *Engine) fly(fl *flight) uint64 {
 type Status struct {
 	Totals  Totals // durable
 	Waiting int64  // pages in queues
-	Flying  int    // orders not over yet
-	Sites   int
-	Active  int   // open connections
-	Idle    int   // connections that could be open and are not
-	Resting int   // hosts that wait
-	Ready   int   // hosts that could go
-	Drift   int64 // must be 0: pages that counters and queues disagree about
-	Stop    string
+	// Unreachable are the pages behind a robots.txt that could not be had in
+	// this run. They stay queued, and the next run asks for it again.
+	Unreachable int64
+	Flying      int // orders not over yet
+	Sites       int
+	Active      int   // open connections
+	Idle        int   // connections that could be open and are not
+	Resting     int   // hosts that wait
+	Ready       int   // hosts that could go
+	Drift       int64 // must be 0: pages that counters and queues disagree about
+	Stop        string
 }
 
 // Status returns the numbers.
 func (e *Engine) Status() Status {
 	c := e.f.Count()
 	return Status{
-		Totals: e.totals, Waiting: c.Waiting, Flying: len(e.flights), Sites: c.Sites,
+		Totals: e.totals, Waiting: c.Waiting, Unreachable: c.Asleep, Flying: len(e.flights), Sites: c.Sites,
 		Active: c.Active, Idle: c.Idle, Resting: c.Resting, Ready: c.Ready, Drift: c.Drift, Stop: e.stop,
 	}
 }

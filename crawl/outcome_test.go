@@ -15,9 +15,6 @@ var never = map[page.Outcome]func(p *play){
 	page.Denied: func(p *play) {
 		p.robots = func(Fetch) Done { return Done{Outcome: page.OK, Rules: rulesText("Disallow: /p")} }
 	},
-	page.RobotsUnreachable: func(p *play) {
-		p.robots = func(Fetch) Done { return Done{Outcome: page.ServerError} }
-	},
 	page.TooManyRedirects: func(p *play) {
 		p.seeds = []string{"http://a.example/0"}
 		p.answer = func(f Fetch) Done { return Done{Outcome: page.Redirected} }
@@ -53,6 +50,8 @@ func TestOutcomes(t *testing.T) {
 			switch row := o.Row(); {
 			case never[o] != nil:
 				testNever(t, o)
+			case o == page.RobotsUnreachable:
+				testUnreachable(t)
 			case o == page.Trap:
 				testTrapped(t)
 			case o == page.Aborted:
@@ -82,6 +81,48 @@ func testNever(t *testing.T, o page.Outcome) {
 	}
 	if n := p.totals().Outcomes[o]; n == 0 {
 		t.Error("the totals do not count it")
+	}
+}
+
+// testUnreachable: a page behind a robots.txt that cannot be had ends in no run.
+// It stays queued, the crawl is done without it, and the next run asks again.
+func testUnreachable(t *testing.T) {
+	for _, o := range []page.Outcome{page.ServerError, page.RateLimited, page.FirstByteTimeout, page.BadResponse, page.TooSlow} {
+		p := newPlay(t, "http://a.example/p", "http://a.example/q", "https://a.example/", "http://b.example/")
+		ill := true
+		p.robots = func(f Fetch) Done {
+			if ill && f.URL.Site() == "http://a.example" {
+				return Done{Outcome: o}
+			}
+			return Done{Outcome: page.ClientError}
+		}
+		if why := p.run(); why != StopDone || len(p.fetched) != 2 {
+			t.Errorf("%v: the crawl ended by %q after %d pages", o, why, len(p.fetched))
+		}
+		if s := p.engine.Status(); s.Unreachable != 2 || s.Waiting != 0 || s.Totals.Queued != 2 {
+			t.Errorf("%v: %+v", o, s)
+		}
+		if got := p.page("http://a.example/p"); got.State != "queued" {
+			t.Errorf("%v: the page is %s as %v", o, got.State, got.Outcome)
+		}
+		var tries []page.Time
+		for _, v := range p.asked {
+			if v.url == "http://a.example/robots.txt" {
+				tries = append(tries, v.at)
+			}
+		}
+		if len(tries) != 5 || tries[4].Sub(tries[0]) < 15*time.Minute {
+			t.Errorf("%v: robots.txt was asked for at %v", o, tries)
+		}
+		for i := 2; i < len(tries); i++ {
+			if before, gap := tries[i-1].Sub(tries[i-2]), tries[i].Sub(tries[i-1]); gap < before*3/2 {
+				t.Errorf("%v: asked for again after %v, before that after %v", o, gap, before)
+			}
+		}
+		p.resume, ill = true, false
+		if why := p.run(); why != StopDone || len(p.fetched) != 4 || p.engine.Status().Unreachable != 0 {
+			t.Errorf("%v: the next run ended by %q after %d pages", o, why, len(p.fetched))
+		}
 	}
 }
 

@@ -9,7 +9,8 @@ import (
 
 // TestSimulation crawls made-up webs with every kind of trouble, and crashes at
 // random moments. The audit holds politeness; here: every page that can be
-// reached ends, once, as it must, and the counters are those of the rows.
+// reached ends, once, as it must, or waits for its robots.txt, and the counters
+// are those of the rows.
 func TestSimulation(t *testing.T) {
 	first, n := uint64(1), uint64(200)
 	if *simSeed > 0 {
@@ -55,10 +56,17 @@ func (s *sim) check() {
 		got[p.URL.String()] = p.Outcome
 		return true
 	}))
+	waits := int64(0)
+	s.must(v.Queue(func(p *PageInfo) bool {
+		got[p.URL.String()] = page.RobotsUnreachable
+		waits++
+		return true
+	}))
+	if n := s.engine.Status().Unreachable; n != waits {
+		s.fatalf("%d pages are queued at the end, %d cannot be had", waits, n)
+	}
 	for u, o := range want {
-		is, ok := got[u]
-		same := is == o || o == page.RobotsUnreachable && is == page.DeadHost
-		if !ok || !same {
+		if is, ok := got[u]; !ok || is != o {
 			s.fatalf("%s ended as %v (%v), want %v", u, is, ok, o)
 		}
 	}

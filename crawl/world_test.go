@@ -111,6 +111,8 @@ func newWorld(seed uint64) *world {
 		if i > 0 && r.IntN(5) == 0 && s.robots != page.ServerError && w.sites[i-1].robots != page.ServerError {
 			s.robots, s.to = page.Redirected, page.Join(w.sites[i-1].name, pick(r, "/robots.txt", "/elsewhere.txt"))
 			w.sites[i-1].host.flakes, w.sites[i-1].trouble = nil, 0
+		} else if r.IntN(12) == 0 && s.robots != page.ServerError {
+			s.robots, s.to = page.Redirected, page.Join("http://"+w.sites[r.IntN(len(w.sites))].host.name+":81", "/robots.txt")
 		}
 		body := "User-agent: *\n"
 		if s.deny {
@@ -184,9 +186,14 @@ func (w *world) ask(f Fetch) answer {
 		a.facts.Key.Hash, a.facts.Hops = 0, uint8(f.Hops)
 	}
 	a.done = Done{ID: f.ID, Outcome: page.OK, Elapsed: h.slow/2 + time.Duration(w.rng.Int64N(int64(h.slow/2)+int64(time.Millisecond)))}
-	w.content(f, &a)
 	o := &a.done.Outcome
+	closed := w.names[f.URL.Site()] == nil
+	if !closed {
+		w.content(f, &a)
+	}
 	switch {
+	case closed:
+		*o = page.ConnectFailed
 	case h.dead != page.None && h.dead != page.DNSFailed:
 		*o = h.dead
 	case len(h.flakes) > 0 && h.flakes[0] != page.DNSTimeout:
@@ -260,7 +267,9 @@ func (w *world) rulesOf(s *wSite) *robots.Rules {
 			return robots.AllowAll()
 		}
 		elsewhere := strings.HasSuffix(at.to.Path(), "/elsewhere.txt")
-		at = w.names[at.to.Site()]
+		if at = w.names[at.to.Site()]; at == nil {
+			return nil // a closed port
+		}
 		if elsewhere {
 			if at.host.dead != page.None {
 				return nil

@@ -20,6 +20,7 @@ func (f *Frontier) check(t fataler) {
 	}
 	checkHeap(t, "ready", &f.ready, func(h *host) { file(h, ready) })
 	checkHeap(t, "timers", &f.timers, func(h *host) { file(h, resting) })
+	checkHeap(t, "naps", &f.naps, func(*site) {})
 	for _, h := range f.open.items[f.open.head:] {
 		file(h, holding)
 	}
@@ -59,9 +60,16 @@ func (f *Frontier) check(t fataler) {
 		}
 	}
 	var warm, taken int
-	var work int64
+	var work, asleep int64
 	for _, s := range f.sites {
-		work += s.queued
+		if s.asleep {
+			asleep += s.queued
+		} else {
+			work += s.queued
+		}
+		if s.napping > 0 && !s.away || s.asleep && s.away {
+			t.Fatalf("%s: away %v, napping %d, asleep %v", s.name, s.away, s.napping, s.asleep)
+		}
 		taken += s.taken
 		if s.away {
 			work++
@@ -69,7 +77,7 @@ func (f *Frontier) check(t fataler) {
 		if s.warm {
 			warm++
 		}
-		if s.warm != (s.rules != nil || len(s.live()) > 0) || (s.placed > 0) != (s.queued > 0 && !s.away) {
+		if s.warm != (s.rules != nil || len(s.live()) > 0) || (s.placed > 0) != (s.queued > 0 && !s.away && !s.asleep) {
 			t.Fatalf("%s: warm %v, placed %d, queued %d, away %v", s.name, s.warm, s.placed, s.queued, s.away)
 		}
 		if s.complete && int64(len(s.live())) != s.queued || len(s.live()) > f.cfg.Window {
@@ -81,6 +89,9 @@ func (f *Frontier) check(t fataler) {
 				t.Fatalf("%s: entry %d of the window is out of place", s.name, i)
 			}
 		}
+	}
+	if asleep != f.asleep {
+		t.Fatalf("%d entries are asleep, counted %d", asleep, f.asleep)
 	}
 	if warm != f.warm || taken != len(f.taken) || work != f.work || conns != f.active || conns > f.cfg.Conns || f.drift != 0 {
 		t.Fatalf("warm %d, counted %d; taken %d, %d; work %d, %d; active %d, %d; drift %d",

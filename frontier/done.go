@@ -176,23 +176,38 @@ func (f *Frontier) robotsDone(now page.Time, s *site, v Visit, abroad bool) bool
 }
 
 // robotsFailed notes that a robots.txt could not be had: nothing of the site
-// may be fetched, and it is asked for again after the host's rest (RFC 9309,
+// may be fetched, and it is asked for again later, a few times (RFC 9309,
 // section 2.3.1.4). A site whose own host cannot be reached is not given up
 // here: the host's failures are counted and say why.
 func (f *Frontier) robotsFailed(now page.Time, s *site, abroad bool, o page.Outcome) {
 	s.rules = nil
 	f.heat(s)
-	if o != page.Aborted && (abroad || !o.HostFault()) {
-		s.asked++
+	if o == page.Aborted || !abroad && o.HostFault() || s.over != page.None || s.host.dead != page.None {
+		f.postpone(s.host, now.Add(max(f.wait(s.host), time.Second)))
+		f.back(now, s)
+		return
 	}
-	if s.asked >= robotsTries || o == page.DeadHost {
-		s.over = page.RobotsUnreachable
+	if s.asked++; s.asked >= robotsTries || o == page.DeadHost {
+		f.bed(s)
+		return
 	}
-	h := s.host
-	// After an errand it was another host that failed: this one rests too,
-	// longer every time, before the way there is tried again.
-	f.postpone(h, now.Add(page.ServerError.Rest(max(f.wait(h), time.Second), 0, s.asked)))
-	f.back(now, s)
+	s.again = now.Add(min(f.robotsRest()<<(s.asked-1), maxRobotsRest))
+	f.naps.push(s)
+}
+
+// robotsRest is the first rest before a robots.txt is asked for again. It
+// shrinks with the wait: servers that one may ask often are one's own.
+func (f *Frontier) robotsRest() time.Duration {
+	return min(max(time.Second, 60*f.cfg.Wait), robotsRest)
+}
+
+// bed leaves a site whose robots.txt was away alone for this run.
+func (f *Frontier) bed(s *site) {
+	s.asleep, s.away = true, false
+	f.work -= s.queued + 1
+	f.asleep += s.queued
+	s.chill()
+	f.heat(s)
 }
 
 // back returns a site whose robots.txt was away to its host's queue.
@@ -236,6 +251,7 @@ type Count struct {
 	Sites   int   // known
 	Hosts   int   // known
 	Waiting int64 // entries, errands and robots.txt not yet handed out
+	Asleep  int64 // entries that wait for a later run: their robots.txt could not be had
 	Ready   int   // hosts whose turn it could be
 	Resting int   // hosts that wait
 	Active  int   // open connections
@@ -246,7 +262,7 @@ type Count struct {
 // Count returns the numbers.
 func (f *Frontier) Count() Count {
 	return Count{
-		Sites: len(f.sites), Hosts: len(f.hosts), Waiting: f.work, Ready: f.ready.len(), Resting: f.timers.len(),
+		Sites: len(f.sites), Hosts: len(f.hosts), Waiting: f.work, Asleep: f.asleep, Ready: f.ready.len(), Resting: f.timers.len(),
 		Active: f.active, Idle: f.cfg.Conns - f.active, Drift: f.drift,
 	}
 }

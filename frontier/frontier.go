@@ -41,9 +41,14 @@ const RobotsAge = 24 * time.Hour
 // there beyond that could not be had for now.
 const maxErrands = 64
 
-// robotsTries is how often a robots.txt that the server fails to give is asked
-// for before the site is given up for this crawl.
-const robotsTries = 4
+// A robots.txt that the server fails to give is asked for again after
+// robotsRest, which doubles each time up to maxRobotsRest. After robotsTries the
+// site is left alone for this run; its pages stay queued for the next.
+const (
+	robotsTries   = 5
+	robotsRest    = time.Minute
+	maxRobotsRest = 30 * time.Minute
+)
 
 // maxTries is how many addresses of a host are tried before that counts as one
 // failure of the host.
@@ -67,6 +72,7 @@ type Frontier struct {
 
 	ready  heap[*host]
 	timers heap[*host]
+	naps   heap[*site] // wait to ask for their robots.txt again
 	open   fifo[*host] // holding, in turn
 	stall  [needs]fifo[*host]
 	closes fifo[string] // connections to close, not yet told
@@ -77,6 +83,7 @@ type Frontier struct {
 	active   int   // connections
 	warm     int   // sites that hold a window or rules
 	work     int64 // entries waiting, robots.txt on their way
+	asleep   int64 // entries of sites that are asleep
 	drift    int64 // entries that a site's count and its queue disagreed about
 	stopping bool
 }
@@ -100,11 +107,15 @@ func New(cfg Config) *Frontier {
 	f.timers = heap[*host]{less: func(a, b *host) bool {
 		return a.next < b.next || a.next == b.next && a.turn < b.turn
 	}, place: hostPlace}
+	f.naps = heap[*site]{less: func(a, b *site) bool {
+		return a.again < b.again || a.again == b.again && a.id < b.id
+	}, place: napPlace}
 	return f
 }
 
 func hostPlace(h *host) *int { return &h.placed }
 func sitePlace(s *site) *int { return &s.placed }
+func napPlace(s *site) *int  { return &s.napping }
 
 // earlier orders hosts whose turn it could be: errands first, since a whole
 // site waits for each; then by the Ranking's key of the best site; then who
@@ -245,6 +256,10 @@ func (f *Frontier) Move(id page.SiteID, old Place, e Entry) {
 
 func (f *Frontier) grow(now page.Time, s *site, n int64) {
 	s.queued += n
+	if s.asleep {
+		f.asleep += n
+		return
+	}
 	f.work += n
 	f.rerank(s)
 	f.wake(now, s.host)
@@ -253,7 +268,7 @@ func (f *Frontier) grow(now page.Time, s *site, n int64) {
 // rerank puts a site, and its host, where its changed key belongs.
 func (f *Frontier) rerank(s *site) {
 	h := s.host
-	want := s.queued > 0 && !s.away
+	want := s.queued > 0 && !s.away && !s.asleep
 	switch {
 	case want && s.placed == 0:
 		h.sites.push(s)

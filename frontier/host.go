@@ -79,7 +79,10 @@ type site struct {
 	rules   *robots.Rules
 	until   page.Time // when the rules must be asked for again
 	asked   int       // times robots.txt could not be had in a row
-	away    bool      // robots.txt is being fetched, here or by an errand
+	away    bool      // robots.txt is being fetched, here or by an errand, or will be again
+	again   page.Time // when robots.txt is asked for again; the site is in naps
+	napping int       // in naps
+	asleep  bool      // robots.txt could not be had: the site is left alone in this run
 	unsaved int       // Robots picks whose end is not durable yet
 	warm    bool      // counted among the sites that hold memory
 	budget  int64

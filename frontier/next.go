@@ -64,6 +64,9 @@ func (f *Frontier) Next(now page.Time, room Room) (Pick, bool) {
 		h.state = ready
 		f.ready.push(h)
 	}
+	for f.naps.len() > 0 && f.naps.top().again <= now {
+		f.back(now, f.naps.pop())
+	}
 	for {
 		if f.closes.len() > 0 {
 			return Pick{Kind: Close, Host: f.closes.pop()}, true
@@ -346,10 +349,15 @@ func (f *Frontier) fruitless(now page.Time, h *host) (Pick, bool) {
 
 // Wake returns when Next may have something again that no answer brings.
 func (f *Frontier) Wake() (page.Time, bool) {
-	if f.timers.len() == 0 {
-		return 0, false
+	switch timers, naps := f.timers.len() > 0, f.naps.len() > 0; {
+	case timers && naps:
+		return min(f.timers.top().next, f.naps.top().again), true
+	case timers:
+		return f.timers.top().next, true
+	case naps:
+		return f.naps.top().again, true
 	}
-	return f.timers.top().next, true
+	return 0, false
 }
 
 // Stop lets nothing new start. Connections are closed, those in use as soon as
