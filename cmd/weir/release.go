@@ -11,12 +11,13 @@ import (
 	"weir/page"
 )
 
-// releaseCmd queues pages that the trap guard holds back.
+// releaseCmd queues pages that the trap guard holds back, or that failed.
 type releaseCmd struct {
-	URLs  []string `arg:"" optional:"" name:"url" help:"Parked pages to release."`
-	Dir   string   `placeholder:"DIR" default:"weir-crawl" help:"Folder of the crawl. Default: weir-crawl."`
-	Match string   `placeholder:"RE" help:"Release the pages whose URL matches a regular expression."`
-	All   bool     `help:"Release all parked pages."`
+	URLs   []string `arg:"" optional:"" name:"url" help:"Parked pages to release."`
+	Dir    string   `placeholder:"DIR" default:"weir-crawl" help:"Folder of the crawl. Default: weir-crawl."`
+	Match  string   `placeholder:"RE" help:"Release the pages whose URL matches a regular expression."`
+	All    bool     `help:"Release all parked pages."`
+	Failed bool     `help:"Queue pages that could not be fetched once more: hosts that were down, names that did not resolve."`
 }
 
 // Help shows examples.
@@ -27,7 +28,8 @@ the next weir crawl and never parked again; what it links to is judged anew.
 Examples:
   weir export parked --dir crawl
   weir release --dir crawl --match '^https://example.org/calendar/'
-  weir release --dir crawl --all`
+  weir release --dir crawl --all
+  weir release --dir crawl --failed                   after a server or the network was down`
 }
 
 // releaseGroup is how many pages become durable together.
@@ -35,6 +37,9 @@ const releaseGroup = 10_000
 
 // Run implements the verb.
 func (c *releaseCmd) Run(e *env) error {
+	if c.Failed {
+		return c.failed(e)
+	}
 	want, named, err := c.choice()
 	if err != nil {
 		return err
@@ -50,7 +55,10 @@ func (c *releaseCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	n, err := release(c.Dir, form, asRun, want)
+	n, err := release(c.Dir, form, asRun, func(l *crawl.Ledger) (int, bool, error) {
+		took, err := l.Release(releaseGroup, want)
+		return took, took > 0, err
+	})
 	if err != nil {
 		return err
 	}
@@ -58,6 +66,37 @@ func (c *releaseCmd) Run(e *env) error {
 		return failure(fmt.Errorf("no parked page matches"), "weir export parked"+dirFlag(c.Dir)+" lists them")
 	}
 	_, err = fmt.Fprintf(e.out, "%s released; weir crawl%s fetches them\n", plural(n, "page"), dirFlag(c.Dir))
+	return err
+}
+
+// failed queues pages that could not be fetched.
+func (c *releaseCmd) failed(e *env) error {
+	if len(c.URLs) > 0 || c.All {
+		return usage("weir release --failed, or with --match RE", "--failed goes with --match only")
+	}
+	re, err := regexp.Compile(c.Match)
+	if err != nil {
+		return usage("--match takes a regular expression, as in '^https://example.org/cal'", "--match: %w", err)
+	}
+	f, err := openFolder(c.Dir)
+	if err != nil {
+		return err
+	}
+	form, asRun := f.store.Form(), f.asRun
+	f.close()
+	var from []byte
+	n, err := release(c.Dir, form, asRun, func(l *crawl.Ledger) (int, bool, error) {
+		took, next, err := l.Retry(from, releaseGroup, func(u page.URL, _ page.Outcome) bool { return re.MatchString(u.String()) })
+		from = next
+		return took, next != nil, err
+	})
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return failure(fmt.Errorf("no page failed"), "weir export pages"+dirFlag(c.Dir)+" shows how each page ended")
+	}
+	_, err = fmt.Fprintf(e.out, "%s queued again; weir crawl%s fetches them\n", plural(n, "page"), dirFlag(c.Dir))
 	return err
 }
 
@@ -113,8 +152,9 @@ func (f *folder) parked(urls []page.URL) error {
 	return nil
 }
 
-// release queues the parked pages of a folder that want accepts.
-func release(dir string, form store.Form, asRun settings, want func(page.URL, string) bool) (n int64, err error) {
+// release queues pages of a folder, group by group: some queues the next, and
+// says how many and whether there may be more.
+func release(dir string, form store.Form, asRun settings, some func(*crawl.Ledger) (int, bool, error)) (n int64, err error) {
 	order, err := frontier.Order(asRun.Order)
 	if err != nil {
 		return 0, failure(err, "mend order in "+dir+"/"+crawlFile)
@@ -137,10 +177,14 @@ func release(dir string, form store.Form, asRun settings, want func(page.URL, st
 		return 0, err
 	}
 	ledger.Clock(time.Now().UnixNano())
-	for {
-		took, err := ledger.Release(releaseGroup, want)
-		if err != nil || took == 0 {
+	for more := true; more; {
+		var took int
+		took, more, err = some(ledger)
+		if err != nil {
 			return n, err
+		}
+		if took == 0 {
+			continue
 		}
 		group := st.Begin()
 		_, err = ledger.Flush(group)
@@ -152,6 +196,7 @@ func release(dir string, form store.Form, asRun settings, want func(page.URL, st
 		}
 		n += int64(took)
 	}
+	return n, nil
 }
 
 // plural writes a number of things.
