@@ -10,7 +10,7 @@ PLATFORMS = darwin/amd64 darwin/arm64 windows/amd64 linux/arm64
 FUZZTIME  = 30s
 KILLS     = 30
 
-.PHONY: run demo build test lint tools check cross race bench fuzz kill test-sites
+.PHONY: run demo build test lint tools check cross race bench bench-large bench-peers fuzz kill test-sites
 
 ## run, demo: a small web on loopback, crawled with a limit; works offline
 run demo:
@@ -71,6 +71,18 @@ fuzz:
 		done; \
 	done
 
-## bench: a short run of every benchmark
+## bench: whole crawls with their targets, then a short run of every benchmark
 bench:
+	go run ./internal/bench
 	go test -run '^$$' -bench . -benchmem -benchtime 200ms ./...
+
+## bench-large: ten million URLs, and 5,000 slow servers; takes a while
+bench-large:
+	go run ./internal/bench large slow
+
+## bench-peers: other crawlers on the same job
+bench-peers:
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		apt-get update -q && apt-get install -q -y --no-install-recommends wget wget2 httrack python3-scrapy; \
+	fi
+	go run ./internal/bench peers

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -34,6 +35,9 @@ var peers = []peer{
 	}, "keeps nothing"},
 	{"colly", func(_ string, seeds []string) []string { return seeds }, "keeps nothing; internal/bench/colly"},
 }
+
+// patience is how long a peer may take.
+const patience = 2 * time.Minute
 
 // spider follows every link on the hosts it was given.
 const spider = `import scrapy
@@ -101,10 +105,15 @@ func (l *lab) peer(p peer, sites []testweb.Site) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(path, p.args(dir, w.Seeds)...)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, p.args(dir, w.Seeds)...)
 	begin := time.Now()
 	out, err := cmd.CombinedOutput()
 	wall := time.Since(begin)
+	if ctx.Err() != nil {
+		fmt.Printf("  %-10s gave up after %v\n", p.name, patience)
+	}
 	s, closed := w.close()
 	if closed != nil {
 		return closed
