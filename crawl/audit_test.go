@@ -29,6 +29,7 @@ type auditHost struct {
 	last    time.Duration // how long the last answer took
 	delay   time.Duration // the crawl-delay that is known
 	durable time.Duration // the part of it that survives a crash
+	kept    time.Duration // the part of last that survives a crash, or a little more
 	rest    time.Duration // no request before, by Retry-After and backoff
 }
 
@@ -54,7 +55,7 @@ func (a *audit) restart() {
 		if h.busy {
 			h.end = a.s.now
 		}
-		h.open, h.busy, h.last, h.rest, h.delay = false, false, 0, 0, h.durable
+		h.open, h.busy, h.last, h.rest, h.delay = false, false, h.kept, 0, h.durable
 	}
 }
 
@@ -173,6 +174,12 @@ func (a *audit) kept(f Fetch, d Done) {
 	a.learn(f, d, func(id page.SiteID, h *auditHost, delay time.Duration) {
 		a.group = append(a.group, func() { a.saved[id], h.durable = at, max(h.durable, delay) })
 	})
+}
+
+// keep says that a host's state is in the open group.
+func (a *audit) keep(o Save) {
+	h := a.host(o.Host)
+	a.group = append(a.group, func() { h.kept = o.State.Last })
 }
 
 // durable says that everything up to the last flush is kept. It may be late by

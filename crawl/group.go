@@ -295,9 +295,9 @@ func (l *Ledger) Start(resumed bool) (Start, error) {
 			}
 			st.Domains[i].Pages += s.fetched
 		}
-		if s.queued > 0 || s.delay > 0 || hosts[name].Rest > 0 {
+		if h := hosts[name]; s.queued > 0 || s.delay > 0 || h.Rest > 0 || h.Last > 0 {
 			l.told[s.id] = true
-			st.Sites = append(st.Sites, s.known(hosts[name]))
+			st.Sites = append(st.Sites, s.known(h))
 		}
 		return true
 	})

@@ -202,7 +202,7 @@ func (s *sim) order(o Order) {
 		}
 		s.resolve(o)
 	case Save:
-		s.commit(func() error { s.ledger.Host(o.Host, o.State); return nil })
+		s.commit(func() error { s.audit.keep(o); s.ledger.Host(o.Host, o.State); return nil })
 	case Wake:
 		s.tick = s.seq + 1
 		this := s.tick

@@ -38,7 +38,7 @@ func (f *Frontier) Done(now page.Time, v Visit) {
 	case row.Dead > 0 || row.Pause != page.Polite && row.Pause != page.NoPause:
 		f.fail(now, h, on, v.Outcome, v.Asked)
 	case v.Outcome != page.Aborted && v.Outcome != page.EarlyClose: // those say nothing about the host
-		h.failures, h.tried, on.failures = 0, 0, 0
+		h.failures, h.tried, on.lost = 0, 0, streak{}
 	}
 	had := true
 	s := f.sites[v.Site]
@@ -55,11 +55,10 @@ func (f *Frontier) Done(now page.Time, v Visit) {
 	case !more:
 		f.hangUp(now, h, v.KeepAlive)
 	case h.delay > 0:
-		h.next = now.Add(h.delay)
+		f.postpone(h, now.Add(h.delay))
 		f.queue(h)
 		f.sleep(h)
 	default:
-		h.next = now
 		f.hold(h)
 	}
 }
@@ -93,12 +92,10 @@ func (f *Frontier) fail(now page.Time, h *host, on *site, o page.Outcome, asked 
 	if o.HostFault() {
 		why = o // it never answered: say why
 	}
-	dead := int(o.Row().Dead)
-	if on != nil {
-		if on.failures++; dead > 0 && on.failures >= dead {
-			on.over = why
-		}
-	} else if dead > 0 && h.failures >= dead {
+	switch {
+	case on != nil && on.lost.fatal(o):
+		on.over = why
+	case on == nil && h.lost.fatal(o):
 		h.dead = why
 	}
 	if asked > page.MaxAsked {
@@ -223,19 +220,29 @@ func (f *Frontier) back(now page.Time, s *site) {
 func (f *Frontier) Changed(now page.Time, name string) (HostState, bool) {
 	h := f.hosts[name]
 	w := f.wait(h)
-	state := HostState{Failures: h.failures, Last: h.last, Rest: max(h.next.Sub(now), 0)}
+	state := HostState{Failures: h.failures, Last: f.lasting(h.last), Rest: max(h.next.Sub(now), 0)}
 	if state.Rest <= w {
 		state.Rest = 0 // every host waits that long after a restart
 	}
-	if state.Last < 2*f.cfg.Wait {
-		state.Last = 0
-	}
 	was := h.saved
-	if state.Failures == was.Failures && state.Rest == 0 && was.Rest == 0 && state.Last <= was.Last*3/2 {
+	if state.Failures == was.Failures && state.Rest == 0 && was.Rest == 0 && state.Last <= was.Last {
 		return state, false
 	}
 	h.saved = state
 	return state, true
+}
+
+// lasting rounds the time of an answer up, so that answers that take about as
+// long every time need no new write. One within the wait need not be kept.
+func (f *Frontier) lasting(last time.Duration) time.Duration {
+	step := f.cfg.Wait
+	if step == 0 || last <= step {
+		return 0
+	}
+	for step < last {
+		step += step/2 + 1
+	}
+	return step
 }
 
 // Wait returns the rest that a host takes after a visit that goes well.

@@ -148,8 +148,8 @@ type Known struct {
 
 // HostState is what of a host survives a restart.
 type HostState struct {
-	Failures int           `json:",omitempty"`
-	Last     time.Duration `json:",omitempty"` // how long the last answer took
+	Failures int           `json:",omitempty"` // visits in a row that failed; its rests grow by them
+	Last     time.Duration `json:",omitempty"` // how long the last answer took, or a little more
 	Rest     time.Duration `json:",omitempty"` // what is left of its rest
 }
 
@@ -453,6 +453,7 @@ func (f *Frontier) Resolved(now page.Time, name string, addrs []netip.Addr, ttl 
 	case len(addrs) == 0:
 		f.fail(now, h, nil, page.DNSFailed, 0)
 	default:
+		h.lost = streak{}
 		h.addrs, h.try = addrs, h.try%len(addrs)
 		h.expires, h.resolved = now.Add(ttl), true
 	}

@@ -41,7 +41,8 @@ type host struct {
 	end      page.Time     // of the last visit
 	delay    time.Duration // the longest crawl-delay of its sites
 	last     time.Duration // how long the last answer took
-	failures int           // visits in a row that failed
+	failures int           // visits in a row that failed: its rests grow by them
+	lost     streak        // lookups of its name that failed
 	saved    HostState     // as last written
 	dead     page.Outcome  // not None: every page of the host ends so
 
@@ -58,6 +59,28 @@ type host struct {
 	pages  int     // requests made on it
 }
 
+// streak counts failures in a row, by kind, since each kind has a bound of its
+// own. A restart begins it anew.
+type streak struct {
+	kind page.Outcome
+	same int // of this kind, the last ones
+	all  int
+}
+
+// maxFailures is how many visits in a row may fail, whatever the kinds.
+const maxFailures = 16
+
+// fatal counts a failure and says whether it was one too many.
+func (s *streak) fatal(o page.Outcome) bool {
+	if s.kind != o {
+		s.kind, s.same = o, 0
+	}
+	s.same++
+	s.all++
+	dead := int(o.Row().Dead)
+	return dead > 0 && (s.same >= dead || s.all >= maxFailures)
+}
+
 // site is one queue and one robots.txt.
 type site struct {
 	id     page.SiteID
@@ -69,7 +92,7 @@ type site struct {
 	used   int64        // pages fetched, or being fetched
 	over   page.Outcome // not None: every page of the site ends so
 
-	failures int // visits in a row that failed
+	lost streak // visits that failed
 
 	window   []Entry // the first entries, in order; window[head:] is live
 	head     int

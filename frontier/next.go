@@ -114,7 +114,7 @@ func (f *Frontier) stallOn(h *host, n int) (Pick, bool) {
 // can be picked now; the host is then where it belongs.
 func (f *Frontier) step(now page.Time, h *host, room Room) (Pick, bool) {
 	switch {
-	case h.conn != nil && (f.stopping || h.dead != page.None || h.conn.placed == 0 || h.conn.over != page.None):
+	case h.conn != nil && (f.stopping || h.dead != page.None || h.conn.placed == 0 || h.conn.over != page.None || h.next.Sub(now) > f.cfg.Holdable):
 		f.hangUp(now, h, true)
 		return Pick{}, false
 	case h.conn != nil && h.next > now: // postponed meanwhile
