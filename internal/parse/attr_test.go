@@ -95,34 +95,3 @@ func TestRefresh(t *testing.T) {
 		}
 	}
 }
-
-func TestCSS(t *testing.T) {
-	for _, tc := range []struct{ css, want string }{
-		{`@import "a.css";`, "/d/a.css"},
-		{`@IMPORT url(a.css) screen; @import/**/'b.css'`, "/d/a.css /d/b.css"},
-		{`p { background: URL( "a b.png" ) no-repeat, url( c.png ) }`, "/d/a%20b.png /d/c.png"},
-		{`@font-face { src: url(f.woff2) format("woff2"), url('f.ttf') }`, "/d/f.woff2 /d/f.ttf"},
-		{`/* url(x) */ p::before { content: "url(y)" } q { c: url(z) }`, "/d/z"},
-		{`a { b: myurl(x) url(y) -url(z) }`, "/d/y"},
-		{`a { filter: url(#f); b: url(); c: url(data:image/png,x) }`, ""},
-		{`@namespace svg url(http://www.w3.org/2000/svg); a { b: url(x) }`, "/d/x"},
-		{`a { b: url(x\)y.png) url(\61 b) url("c\
-d") }`, "/d/x)y.png /d/ab /d/cd"},
-		{`a { b: url(x y) url(z"w) url(ok) }`, "/d/ok"},
-		{"a { b: url('x\n'\n) } c { d: url(y) }", "/d/y"},
-		{`a { b: url(open`, "/d/open"},
-		{`@import "open`, "/d/open"},
-		{`/* open url(x)`, ""},
-		{"\uFEFF@import 'x'", "/d/x"},
-		{`url(x)url(x)`, "/d/x"},
-	} {
-		var p Parser
-		var got []string
-		for _, s := range show(p.CSS([]byte(tc.css), mustURL(t, here))) {
-			got = append(got, strings.TrimPrefix(s, "requisite "))
-		}
-		if s := strings.Join(got, " "); s != tc.want {
-			t.Errorf("%q: %q, want %q", tc.css, s, tc.want)
-		}
-	}
-}

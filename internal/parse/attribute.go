@@ -20,7 +20,6 @@ const (
 	shadowRoot
 	src
 	srcset
-	style
 	xlink
 	attrCount
 )
@@ -85,8 +84,6 @@ func attrOf(name []byte) (attr, bool) {
 		return src, true
 	case "srcset":
 		return srcset, true
-	case "style":
-		return style, true
 	case "xlink:href":
 		return xlink, true
 	}

@@ -19,14 +19,16 @@
 //	requisite   every other link @href, also without a rel; img, script, source,
 //	            video, audio, track, embed, input type=image @src; @srcset,
 //	            @imagesrcset, @poster; object @data; legacy @background; svg
-//	            image, use, feImage; with Want.Styles also url() and @import
+//	            image, use, feImage
 //	neither     form @action, @cite, @longdesc, @ping, iframe @srcdoc, link rel
 //	            canonical, preconnect, dns-prefetch, pingback
 //
-// Scripts are not run and comments, conditional ones too, are not read. The
-// content of noscript counts, for a crawler runs no scripts. The content of
-// template does not, for a browser would not show it, unless it is a declarative
-// shadow root. References to a part of the page itself (#top) are no links.
+// Scripts are not run. Styles are not read, in sheets, elements or attributes,
+// so what only they name (fonts, @import, background images) is not found; nor
+// are comments, conditional ones too. The content of noscript counts, for a
+// crawler runs no scripts. The content of template does not, for a browser would
+// not show it, unless it is a declarative shadow root. References to a part of
+// the page itself (#top) are no links.
 //
 // A link counts once a page and kind, at its first place. It is NoFollow when
 // every reference to it is: rel=nofollow is obeyed, rel=ugc and rel=sponsored
@@ -38,7 +40,7 @@ package parse
 
 // Bounds on what one body may yield.
 const (
-	MaxLinks      = 50_000  // links of a page or style sheet
+	MaxLinks      = 50_000  // links of a page
 	MaxAlternates = 1_000   // translations of a page
 	MaxTitle      = 1 << 10 // bytes
 	MaxAnchor     = 256     // bytes of one link's text

@@ -88,18 +88,3 @@ func FuzzSitemap(f *testing.F) {
 		}
 	})
 }
-
-func FuzzCSS(f *testing.F) {
-	f.Add([]byte(`@import "a.css"; p { background: url( b.png ) } /* url(c) */ @namespace url(d);`))
-	f.Add([]byte(`url(\61 b) url("c\` + "\n" + `d") '\`))
-	at := mustURL(f, here)
-	var p Parser
-	f.Fuzz(func(t *testing.T, body []byte) {
-		for _, l := range p.CSS(body, at) {
-			canonical(t, l.URL)
-			if l.Kind != page.Requisite {
-				t.Errorf("%s is %s", l.URL, l.Kind)
-			}
-		}
-	})
-}

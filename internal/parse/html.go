@@ -62,9 +62,6 @@ func (w *walk) run() {
 	if w.want.Requisites {
 		w.z.requisite = ^attrSet(0)
 	}
-	if w.styled() {
-		w.z.always = set(style)
-	}
 	for {
 		w.z.mute = !w.want.Text && w.link < 0
 		switch w.z.scan() {
@@ -81,9 +78,6 @@ func (w *walk) run() {
 	}
 }
 
-// styled says that references in style elements and attributes are wanted.
-func (w *walk) styled() bool { return w.want.Requisites && w.want.Styles }
-
 // writeText hands a piece of text to whatever is being gathered.
 func (w *walk) writeText() {
 	if w.z.in != nil {
@@ -94,12 +88,7 @@ func (w *walk) writeText() {
 				w.titled = true
 			}
 			return
-		case "style":
-			if w.template == 0 && w.styled() {
-				w.css(w.z.text())
-			}
-			return
-		case "script", "iframe", "noembed", "noframes":
+		case "style", "script", "iframe", "noembed", "noframes":
 			return
 		}
 	}
@@ -221,9 +210,6 @@ func (w *walk) element(e *element) {
 			w.requisites(e)
 		}
 	}
-	if a[style] != nil {
-		w.css(a[style])
-	}
 	if e.name == "img" && w.link >= 0 {
 		w.anchor.space()
 		w.anchor.write(a[alt])
@@ -264,14 +250,6 @@ func (w *walk) srcset(set []byte) {
 	for len(set) > 0 {
 		var ref []byte
 		ref, set = candidate(set)
-		w.requisite(ref)
-	}
-}
-
-func (w *walk) css(sheet []byte) {
-	for len(sheet) > 0 {
-		var ref []byte
-		ref, sheet = styleRef(sheet)
 		w.requisite(ref)
 	}
 }

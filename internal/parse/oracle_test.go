@@ -152,12 +152,7 @@ func (s *oracle) writeText() {
 			s.titled = true
 		}
 		return
-	case "style":
-		if s.template == 0 && s.want.Requisites && s.want.Styles {
-			s.css(s.z.Text())
-		}
-		return
-	case "script", "iframe", "noembed", "noframes":
+	case "style", "script", "iframe", "noembed", "noframes":
 		return
 	}
 	visible := s.want.Text && s.template == 0 && !s.noscript && !s.text.full()
@@ -259,8 +254,7 @@ func (s *oracle) startTemplate(more bool) {
 
 // element takes what it holds for us from a tag with attributes.
 func (s *oracle) element(name []byte) {
-	styled := s.want.Requisites && s.want.Styles
-	if !oracleReferring[string(name)] && !styled {
+	if !oracleReferring[string(name)] {
 		return
 	}
 	s.attr.read(s.z)
@@ -288,9 +282,6 @@ func (s *oracle) element(name []byte) {
 		if s.want.Requisites {
 			s.requisites(name)
 		}
-	}
-	if styled && a[style] != nil {
-		s.css(a[style])
 	}
 	if string(name) == "img" && s.link >= 0 {
 		s.anchor.space()
@@ -344,14 +335,6 @@ func (s *oracle) srcset(set []byte) {
 	for len(set) > 0 {
 		var ref []byte
 		ref, set = candidate(set)
-		s.requisite(ref)
-	}
-}
-
-func (s *oracle) css(sheet []byte) {
-	for len(sheet) > 0 {
-		var ref []byte
-		ref, sheet = styleRef(sheet)
 		s.requisite(ref)
 	}
 }
@@ -419,7 +402,7 @@ func (a *oracleAttrs) read(z *html.Tokenizer) {
 var oracleAttrNames = map[string]attr{
 	"alt": alt, "background": background, "content": content, "data": data, "href": href, "hreflang": hreflang,
 	"http-equiv": httpEquiv, "imagesrcset": imageSrcset, "type": kind, "name": metaName, "poster": poster, "rel": rel,
-	"shadowrootmode": shadowRoot, "ispermalink": permaLink, "src": src, "srcset": srcset, "style": style, "xlink:href": xlink,
+	"shadowrootmode": shadowRoot, "ispermalink": permaLink, "src": src, "srcset": srcset, "xlink:href": xlink,
 }
 
 var oracleReferring = oracleSet(`a area audio base bgsound body embed feimage frame iframe

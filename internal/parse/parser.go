@@ -59,7 +59,6 @@ type Want struct {
 	Text       bool // Doc.Text
 	Anchors    bool // Link.Text
 	Requisites bool // links to what the page needs to be shown
-	Styles     bool // with Requisites: also those named in style elements and attributes
 }
 
 // Doc is what one HTML page says.
