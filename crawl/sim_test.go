@@ -359,6 +359,9 @@ func (s *sim) crawl(crashes int) {
 				continue
 			}
 			s.now += time.Duration(s.rng.IntN(2000)) * time.Millisecond
+			if s.rng.IntN(3) == 0 { // nobody started it again for a while
+				s.now += time.Duration(s.rng.IntN(60)) * time.Hour
+			}
 			s.start()
 			plan()
 			continue
