@@ -98,7 +98,7 @@ func readFields(file string, node *ast.MappingNode, all []field, taken map[strin
 
 // readSites reads the list of settings of single hosts.
 func readSites(file, at string, node ast.Node, sites *[]site) error {
-	const hint = "write it as in: sites: [{site: example.org, wait: 5s, max-pages: 1000, headers: [...]}]"
+	const hint = "write it as in: sites: [{site: example.org, wait: 5s, limit: 100KB/s, max-pages: 1000, headers: [...]}]"
 	list, ok := node.(*ast.SequenceNode)
 	if !ok {
 		return usage(hint, "%s: sites is not a list", at)
@@ -111,17 +111,11 @@ func readSites(file, at string, node ast.Node, sites *[]site) error {
 			return usage(hint, "%s: not the settings of a site", at)
 		}
 		s := site{Wait: -1}
-		names, err := readFields(file, m, fields(&s), nil, nil)
-		if err != nil {
+		if _, err := readFields(file, m, fields(&s), nil, nil); err != nil {
 			return err
 		}
 		if s.Site == "" {
 			return usage(hint, "%s: settings without a site", at)
-		}
-		for _, name := range names {
-			if name == "limit" && s.Limit > 0 {
-				return usage("limit the whole crawl with --limit, or crawl this site into a folder of its own", "%s: a limit for one site is not supported", at)
-			}
 		}
 		*sites = append(*sites, s)
 	}

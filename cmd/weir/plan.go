@@ -110,6 +110,7 @@ func plan(s *settings, seeds []node.Seed) (*node.Config, error) {
 
 func planSites(s *settings, cfg *node.Config) error {
 	cfg.Fetch.SiteHeader = map[string][]string{}
+	cfg.Fetch.SiteLimiter = map[string]fetch.Limiter{}
 	for _, one := range s.Sites {
 		host, err := hostOf(one.Site)
 		if err != nil {
@@ -122,6 +123,9 @@ func planSites(s *settings, cfg *node.Config) error {
 			return usage("name each site once", "sites: %s is there twice", host)
 		}
 		cfg.Sites[host] = frontier.Setting{Wait: max(0, time.Duration(one.Wait)), MaxPages: int64(one.MaxPages)}
+		if one.Limit > 0 { // none is 0
+			cfg.Fetch.SiteLimiter[host] = fetch.NewBucket(int64(one.Limit))
+		}
 		if len(one.Headers) > 0 {
 			cfg.Fetch.SiteHeader[host] = one.Headers
 		}

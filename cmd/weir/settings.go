@@ -28,7 +28,7 @@ type settings struct {
 	Depth      depth    `name:"depth" group:"scope" placeholder:"N" default:"none" keep:"fixed" help:"Follow at most N links in a row from a seed. Default: none, no bound."`
 	Match      []string `name:"match" group:"scope" sep:"none" placeholder:"RE" keep:"fixed" help:"Follow only links whose URL matches one of these regular expressions."`
 	Exclude    []string `name:"exclude" group:"scope" sep:"none" placeholder:"RE" keep:"fixed" help:"Never follow links whose URL matches one of these."`
-	Requisites bool     `name:"requisites" group:"scope" keep:"fixed" help:"Fetch images, scripts, style sheets and fonts of pages too."`
+	Requisites bool     `name:"requisites" group:"scope" keep:"fixed" help:"Fetch images, scripts, style sheets and media that pages name too. Style sheets are not read: fonts and images that only they name are not found."`
 	Sitemaps   bool     `name:"sitemaps" group:"scope" keep:"fixed" help:"Read the sitemaps that robots.txt names."`
 	Strip      string   `name:"strip" group:"scope" placeholder:"PARAM,..." default:"default" keep:"fixed" help:"Query parameters to take out of URLs: names separated by commas, sid* for all that begin so; default stands for well-known trackers and sessions, none for nothing."`
 	Trap       trap     `name:"trap" group:"scope" placeholder:"LIMITS" default:"default" keep:"fixed" help:"When a site looks endless, pages are parked: repeat=3,segments=30,length=2000,variants=500 is the default; a limit of 0 switches itself off, none all of them."`
@@ -58,7 +58,7 @@ type settings struct {
 
 	Proxy        string   `name:"proxy" group:"network" placeholder:"URL" keep:"yes" help:"Go through a proxy: http://, https:// or socks5://HOST:PORT."`
 	Resolve      []string `name:"resolve" group:"network" sep:"none" placeholder:"HOST=ADDR" keep:"yes" help:"Take ADDR for HOST instead of asking DNS."`
-	DNS          string   `name:"dns" group:"network" placeholder:"ADDR" keep:"yes" help:"DNS server to ask instead of the system's: ADDR or ADDR:PORT."`
+	DNS          string   `name:"dns" group:"network" placeholder:"ADDR" keep:"yes" help:"DNS server to ask instead of the system's and its hosts file: ADDR or ADDR:PORT."`
 	AllowPrivate bool     `name:"allow-private" group:"network" keep:"yes" help:"Connect to private addresses too. An address that a seed names is fine without it."`
 
 	Warc  string `name:"warc" group:"output" placeholder:"FORM" default:"gzip" keep:"fixed" help:"Archive: gzip, zstd or none. Default: gzip."`

@@ -10,6 +10,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"weir/frontier"
+	"weir/internal/fetch"
 	"weir/internal/node"
 	"weir/page"
 )
@@ -83,7 +84,7 @@ func TestConfigRoundTrip(t *testing.T) {
 	s := flags(t, "--scope=any", "--depth=0", "--match=a{2,3}: #b", "--match=- c", "--limit=8Mbit/s", "--max-time=3d", "--wait=0s",
 		"--trap=repeat=4", "--requisites", "--contact=me@example.org", "--auth=example.org=me:pw.txt", "--resolve=a.example=::1",
 		"--strip=default,007", "--user-agent=true/1", "--dns=1.1.1.1", "--max-pages=5", "--warc=none", "--order=score")
-	s.Sites = []site{{Site: "b.example", Wait: span(5e9), MaxPages: 7}, {Site: "c.example", Wait: -1}}
+	s.Sites = []site{{Site: "b.example", Wait: span(5e9), Limit: 10_000, MaxPages: 7}, {Site: "c.example", Wait: -1}}
 	s.AllowAddress = []string{"127.0.0.1"}
 	dir := t.TempDir()
 	if err := writeConfig(dir, s); err != nil {
@@ -233,5 +234,26 @@ func TestNearest(t *testing.T) {
 		if near := nearest(got, words); near != want {
 			t.Errorf("%q is taken for %q, want %q", got, near, want)
 		}
+	}
+}
+
+// A site's limit holds for that site and for no other.
+func TestSiteLimit(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "c.yaml")
+	text := "limit: 1MB/s\nsites:\n  - {site: Slow.Example, limit: 10KB/s}\n  - {site: b.example, wait: 5s}\n  - {site: c.example, limit: none}\n"
+	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	s := defaults()
+	if _, err := readConfig(file, s, nil); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := plan(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slow, ok := cfg.Fetch.SiteLimiter["slow.example"].(*fetch.Bucket)
+	if !ok || slow.Rate() != 10_000 || len(cfg.Fetch.SiteLimiter) != 1 || cfg.Limit != 1e6 {
+		t.Errorf("limits of sites: %v, of all: %d", cfg.Fetch.SiteLimiter, cfg.Limit)
 	}
 }

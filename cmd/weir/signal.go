@@ -9,8 +9,9 @@ import (
 )
 
 // interrupts lets a person end a long job in two steps: the first Ctrl-C (or
-// SIGTERM) calls told and closes stop, the second cancels ctx. The caller calls
-// release when the job is over.
+// SIGTERM) calls told and closes stop, the second cancels ctx. A third ends the
+// process at once, should a disk not let the job end. The caller calls release
+// when the job is over.
 func (e *env) interrupts(told func()) (ctx context.Context, stop <-chan struct{}, release func()) {
 	ctx, cancel := context.WithCancel(e.ctx)
 	signals := make(chan os.Signal, 2)
@@ -27,6 +28,7 @@ func (e *env) interrupts(told func()) (ctx context.Context, stop <-chan struct{}
 		}
 		select {
 		case <-signals:
+			signal.Stop(signals)
 			cancel()
 		case <-over:
 		}

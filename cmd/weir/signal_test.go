@@ -5,13 +5,16 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -130,5 +133,49 @@ func TestInterruptTwice(t *testing.T) {
 	}
 	if n := len(g.reached); n != 1 {
 		t.Errorf("the next run asked %d times for the page", n)
+	}
+}
+
+// Ctrl-C a third time ends a weir that cannot end by itself.
+func TestInterruptThrice(t *testing.T) {
+	const stuck = "WEIR_TEST_STUCK"
+	if os.Getenv(stuck) != "" { // the weir of the test, which ends with its input at the latest
+		ctx, stop, _ := (&env{ctx: context.Background()}).interrupts(func() {})
+		fmt.Println("ready")
+		<-stop
+		fmt.Println("once")
+		<-ctx.Done()
+		fmt.Println("twice")
+		io.Copy(io.Discard, os.Stdin)
+		return
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestInterruptThrice$")
+	cmd.Env = append(os.Environ(), stuck+"=1")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for _, want := range []string{"ready", "once", "twice"} {
+		if !lines.Scan() || lines.Text() != want {
+			t.Errorf("it says %q, not %q", lines.Text(), want)
+		}
+		if err := cmd.Process.Signal(os.Interrupt); err != nil {
+			t.Error(err)
+		}
+	}
+	for lines.Scan() { // until it has ended
+	}
+	var ended *exec.ExitError
+	if err := cmd.Wait(); !errors.As(err, &ended) || ended.Sys().(syscall.WaitStatus).Signal() != syscall.SIGINT {
+		t.Errorf("it ended with %v", err)
 	}
 }
