@@ -122,7 +122,7 @@ func TestDictionary(t *testing.T) {
 	must(t, s.Close())
 	whole, err := readAll(fs, "crawl/index.cdxj")
 	must(t, err)
-	must(t, writeFile(fs, "crawl/index.cdxj", writer(whole[:mark.length/2])))
+	must(t, writeFile(fs, "crawl/index.cdxj", writer(bytes.Clone(whole[:mark.length/2]))))
 	s, err = Open("crawl", o)
 	must(t, err)
 	if got := readIndex(t, s); !bytes.Equal(got, whole) {
@@ -236,20 +236,20 @@ func TestBadDictionary(t *testing.T) {
 // decided and files with it are begun.
 func TestPowerCutDictionary(t *testing.T) {
 	small(t)
-	early(t, 6)
+	early(t, 3)
 	total, found := 0, 0
 	for seed := range uint64(4) {
 		mem := vfs.NewCrashableMem()
-		cam := &camera{fs: mem, rng: rand.New(rand.NewPCG(seed, 1)), acked: -1, chance: 0.1}
+		cam := &camera{fs: mem, rng: rand.New(rand.NewPCG(seed, 1)), acked: -1, chance: 0.06}
 		o := Options{FS: errorfs.Wrap(mem, cam), Form: Zstd, MaxFile: 9000, Info: info, Cache: 1 << 20}
 		s, err := Create("crawl", o)
 		must(t, err)
 		cam.set(-1)
 		enc := s.NewEncoder(0)
-		for i := range 20 {
+		for i := range 30 {
 			must(t, commit(s, enc, i))
 			cam.set(i)
-			if i == 12 {
+			if i == 22 {
 				must(t, s.Close())
 				s, err = Open("crawl", o)
 				must(t, err)

@@ -27,6 +27,7 @@ func (k *known) start(s *Store, empty bool) {
 		close(k.done)
 		return
 	}
+	stop := k.stop // close forgets it
 	go func() {
 		defer close(k.done)
 		v := new(sieve)
@@ -34,7 +35,7 @@ func (k *known) start(s *Store, empty bool) {
 		err := s.Scan([]byte{digestRow}, []byte{digestRow + 1}, func(key, _ []byte) bool {
 			if n++; n%1024 == 0 {
 				select {
-				case <-k.stop:
+				case <-stop:
 					stopped = true
 					return false
 				default:
