@@ -34,7 +34,7 @@ type Config struct {
 
 	Proxy   *url.URL                // http, https or socks5; nil: straight to the servers
 	Resolve map[string][]netip.Addr // names that are not looked up
-	DNS     string                  // "addr" or "addr:port" of the resolver to ask; "": the system's
+	DNS     string                  // "addr" or "addr:port" of the resolver to ask; "": the system's, and its hosts file
 
 	AllowPrivate bool         // connect to private addresses too
 	AllowAddrs   []netip.Addr // private addresses that are fine nevertheless

@@ -46,7 +46,7 @@ func (c *Client) Lookup(ctx context.Context, host string) (addrs []netip.Addr, t
 // resolver looks names up and remembers the answers for their time. It is safe
 // for concurrent use.
 type resolver struct {
-	fixed   map[string][]netip.Addr // --resolve, then the hosts file
+	fixed   map[string][]netip.Addr // --resolve, then the hosts file unless DNS is set
 	servers []string                // host:port; none: ask the system
 	timeout time.Duration
 
@@ -62,9 +62,11 @@ type entry struct {
 
 func newResolver(cfg Config, timeout time.Duration) (*resolver, error) {
 	r := &resolver{fixed: map[string][]netip.Addr{}, timeout: timeout, now: map[string]entry{}}
-	if f, err := os.Open("/etc/hosts"); err == nil {
-		r.fixed = readHosts(f)
-		f.Close()
+	if cfg.DNS == "" {
+		if f, err := os.Open(hostsFile); err == nil {
+			r.fixed = readHosts(f)
+			f.Close()
+		}
 	}
 	for host, addrs := range cfg.Resolve {
 		if len(addrs) == 0 {
@@ -215,6 +217,9 @@ func (r *resolver) askSystem(ctx context.Context, name string) ([]netip.Addr, ti
 	}
 	return nil, 0, page.DNSTimeout
 }
+
+// hostsFile is where a system keeps names of its own.
+const hostsFile = "/etc/hosts"
 
 // maxConf is how much of a system file is read.
 const maxConf = 4 << 20

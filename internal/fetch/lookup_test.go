@@ -1,12 +1,14 @@
 package fetch
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
 	"net"
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -335,5 +337,25 @@ func TestSystemFiles(t *testing.T) {
 	servers := readServers(strings.NewReader("search x\nnameserver 9.9.9.9\nnameserver ::1\nnameserver junk\nnameserver 1.1.1.1\nnameserver 8.8.8.8\n"))
 	if got := fmt.Sprint(servers); got != "[9.9.9.9:53 [::1]:53 1.1.1.1:53]" {
 		t.Errorf("servers: %s", got)
+	}
+}
+
+// Who names a resolver gets its answers, not those of the machine's own file.
+func TestResolverGoesBeforeTheHostsFile(t *testing.T) {
+	text, err := os.ReadFile(hostsFile)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	hosts := readHosts(bytes.NewReader(text))
+	system, err := newResolver(Config{}, time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	named, err := newResolver(Config{DNS: "127.0.0.1", Resolve: map[string][]netip.Addr{"a.test": {netip.IPv6Loopback()}}}, time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(system.fixed) != len(hosts) || len(named.fixed) != 1 || named.fixed["a.test"] == nil {
+		t.Errorf("of %d names in the file the system's resolver knows %d; the named one knows %v", len(hosts), len(system.fixed), named.fixed)
 	}
 }
