@@ -24,11 +24,14 @@ func (s *spool) Write(p []byte) (int, error) {
 	if s.file == nil && s.size+int64(len(p)) > spoolMax {
 		f, err := os.CreateTemp("", "weir-record-*")
 		if err != nil {
-			return 0, fmt.Errorf("temporary file: %w", err)
+			return 0, full(fmt.Errorf("temporary file: %w", err))
 		}
+		// Where the system allows it the file has no name from here on, and is
+		// gone with the process. Elsewhere release removes it.
+		os.Remove(f.Name())
 		s.file = f
 		if _, err := f.Write(s.buf); err != nil {
-			return 0, fmt.Errorf("temporary file: %w", err)
+			return 0, full(fmt.Errorf("temporary file: %w", err))
 		}
 		s.buf = s.buf[:0]
 	}
@@ -36,7 +39,7 @@ func (s *spool) Write(p []byte) (int, error) {
 		n, err := s.file.Write(p)
 		s.size += int64(n)
 		if err != nil {
-			err = fmt.Errorf("temporary file: %w", err)
+			err = full(fmt.Errorf("temporary file: %w", err))
 		}
 		return n, err
 	}
