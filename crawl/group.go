@@ -242,16 +242,16 @@ func (l *Ledger) Load(o Load) (Loaded, error) {
 	if err != nil {
 		return Loaded{}, fmt.Errorf("read the queue of site %d: %w", o.Site, err)
 	}
-	s, err := l.site(o.Site)
+	row, ok, err := readRobots(l.kv, o.Site)
 	if err != nil {
 		return Loaded{}, err
 	}
-	if s.robotsAt > 0 {
+	if ok {
 		b.Rules = new(robots.Rules)
-		if err := b.Rules.UnmarshalText(s.robots); err != nil {
-			return Loaded{}, fmt.Errorf("read the robots.txt of %s: %w", s.name, err)
+		if err := b.Rules.UnmarshalText([]byte(row.text)); err != nil {
+			return Loaded{}, fmt.Errorf("read the robots.txt of site %d: %w", o.Site, err)
 		}
-		b.Age = time.Duration(max(l.wall-s.robotsAt, 0))
+		b.Age = time.Duration(max(l.wall-row.at, 0))
 	}
 	return Loaded{b}, nil
 }

@@ -204,8 +204,12 @@ func (l *Ledger) Robots(id uint64, f *page.Facts, rules *robots.Rules) error {
 	if err != nil {
 		return fmt.Errorf("keep the robots.txt of %s: %w", s.name, err)
 	}
-	s.robots, s.robotsAt, s.delay = text, l.wall, rules.CrawlDelay()
-	l.touch(s)
+	row := robotsRow{at: l.wall, text: string(text)}
+	l.extra = append(l.extra, Pair{siteKey(keyRules, s.id), row.append(nil)})
+	if delay := rules.CrawlDelay(); delay != s.delay {
+		s.delay = delay
+		l.touch(s)
+	}
 	return l.derive(f)
 }
 
@@ -251,12 +255,20 @@ func (l *Ledger) host(name string) (frontier.HostState, error) {
 }
 
 func (l *Ledger) readHost(b []byte) (frontier.HostState, error) {
-	d := decoder{b: b}
-	st := frontier.HostState{Failures: int(d.varint()), Last: time.Duration(d.varint())}
-	if until := d.varint(); until > l.wall {
+	st, until, err := readHost(b)
+	if until > l.wall {
 		st.Rest = min(time.Duration(until-l.wall), page.MaxAsked)
 	}
-	return st, d.err
+	return st, err
+}
+
+// readHost reads a hostRow: its state, and until when it rests by the time of
+// day, 0 for no rest.
+func readHost(b []byte) (st frontier.HostState, until int64, err error) {
+	d := decoder{b: b}
+	st = frontier.HostState{Failures: int(d.varint()), Last: time.Duration(d.varint())}
+	until = d.varint()
+	return st, until, d.err
 }
 
 // again queues a page once more, behind the others of its class.

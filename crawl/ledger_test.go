@@ -3,6 +3,7 @@ package crawl
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -299,6 +300,40 @@ func TestLedgerLoadsInBatches(t *testing.T) {
 	}
 	if len(got) != 10 || got[0] != "/0" || got[9] != "/9" {
 		t.Errorf("%v", got)
+	}
+}
+
+// A robots.txt may be half a megabyte: it is written once, not with every page
+// of its site, and does not stay in memory.
+func TestLedgerKeepsRobotsApart(t *testing.T) {
+	b := newBook(t)
+	text := strings.Repeat("Disallow: /private/area\n", 10_000)
+	b.must(b.Seed(mustURL(a+"/"), 0))
+	b.flush()
+	f := &page.Facts{Key: page.Key{Site: 1}, Outcome: page.OK, Robots: true}
+	b.must(b.Robots(1, f, rulesText(text+"Crawl-delay: 3")))
+	b.flush()
+	b.visit(a+"/", page.OK, nil, a+"/x")
+	w := &batch{}
+	_, err := b.Flush(w)
+	b.must(err)
+	written := 0
+	for _, op := range w.ops {
+		written += len(op.key) + len(op.value)
+	}
+	if written > 2000 {
+		t.Errorf("a page with one link writes %d bytes", written)
+	}
+	b.kv.commit(w)
+	var info SiteInfo
+	v, err := NewView(b.kv)
+	b.must(err)
+	b.Host("a.example", frontier.HostState{Failures: 2, Rest: time.Hour})
+	b.flush()
+	b.must(v.Sites(func(i *SiteInfo) bool { info = *i; return true }))
+	if len(info.Robots) < len("/private/area") || info.RobotsAt.UnixNano() != 1e18 || info.Delay != 3*time.Second ||
+		info.Host != (frontier.HostState{Failures: 2}) || info.Until.UnixNano() != 1e18+int64(time.Hour) {
+		t.Errorf("robots of %d bytes, at %v, delay %v, %+v until %v", len(info.Robots), info.RobotsAt, info.Delay, info.Host, info.Until)
 	}
 }
 

@@ -3,6 +3,7 @@ package crawl
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"time"
@@ -23,6 +24,7 @@ import (
 //	p|site|hash          -> parkRow: pages held back as traps
 //	v|site|hash of path  -> variants fetched, payloads seen before
 //	h|host               -> hostRow
+//	r|site               -> robotsRow: read when its site's turn comes
 //	f|...                -> what the rules keep
 //	m|totals             -> Totals;  m|secret: the hash's key
 const (
@@ -35,6 +37,7 @@ const (
 	keyVary  = 'v'
 	keyHost  = 'h'
 	keyFact  = 'f'
+	keyRules = 'r'
 	keyMeta  = 'm'
 )
 
@@ -227,33 +230,55 @@ func readEntry(key, b []byte) (frontier.Entry, error) {
 
 // siteRow is what is kept of a site.
 type siteRow struct {
-	name     string
-	queued   int64
-	ended    int64
-	fetched  int64
-	parked   int64
-	seq      uint64 // entries it has had
-	robots   []byte // the rules that concern us, as text
-	robotsAt int64  // when they were fetched, Unix nanoseconds; 0 = never
-	delay    time.Duration
+	name    string
+	queued  int64
+	ended   int64
+	fetched int64
+	parked  int64
+	seq     uint64        // entries it has had
+	delay   time.Duration // its robots.txt's crawl-delay
 }
 
 func (r *siteRow) append(b []byte) []byte {
-	for _, n := range []int64{r.queued, r.ended, r.fetched, r.parked, int64(r.seq), r.robotsAt, int64(r.delay)} {
+	for _, n := range []int64{r.queued, r.ended, r.fetched, r.parked, int64(r.seq), int64(r.delay)} {
 		b = binary.AppendVarint(b, n)
 	}
-	b = binary.AppendUvarint(b, uint64(len(r.name)))
-	b = append(b, r.name...)
-	return append(b, r.robots...)
+	return append(b, r.name...)
 }
 
 func (r *siteRow) read(b []byte) error {
 	d := decoder{b: b}
 	r.queued, r.ended, r.fetched, r.parked = d.varint(), d.varint(), d.varint(), d.varint()
-	r.seq, r.robotsAt, r.delay = uint64(d.varint()), d.varint(), time.Duration(d.varint())
-	r.name = d.text()
-	r.robots = []byte(d.rest())
+	r.seq, r.delay = uint64(d.varint()), time.Duration(d.varint())
+	r.name = d.rest()
 	return d.err
+}
+
+// robotsRow is a site's robots.txt. It can be large, so it lies apart from what
+// changes with every page.
+type robotsRow struct {
+	at   int64  // when it was fetched, Unix nanoseconds
+	text string // the rules that concern us
+}
+
+func (r *robotsRow) append(b []byte) []byte { return append(binary.AppendVarint(b, r.at), r.text...) }
+
+func (r *robotsRow) read(b []byte) error {
+	d := decoder{b: b}
+	r.at, r.text = d.varint(), d.rest()
+	return d.err
+}
+
+// readRobots returns a site's robots.txt, if it was ever had.
+func readRobots(kv KV, id page.SiteID) (r robotsRow, ok bool, err error) {
+	b, ok, err := kv.Get(siteKey(keyRules, id))
+	if err == nil && ok {
+		err = r.read(b)
+	}
+	if err != nil {
+		return r, false, fmt.Errorf("read the robots.txt of site %d: %w", id, err)
+	}
+	return r, ok, nil
 }
 
 // textRow is what people want to know of a page that ended.

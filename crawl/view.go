@@ -225,14 +225,14 @@ type SiteInfo struct {
 	Fetched  int64
 	Parked   int64
 	Delay    time.Duration
-	RobotsAt time.Time // zero when robots.txt was never had
-	Robots   string    // the rules that concern us
-	Host     frontier.HostState
+	RobotsAt time.Time          // zero when robots.txt was never had
+	Robots   string             // the rules that concern us
+	Host     frontier.HostState // without what is left of its rest, which the time decides
+	Until    time.Time          // its host rests until then; zero when nothing more than its wait is due
 }
 
 // Sites calls fn for every site, in order of discovery.
 func (v *View) Sites(fn func(*SiteInfo) bool) error {
-	l := &Ledger{kv: v.kv}
 	var bad error
 	err := v.kv.Scan([]byte{keySite}, []byte{keySite + 1}, func(key, value []byte) bool {
 		var s siteRow
@@ -245,18 +245,36 @@ func (v *View) Sites(fn func(*SiteInfo) bool) error {
 		}
 		info := &SiteInfo{
 			ID: page.SiteID(binary.BigEndian.Uint32(key[1:])), Name: s.name, Queued: s.queued, Ended: s.ended,
-			Fetched: s.fetched, Parked: s.parked, Delay: s.delay, Robots: string(s.robots),
+			Fetched: s.fetched, Parked: s.parked, Delay: s.delay,
 		}
-		if s.robotsAt > 0 {
-			info.RobotsAt = time.Unix(0, s.robotsAt).UTC()
-		}
-		if info.Host, bad = l.host(page.SiteHost(s.name)); bad != nil {
+		if bad = v.furnish(info); bad != nil {
 			return false
 		}
 		return fn(info)
 	})
 	if err == nil {
 		err = bad
+	}
+	return err
+}
+
+// furnish adds what lies in rows of their own.
+func (v *View) furnish(info *SiteInfo) error {
+	row, ok, err := readRobots(v.kv, info.ID)
+	if err != nil {
+		return err
+	}
+	if ok {
+		info.RobotsAt, info.Robots = time.Unix(0, row.at).UTC(), row.text
+	}
+	b, ok, err := v.kv.Get(append([]byte{keyHost}, page.SiteHost(info.Name)...))
+	if err != nil || !ok {
+		return err
+	}
+	st, until, err := readHost(b)
+	info.Host = st
+	if until > 0 {
+		info.Until = time.Unix(0, until).UTC()
 	}
 	return err
 }

@@ -60,7 +60,7 @@ func (f *Frontier) check(t fataler) {
 		}
 	}
 	var warm, taken int
-	var work, asleep int64
+	var work, asleep, rules int64
 	for _, s := range f.sites {
 		if s.asleep {
 			asleep += s.queued
@@ -71,6 +71,9 @@ func (f *Frontier) check(t fataler) {
 			t.Fatalf("%s: away %v, napping %d, asleep %v", s.name, s.away, s.napping, s.asleep)
 		}
 		taken += s.taken
+		if s.rules != nil {
+			rules += int64(s.rules.Size())
+		}
 		if s.away {
 			work++
 		}
@@ -90,8 +93,8 @@ func (f *Frontier) check(t fataler) {
 			}
 		}
 	}
-	if asleep != f.asleep {
-		t.Fatalf("%d entries are asleep, counted %d", asleep, f.asleep)
+	if asleep != f.asleep || rules != f.rules {
+		t.Fatalf("%d entries are asleep, counted %d; rules of %d bytes, counted %d", asleep, f.asleep, rules, f.rules)
 	}
 	if warm != f.warm || taken != len(f.taken) || work != f.work || conns != f.active || conns > f.cfg.Conns || f.drift != 0 {
 		t.Fatalf("warm %d, counted %d; taken %d, %d; work %d, %d; active %d, %d; drift %d",

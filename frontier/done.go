@@ -124,7 +124,7 @@ func (f *Frontier) hangUp(now page.Time, h *host, open bool) {
 
 // cool lets a site give back its memory when too many hold some.
 func (f *Frontier) cool(s *site) {
-	if f.warm > f.cfg.Hot && s.warm && s.unsaved == 0 {
+	if (f.warm > f.cfg.Hot || f.rules > f.cfg.RulesBytes) && s.warm && s.unsaved == 0 {
 		s.chill()
 		f.heat(s)
 		f.rerank(s)
@@ -165,9 +165,8 @@ func (f *Frontier) robotsDone(now page.Time, s *site, v Visit, abroad bool) bool
 		f.robotsFailed(now, s, abroad, v.Outcome)
 		return false
 	}
-	s.rules, s.until, s.asked = rules, now.Add(RobotsAge), 0
-	f.slow(s.host, rules.CrawlDelay())
-	f.heat(s)
+	s.asked = 0
+	f.obey(s, rules, now.Add(RobotsAge))
 	f.back(now, s)
 	return true
 }

@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"cmp"
 	"net/netip"
 	"time"
 
@@ -21,6 +22,7 @@ type Config struct {
 	DomainPages int64         // budget of a registered domain, 0 = none
 	Window      int           // entries of a queue in memory, more than PerConn
 	Hot         int           // sites that may hold a window and rules while they rest
+	RulesBytes  int64         // memory for the rules of sites that rest, 0 = 64 MiB
 	Proxy       bool          // nothing is resolved; the host's name stands for the server
 	Holdable    time.Duration // the longest crawl-delay a connection is held open for
 	NoRobots    bool          // --ignore-robots
@@ -82,6 +84,7 @@ type Frontier struct {
 	turn     uint64
 	active   int   // connections
 	warm     int   // sites that hold a window or rules
+	rules    int64 // bytes of the rules they hold
 	work     int64 // entries waiting, robots.txt on their way
 	asleep   int64 // entries of sites that are asleep
 	drift    int64 // entries that a site's count and its queue disagreed about
@@ -99,6 +102,7 @@ func New(cfg Config) *Frontier {
 		taken:   map[page.Key]struct{}{},
 	}
 	f.cfg.Window = max(cfg.Window, 16, cfg.PerConn+16)
+	f.cfg.RulesBytes = cmp.Or(cfg.RulesBytes, 64<<20)
 	f.siteLess = func(a, b *site) bool {
 		ka, kb := cfg.Order.Site(a.view()), cfg.Order.Site(b.view())
 		return ka < kb || ka == kb && a.id < b.id
@@ -228,8 +232,12 @@ func (f *Frontier) Push(now page.Time, id page.SiteID, e Entry) {
 	f.grow(now, s, 1)
 }
 
-// heat keeps the count of sites that hold memory.
+// heat keeps the counts of what sites hold in memory.
 func (f *Frontier) heat(s *site) {
+	if s.rules == nil {
+		f.rules -= s.size
+		s.size = 0
+	}
 	hot := s.rules != nil || len(s.live()) > 0
 	if hot != s.warm {
 		s.warm = hot
@@ -239,6 +247,15 @@ func (f *Frontier) heat(s *site) {
 			f.warm--
 		}
 	}
+}
+
+// obey gives a site its rules, which hold until then.
+func (f *Frontier) obey(s *site, rules *robots.Rules, until page.Time) {
+	size := int64(rules.Size())
+	f.rules += size - s.size
+	s.rules, s.until, s.size = rules, until, size
+	f.slow(s.host, rules.CrawlDelay())
+	f.heat(s)
 }
 
 // Move gives a queued entry another place. An entry that was handed out
@@ -367,8 +384,12 @@ func (f *Frontier) Settled(k page.Key) {
 
 // RobotsSaved says that what came of one Robots pick for the site is durable.
 func (f *Frontier) RobotsSaved(id page.SiteID) {
-	if s := f.sites[id]; s != nil && s.unsaved > 0 {
-		s.unsaved--
+	s := f.sites[id]
+	if s == nil || s.unsaved == 0 {
+		return
+	}
+	if s.unsaved--; s.host.conn != s && s.host.state != loading {
+		f.cool(s) // it could not be when its visit ended
 	}
 }
 
@@ -409,9 +430,7 @@ func (f *Frontier) Loaded(now page.Time, b Batch) {
 		}
 	}
 	if b.Rules != nil && s.rules == nil && b.Age < RobotsAge {
-		s.rules = b.Rules
-		s.until = now.Add(RobotsAge - b.Age)
-		f.slow(s.host, b.Rules.CrawlDelay())
+		f.obey(s, b.Rules, now.Add(RobotsAge-b.Age))
 	}
 	f.heat(s)
 	f.rerank(s)

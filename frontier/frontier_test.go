@@ -180,6 +180,47 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
+// However large robots.txt are, no more than RulesBytes of them stay in memory
+// while their sites rest, from the first visit on.
+func TestRulesAreBounded(t *testing.T) {
+	const sites, disallowed = 300, 200
+	text := "User-agent: *\n"
+	for i := range disallowed {
+		text += fmt.Sprintf("Disallow: /private/%d\n", i)
+	}
+	rules := robots.Parse([]byte(text), "weir")
+	size := int64(rules.Size())
+	s := newStage(t, func(c *Config) { c.RulesBytes, c.Conns = 20*size, 4 })
+	for i := range sites {
+		s.site(page.SiteID(i+1), 0, 1, 2)
+	}
+	had := map[page.SiteID]bool{}
+	most := int64(0)
+	s.load = func(b *Batch) {
+		if b.Rules = nil; had[b.Site] {
+			b.Rules = rules
+		}
+	}
+	s.robots = func(p Pick) {
+		s.f.Done(s.now, Visit{Host: p.Host, Site: p.Site, Robots: true, Outcome: page.OK, Rules: rules})
+		had[p.Site] = true
+		s.f.RobotsSaved(p.Site)
+	}
+	for n := 0; n < 2*sites; {
+		if p, ok := s.next(); ok {
+			n++
+			s.done(p)
+		} else if !s.wait() {
+			t.Fatalf("%d pages, %+v", n, s.f.Count())
+		}
+		s.f.check(t)
+		most = max(most, s.f.rules)
+	}
+	if bound := (20 + 4 + 9 + 1) * size; most > bound || most < 10*size {
+		t.Errorf("rules of %d bytes in memory, the bound is %d", most, bound)
+	}
+}
+
 // A crawl-delay holds from the robots.txt that names it, for all sites of the
 // host, and between the requests of one connection.
 func TestCrawlDelay(t *testing.T) {

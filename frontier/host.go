@@ -108,6 +108,7 @@ type site struct {
 	asleep  bool      // robots.txt could not be had: the site is left alone in this run
 	unsaved int       // Robots picks whose end is not durable yet
 	warm    bool      // counted among the sites that hold memory
+	size    int64     // of the rules, as counted
 	budget  int64
 }
 

@@ -18,8 +18,11 @@ type stage struct {
 	now  page.Time
 	disk map[page.SiteID][]Entry
 	addr func(host string) ([]netip.Addr, time.Duration)
-	open map[string]int
-	most int
+	// what else is loaded, and how a robots.txt is answered; nil: it must not be asked for
+	load   func(b *Batch)
+	robots func(p Pick)
+	open   map[string]int
+	most   int
 }
 
 func newStage(t testing.TB, change func(c *Config)) *stage {
@@ -72,6 +75,9 @@ func (s *stage) next() (Pick, bool) {
 			}
 			b.More = len(b.Entries) == p.N
 			b.Rules = robots.AllowAll()
+			if s.load != nil {
+				s.load(&b)
+			}
 			s.f.Loaded(s.now, b)
 		case Resolve:
 			addrs, ttl := s.addr(p.Host)
@@ -88,7 +94,10 @@ func (s *stage) next() (Pick, bool) {
 		case Close:
 			s.open[p.Host]--
 		case Robots:
-			s.t.Fatalf("%s was asked for", p.URL)
+			if s.robots == nil {
+				s.t.Fatalf("%s was asked for", p.URL)
+			}
+			s.robots(p)
 		}
 	}
 }
