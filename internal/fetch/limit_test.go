@@ -163,6 +163,38 @@ func TestLimiterSeesAllBytes(t *testing.T) {
 	}
 }
 
+// A site's own limit grants every byte of that site, and none of another's.
+func TestSiteLimiterIsForItsSite(t *testing.T) {
+	slow, all := new(ledger), new(ledger)
+	cfg := local()
+	cfg.Limiter = all
+	cfg.SiteLimiter = map[string]Limiter{"slow.test": slow}
+	c := newClient(t, cfg)
+	p := serve(t, says(ok+"Content-Length: 5\r\n\r\nhello"))
+	fetched := func(host string) (own, common int) {
+		slow.grants, all.grants = nil, nil
+		u := parse(t, fmt.Sprintf("http://%s:%d/", host, p.addr.Port()))
+		a := open(t, c, u, p.addr.Addr()).Get(t.Context(), u, true)
+		defer a.Release()
+		if a.Outcome != page.OK {
+			t.Fatal(a.Outcome, a.Err)
+		}
+		for _, n := range slow.grants {
+			own += n
+		}
+		for _, n := range all.grants {
+			common += n
+		}
+		return own, common
+	}
+	if own, common := fetched("slow.test"); own == 0 || own != common {
+		t.Errorf("the slow site was granted %d bytes of its own, %d of all", own, common)
+	}
+	if own, common := fetched("other.test"); own != 0 || common == 0 {
+		t.Errorf("another site was granted %d bytes of the slow one's, %d of all", own, common)
+	}
+}
+
 // Where sockets cannot be looked into, nothing is read that was not granted.
 func TestLimiterWithoutPeeking(t *testing.T) {
 	l := new(ledger)
