@@ -110,6 +110,60 @@ func TestEngineBudgetOverRestarts(t *testing.T) {
 	}
 }
 
+// The same holds for the budget of a domain, which its hosts share.
+func TestEngineDomainBudget(t *testing.T) {
+	p := newPlay(t, append(site("a.d.example", 12), site("b.d.example", 12)...)...)
+	p.cfg.Frontier.DomainPages = 7
+	p.answer = func(f Fetch) Done {
+		if f.Entry.Attempt == 0 {
+			return Done{Outcome: page.ServerError}
+		}
+		return Done{Outcome: page.OK}
+	}
+	p.run()
+	if got := p.totals(); got.Outcomes[page.OK] != 7 || got.Outcomes[page.DomainBudget] != 17 {
+		t.Errorf("%d fetched, %d over budget", got.Outcomes[page.OK], got.Outcomes[page.DomainBudget])
+	}
+}
+
+// Pages that end without a request, as all of a site may, leave half of the
+// credits to the others, however late they become durable.
+func TestEngineSettlesOnHalfTheCredits(t *testing.T) {
+	p := newPlay(t, append(site("a.example", 100), site("b.example", 3)...)...)
+	p.cfg.Open = 10
+	p.robots = func(f Fetch) Done {
+		if f.Host == "a.example" {
+			return Done{Outcome: page.OK, Rules: rulesText("Disallow: /")}
+		}
+		return Done{Outcome: page.ClientError}
+	}
+	settles, wake := 0, page.Time(0)
+	for events := []Event{p.open()}; len(p.fetched) < 3; {
+		if len(events) == 0 {
+			if wake <= p.now {
+				t.Fatalf("%d pages are being settled and %d of 3 were fetched: %+v", settles, len(p.fetched), p.engine.Status())
+			}
+			p.now = wake
+			events = append(events, Tick{})
+		}
+		ev := events[0]
+		events = events[1:]
+		for _, o := range slices.Clone(p.engine.Step(p.now, ev)) {
+			switch o := o.(type) {
+			case Settle: // it never becomes durable
+				settles++
+			case Wake:
+				wake = o.At
+			default:
+				events = append(events, p.order(o)...)
+			}
+		}
+	}
+	if settles != 5 {
+		t.Errorf("%d of 10 credits went to pages that are not asked for", settles)
+	}
+}
+
 func TestEngineWaitsForRetryAfter(t *testing.T) {
 	p := newPlay(t, site("a.example", 2)...)
 	p.answer = func(f Fetch) Done {

@@ -303,6 +303,28 @@ func TestLedgerLoadsInBatches(t *testing.T) {
 	}
 }
 
+// A page that turns out to be nearer to the seeds, or a root, while it is being
+// fetched hands that on to what it links to.
+func TestLedgerImprovesPagesInFlight(t *testing.T) {
+	b := newBook(t)
+	b.must(b.Seed(mustURL(a+"/"), 0))
+	b.flush()
+	b.visit(a+"/", page.OK, depth(4), a+"/x", a+"/y")
+	b.flush()
+	b.must(b.Seed(mustURL(a+"/x"), 0))
+	b.must(b.Seed(mustURL(a+"/y"), 0))
+	b.flush()
+	b.visit(a+"/x", page.OK, depth(5), a+"/z") // as it was ordered
+	b.visit(a+"/y", page.Redirected, func(f *page.Facts) { f.Depth, f.Redirect = 5, link("http://b.example/") })
+	b.flush()
+	if got := b.info(a + "/z"); got.Depth != 1 {
+		t.Errorf("a link of a seed has depth %d", got.Depth)
+	}
+	if got := b.info("http://b.example/"); got.Depth != 0 || !got.Entry.Root {
+		t.Errorf("where a seed leads is at depth %d, root: %v", got.Depth, got.Entry.Root)
+	}
+}
+
 // A robots.txt may be half a megabyte: it is written once, not with every page
 // of its site, and does not stay in memory.
 func TestLedgerKeepsRobotsApart(t *testing.T) {

@@ -28,7 +28,7 @@ type Scope struct {
 	cfg            ScopeConfig
 	match, exclude []*regexp.Regexp
 	roots          map[string]bool // hosts, domains or prefixes, by scope
-	prefixes       []string
+	longest        int             // of the roots
 }
 
 var rootKey = []byte("root/")
@@ -84,9 +84,7 @@ func (s *Scope) addRoot(mark string) bool {
 		return false
 	}
 	s.roots[mark] = true
-	if s.cfg.Scope == "prefix" {
-		s.prefixes = append(s.prefixes, mark)
-	}
+	s.longest = max(s.longest, len(mark))
 	return true
 }
 
@@ -101,9 +99,12 @@ func (s *Scope) inside(u page.URL) bool {
 	case "any":
 		return true
 	case "prefix":
-		at := u.HostPort() + u.Path()
-		for _, p := range s.prefixes {
-			if strings.HasPrefix(at, p) {
+		// A prefix ends in a slash: ask for each folder on the way down.
+		path, _, _ := strings.Cut(u.Path(), "?")
+		site := u.HostPort()
+		at := site + path
+		for i := len(site); i < min(len(at), s.longest); i++ {
+			if at[i] == '/' && s.roots[at[:i+1]] {
 				return true
 			}
 		}

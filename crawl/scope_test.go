@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"weir/page"
 )
 
@@ -139,4 +141,31 @@ func TestScopeKeepsRoots(t *testing.T) {
 			t.Errorf("%s: %v", scope, got)
 		}
 	}
+}
+
+// Under prefixes, a page is inside when a root's folder is one of its own,
+// however many roots there are.
+func TestScopePrefixes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s, err := NewScope(ScopeConfig{Scope: "prefix", Depth: -1, Secret: worldSecret}, &memory{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		draw := func(label string) page.URL {
+			host := rapid.SampledFrom([]string{"http://a.example", "http://a.example:81", "https://a.example"}).Draw(t, label)
+			return mustURL(host + rapid.StringMatching(`(/[ab]{0,2}){1,4}(\?[ab/]{0,3})?`).Draw(t, label))
+		}
+		var marks []string
+		for range rapid.IntRange(0, 4).Draw(t, "roots") {
+			u := draw("root")
+			var out Out
+			s.root(u, &out)
+			marks = append(marks, s.mark(u))
+		}
+		u := draw("page")
+		want := slices.ContainsFunc(marks, func(m string) bool { return strings.HasPrefix(u.HostPort()+u.Path(), m) })
+		if got := s.inside(u); got != want {
+			t.Fatalf("%s is inside %q: %v", u, marks, got)
+		}
+	})
 }

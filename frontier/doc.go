@@ -24,6 +24,6 @@
 // rests. Read host.go first, then next.go, which is that sentence as code.
 //
 // Nothing here reads a clock, starts a goroutine or depends on map order: equal
-// calls give equal answers. No operation is linear in the number of sites. Not
-// safe for concurrent use; the Engine owns it.
+// calls give equal answers. No operation but the one Stop is linear in the number
+// of sites. Not safe for concurrent use; the Engine owns it.
 package frontier
