@@ -177,7 +177,7 @@ func (e *env) crawl(cfg *node.Config, asJSON bool) error {
 	case r.StoppedBy == crawl.StopDone && r.SeedsOK == 0:
 		return noSeed(r)
 	case asJSON:
-	case r.StoppedBy == crawl.StopDone && r.Resumed && !p.moved(r):
+	case r.StoppedBy == crawl.StopDone && r.Resumed && r.Queued == 0 && !p.moved(r):
 		fmt.Fprintf(e.out, "this crawl is finished: %s fetched, nothing is queued; add seeds, or start another one with --dir\n", many(r.Fetched, "page"))
 	default:
 		if err := summary(e.out, r, cfg.Archive != store.None); err != nil {

@@ -40,7 +40,8 @@ func summary(w io.Writer, r node.Report, archive bool) error {
 		n    int64
 		what string
 	}{
-		{"queued", r.Queued, "still to be fetched"},
+		{"queued", r.Queued - r.Waiting, "still to be fetched"},
+		{"waiting", r.Waiting, "robots.txt could not be had, so nothing may be fetched; the same command asks again"},
 		{"parked", r.Parked, "looked endless: weir export parked lists them, weir release queues them"},
 	} {
 		if row.n > 0 {
@@ -117,6 +118,11 @@ func noSeed(r node.Report) error {
 		if h := remedy[o]; h != "" {
 			hint = h
 		}
+	}
+	if r.Waiting > 0 {
+		o := page.RobotsUnreachable
+		reasons = append(reasons, fmt.Sprintf("%s (%s)", o, o.Row().What))
+		hint = remedy[o]
 	}
 	return failure(fmt.Errorf("no seed could be fetched: %s", strings.Join(reasons, ", ")), hint)
 }

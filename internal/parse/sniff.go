@@ -47,8 +47,9 @@ func looksHTML(head []byte) bool {
 }
 
 // IsSitemap says whether a body may be read as a sitemap or feed: XML with the
-// root of one, gzipped or not, or a list of addresses in a file whose name says
-// sitemap.
+// root of one, gzipped or not, or a list of addresses: a file whose name says
+// sitemap and that begins with one, or plain text that as far as can be seen
+// holds nothing else.
 func IsSitemap(contentType, path string, head []byte) bool {
 	if htmlType(media(contentType)) {
 		return false
@@ -64,7 +65,25 @@ func IsSitemap(contentType, path string, head []byte) bool {
 	path, _, _ = strings.Cut(path, "?")
 	name := strings.ToLower(path[strings.LastIndexByte(path, '/')+1:])
 	head = skipSpace(bytes.TrimPrefix(head, []byte("\uFEFF")))
-	return strings.Contains(name, "sitemap") && (hasPrefix(head, "http://") || hasPrefix(head, "https://"))
+	if !hasPrefix(head, "http://") && !hasPrefix(head, "https://") {
+		return false
+	}
+	return strings.Contains(name, "sitemap") || media(contentType) == "text/plain" && allAddresses(head)
+}
+
+// allAddresses says that every whole line is an address and nothing more.
+func allAddresses(head []byte) bool {
+	for {
+		line, rest, more := bytes.Cut(head, []byte{'\n'})
+		if !more {
+			return true // the last one may be cut off
+		}
+		line = bytes.TrimSpace(line)
+		if len(line) > 0 && (!hasPrefix(line, "http://") && !hasPrefix(line, "https://") || bytes.ContainsAny(line, " \t")) {
+			return false
+		}
+		head = rest
+	}
 }
 
 // hasRoot says that a start tag of that name, with or without a prefix, is the
