@@ -290,8 +290,7 @@ func creditRun(t *testing.T, p *play) {
 	loads, resolves := make(chan Load, p.cfg.Loads), make(chan Resolve, p.cfg.Resolves)
 	var keep []Fetch // answered, not committed
 	wake, finished := page.Time(0), false
-	var step func(ev Event)
-	step = func(ev Event) {
+	step := func(ev Event) {
 		for _, o := range append([]Order(nil), p.engine.Step(p.now, ev)...) {
 			full := false
 			switch o := o.(type) {

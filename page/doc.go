@@ -49,7 +49,7 @@ type Kind uint8
 
 const (
 	Nav       Kind = iota // a, area, frame, iframe, meta refresh, rel=next and the like
-	Requisite             // images, scripts, style sheets, fonts: fetched with --requisites
+	Requisite             // images, scripts, style sheets and the like: fetched with --requisites
 	Redirect              // the Location of a 3xx answer
 	Sitemap               // an entry of a sitemap or feed
 )

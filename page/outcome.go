@@ -105,7 +105,7 @@ var table = [outcomes]Row{
 	PrivateAddress:    {Name: "private-address", Dead: 1, Pause: NoPause, What: "the name leads to a private address, which is refused"},
 	ProxyFailed:       {Name: "proxy-failed", Pause: Backoff, Dead: 8, What: "the proxy did not connect us"},
 	Denied:            {Name: "denied", Pause: NoPause, What: "robots.txt forbids it"},
-	RobotsUnreachable: {Name: "robots-unreachable", Pause: NoPause, What: "robots.txt could not be had, so nothing may be fetched"},
+	RobotsUnreachable: {Name: "robots-unreachable", Pause: NoPause, What: "robots.txt could not be had, so nothing may be fetched in this run; the page stays queued"},
 	TooManyRedirects:  {Name: "too-many-redirects", Pause: NoPause, What: "more than 10 redirects in a row"},
 	Trap:              {Name: "trap", Pause: NoPause, What: "looks like an endless site; parked, released by weir release"},
 	SiteBudget:        {Name: "site-budget", Pause: NoPause, What: "the site has had its --site-pages"},

@@ -110,7 +110,7 @@ type Report struct {
 	Queued    int64            `json:"queued"`
 	Parked    int64            `json:"parked"`
 	Waiting   int64            `json:"unreachable"` // queued behind a robots.txt that could not be had in this run
-	Seconds   float64          `json:"seconds"` // of this run
+	Seconds   float64          `json:"seconds"`     // of this run
 	Seeds     int64            `json:"seeds"`
 	SeedsOK   int64            `json:"seeds_ok"`
 	Sites     int64            `json:"sites"`

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"syscall"
 	"time"
 
 	"weir/crawl"
@@ -260,7 +261,7 @@ func (n *node) close(err error) (Report, error) {
 	}
 	if err != nil && n.reason == crawl.StopByNobody {
 		n.reason = crawl.StopByStore
-		if errors.Is(err, store.ErrFull) {
+		if errors.Is(err, store.ErrFull) || errors.Is(err, syscall.ENOSPC) {
 			n.reason = crawl.StopNoRoom
 		}
 	}
