@@ -18,16 +18,20 @@ func (l *Ledger) page(k page.Key) (*pageRecord, error) {
 	if r := l.pages[k]; r != nil {
 		return r, nil
 	}
-	b, ok, err := l.kv.Get(pageKey(keyURL, k))
-	if err != nil {
-		return nil, fmt.Errorf("look a page up: %w", err)
-	}
-	if !ok {
-		return nil, nil
-	}
 	r := &pageRecord{key: k}
-	if err := r.read(b); err != nil {
-		return nil, fmt.Errorf("look a page up: %w", err)
+	if row := l.rows.find(k); row != nil {
+		r.urlRow = *row
+	} else {
+		b, ok, err := l.kv.Get(pageKey(keyURL, k))
+		if err != nil {
+			return nil, fmt.Errorf("look a page up: %w", err)
+		}
+		if !ok {
+			return nil, nil
+		}
+		if err := r.read(b); err != nil {
+			return nil, fmt.Errorf("look a page up: %w", err)
+		}
 	}
 	if r.state == stateQueued {
 		r.stored, r.old = true, r.place
@@ -168,6 +172,7 @@ func (l *Ledger) write(w Writer, r *pageRecord, ev *Committed) error {
 		w.Delete(queueKey(r.key.Site, r.old))
 	}
 	w.Set(pageKey(keyURL, r.key), r.urlRow.append(nil))
+	l.rows.put(r.key, &r.urlRow)
 	switch r.state {
 	case stateQueued:
 		if !r.loaded {

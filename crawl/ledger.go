@@ -44,6 +44,7 @@ type Ledger struct {
 	sites  map[page.SiteID]*siteRecord
 	told   map[page.SiteID]bool // the Engine knows it
 	seen   *seen
+	rows   rows
 
 	// the group
 	pages   map[page.Key]*pageRecord
@@ -94,6 +95,7 @@ func NewLedger(kv KV, cfg LedgerConfig) (*Ledger, error) {
 	var err error
 	l.totals, err = ReadTotals(kv)
 	l.seen = newSeen(cfg.Memory, l.totals.Seen == 0)
+	l.rows = newRows(cfg.Memory)
 	return l, err
 }
 
@@ -348,14 +350,15 @@ func (l *Ledger) crawl(f *page.Facts, row *Row) error {
 	key := page.Key{Site: id, Hash: row.Hash}
 	print, depth := fingerprint(key), uint8(min(row.Depth, 255))
 	plain := !row.Seed && !row.Root // nothing but its depth could be better
-	if plain && l.seen.met(print, depth) {
-		return nil
-	}
 	least, known := l.seen.find(print)
 	if plain && known && least <= depth {
 		return nil
 	}
-	if known || !l.seen.whole() {
+	whole := l.seen.whole()
+	if plain && !whole && l.seen.met(print, depth) {
+		return nil
+	}
+	if known || !whole {
 		r, err := l.page(key)
 		if err != nil {
 			return err

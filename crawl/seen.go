@@ -21,8 +21,8 @@ import (
 // is 84% full grows by a quarter: a few thousand entries move, and nobody waits
 // long. That is 11 to 13 bytes a page. When the table would pass its budget it
 // stops growing and is no longer whole: what it does not know may be known to
-// the store, which must then be asked. In front of it lies a small table of
-// links met a moment ago.
+// the store, which must then be asked. A small table of links met a moment ago
+// then saves most of these questions.
 type seen struct {
 	shards [shardCount]shard
 	recent []uint64 // by fingerprint and depth, direct-mapped; nil when off

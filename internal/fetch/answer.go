@@ -25,7 +25,7 @@ type Answer struct {
 	Request []byte // as sent, less everything secret
 	Head    []byte // the header verbatim, up to and with its empty line; nil when none came whole
 
-	Digest      [20]byte // SHA-1 of the payload
+	Digest      [20]byte // SHA-1 of the payload, zero when Config.Digest did not want it
 	PayloadSize int64
 
 	Truncated string // why the body is not whole, as WARC-Truncated says it: "disconnect", "length", "time", or ""

@@ -570,3 +570,16 @@ func TestPlantedAnswer(t *testing.T) {
 		t.Errorf("outcome %v, %d requests", a.Outcome, len(p.asked()))
 	}
 }
+
+// TestDigestWhereWanted leaves out the digests that nobody asked for.
+func TestDigestWhereWanted(t *testing.T) {
+	for _, wanted := range []bool{true, false} {
+		s := serve(t, says("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"))
+		cfg := local()
+		cfg.Digest = func(page.URL) bool { return wanted }
+		a := get(t, cfg, s, "/")
+		if got := a.Digest == sha1.Sum([]byte("hello")); got != wanted || a.PayloadSize != 5 {
+			t.Errorf("wanted %v: digest %x, %d bytes", wanted, a.Digest, a.PayloadSize)
+		}
+	}
+}

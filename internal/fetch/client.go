@@ -39,6 +39,8 @@ type Config struct {
 	AllowPrivate bool         // connect to private addresses too
 	AllowAddrs   []netip.Addr // private addresses that are fine nevertheless
 
+	Digest func(page.URL) bool // whose payloads' digests are wanted; nil: all
+
 	Limits  Limits
 	Limiter Limiter // of bytes on the wire, both ways; nil: none
 

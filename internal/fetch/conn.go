@@ -42,6 +42,7 @@ type Conn struct {
 
 	// The payload that is being read. They are here to be made only once.
 	sum     hash.Hash
+	digest  bool         // of the answer under way: sum it
 	carried int64        // bytes in sum
 	sink    func([]byte) // adds to both
 	length  lengthFrame
@@ -210,14 +211,19 @@ func (cn *Conn) copyBody(a *Answer, h head, early []byte) error {
 	if cn.sum == nil {
 		cn.sum = sha1.New()
 		cn.sink = func(p []byte) {
-			cn.sum.Write(p)
+			if cn.digest {
+				cn.sum.Write(p)
+			}
 			cn.carried += int64(len(p))
 		}
 	}
+	cn.digest = cn.client.cfg.Digest == nil || cn.client.cfg.Digest(a.url)
 	cn.sum.Reset()
 	cn.carried = 0
 	defer func() {
-		cn.sum.Sum(a.Digest[:0])
+		if cn.digest {
+			cn.sum.Sum(a.Digest[:0])
+		}
 		a.PayloadSize = cn.carried
 	}()
 	bodiless := h.status == http.StatusNoContent || h.status == http.StatusNotModified

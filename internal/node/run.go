@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -96,6 +97,9 @@ func open(cfg Config) (_ *node, err error) {
 	if n.cfg.Fetch.Memory == 0 {
 		n.cfg.Fetch.Memory = max(cfg.Memory/4, 64<<20)
 	}
+	if cfg.Archive == store.None {
+		n.cfg.Fetch.Digest = varied
+	}
 	if n.client, err = fetch.New(n.cfg.Fetch); err != nil {
 		return nil, err
 	}
@@ -117,6 +121,11 @@ func open(cfg Config) (_ *node, err error) {
 	}
 	return n, nil
 }
+
+// varied says whose payload must be told from others when none is archived: the
+// queries of one path, of which the trap guard counts those that bring nothing
+// new.
+func varied(u page.URL) bool { return strings.IndexByte(u.Path(), '?') >= 0 }
 
 // openCore makes the two machines.
 func (n *node) openCore() error {

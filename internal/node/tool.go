@@ -49,7 +49,7 @@ func (t *tool) read(o crawl.Fetch, a *fetch.Answer, done crawl.Done, target page
 	f := t.n.facts(o)
 	f.Outcome, f.Status, f.Bytes, f.Wire, f.Elapsed = done.Outcome, a.Status, a.BodyWire, a.Wire, a.Elapsed
 	f.At = a.At.UnixNano()
-	f.Digest, f.Digested = a.Digest, a.PayloadSize > 0
+	f.Digest, f.Digested = a.Digest, a.PayloadSize > 0 && a.Digest != [20]byte{}
 	if a.Addr.IsValid() {
 		f.Server = a.Addr.String()
 	}
@@ -66,6 +66,9 @@ func (t *tool) read(o crawl.Fetch, a *fetch.Answer, done crawl.Done, target page
 	}
 	r := &result{id: o.ID, facts: f, rules: done.Rules}
 	if !f.Outcome.Row().Answer || len(a.Head) == 0 || !o.Robots && !f.Outcome.Final(f.Attempt) {
+		return r, nil
+	}
+	if t.n.cfg.Archive == store.None && !f.Digested {
 		return r, nil
 	}
 	x := &store.Exchange{
