@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -157,6 +158,11 @@ func (e *env) crawl(cfg *node.Config, asJSON bool) error {
 		s, _ := p.status()
 		p.say("finishing " + inFlight(s.Flying) + "; Ctrl-C again stops now")
 	})
+	if os.Getenv("GOMEMLIMIT") == "" {
+		// The collector works harder before garbage fills what was allowed; the
+		// store's own caches and the system need the rest.
+		debug.SetMemoryLimit(cfg.Memory * 55 / 100)
+	}
 	r, err := node.Run(ctx, stop, *cfg)
 	interrupted := ctx.Err() != nil
 	release()
