@@ -25,8 +25,8 @@ func TestHostileWebEnds(t *testing.T) {
 	cfg.Scope.Sitemaps = true
 	cfg.Trap.Variants = 20
 	cfg.Fetch.Limits = fetch.Limits{
-		MaxHeader: 64 << 10, MaxBody: 4 << 20, MaxDecoded: 16 << 20, Connect: time.Second, Handshake: time.Second,
-		FirstByte: 500 * time.Millisecond, MinRate: 1000, Window: 300 * time.Millisecond, Whole: 10 * time.Second, DNS: time.Second,
+		MaxHeader: 64 << 10, MaxBody: 4 << 20, MaxDecoded: 16 << 20, Connect: 2 * time.Second, Handshake: 5 * time.Second,
+		FirstByte: 1500 * time.Millisecond, MinRate: 1000, Window: time.Second, Whole: 30 * time.Second, DNS: 3 * time.Second,
 	}
 	report := run(t, cfg)
 	if report.StoppedBy != crawl.StopDone {
