@@ -65,7 +65,7 @@ func (s *scene) hearAll() {
 		}
 		time.Sleep(25 * time.Second) // virtual
 		s.say(ok + "Content-Length: 4\r\n\r\nhi")
-		time.Sleep(15 * time.Second)
+		time.Sleep(15 * time.Second) // virtual
 		s.say("ho")
 	}
 }
