@@ -25,7 +25,7 @@ const (
 	whyPage  = "page is the vocabulary that everything imports, so it imports nothing of ours"
 	whyIdea  = "the ideas know the vocabulary and not one another; crawl joins them"
 	whyCrawl = "crawl joins the ideas and is driven from outside"
-	whyOrgan = "fetch, parse, store and cluster do as they are told and know only page and robots; node puts them to work"
+	whyOrgan = "fetch, parse, store and cluster do as they are told and know only page and robots (and pack, which knows nobody); node puts them to work"
 	whyAlone = "it stands outside what it tests"
 )
 
@@ -47,9 +47,10 @@ var table = []room{
 	{dir: "crawl", core: true, imports: slices.Concat(vocabulary, ideas), why: whyCrawl},
 	{dir: "sim", imports: machines, why: "sim drives crawl on a virtual clock, as node does on the real one: neither knows the other"},
 
-	{dir: "internal/fetch", imports: []string{"page", "robots"}, why: whyOrgan},
+	{dir: "internal/pack", why: "pack turns bytes into fewer bytes and knows nothing of pages"},
+	{dir: "internal/fetch", imports: []string{"page", "robots", "internal/pack"}, why: whyOrgan},
 	{dir: "internal/parse", imports: []string{"page", "robots"}, why: whyOrgan},
-	{dir: "internal/store", imports: []string{"page", "robots"}, why: whyOrgan},
+	{dir: "internal/store", imports: []string{"page", "robots", "internal/pack"}, why: whyOrgan},
 	{dir: "internal/store/storetest", imports: []string{"page", "robots", "internal/store"}, why: whyAlone},
 	{dir: "internal/cluster", imports: []string{"page", "robots"}, why: whyOrgan},
 	{dir: "internal/node", imports: slices.Concat(machines, organs), why: "node drives crawl on the real clock, as sim does on a virtual one: neither knows the other, nor who shows them"},
