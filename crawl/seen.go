@@ -16,15 +16,16 @@ import (
 // ten million, 3e-4 at a hundred million. The site is mixed in, and the hash is
 // keyed with the crawl's secret, so nobody can aim for it.
 //
-// The table is 4,096 shards of 64-byte buckets with seven fingerprints and
-// their depths each. A bucket that is full spills into the next. A shard that
-// is 84% full grows by a quarter: a few thousand entries move, and nobody waits
-// long. That is 11 to 13 bytes a page. When the table would pass its budget it
-// stops growing and is no longer whole: what it does not know may be known to
+// The table is 65,536 shards of 64-byte buckets with nine pages each. The shard
+// is sixteen bits of the fingerprint, the tag in the bucket the other 48, so
+// nothing of it is lost. A bucket that is full spills into the next. A shard that
+// is seven eighths full grows by an eighth: some hundred entries move, and
+// nobody waits. That is 8 to 9 bytes a page. When the table would pass its budget
+// it stops growing and is no longer whole: what it does not know may be known to
 // the store, which must then be asked. A small table of links met a moment ago
 // then saves most of these questions.
 type seen struct {
-	shards [shardCount]shard
+	shards [1 << shardBits]shard
 	recent []uint64 // by fingerprint and depth, direct-mapped; nil when off
 	budget int64    // bytes, 0 = none
 	bytes  int64
@@ -34,14 +35,17 @@ type seen struct {
 }
 
 const (
-	shardCount  = 4096
-	perBucket   = 7
+	shardBits   = 16
+	perBucket   = 9
 	bucketBytes = 64
 	recentSize  = 1 << 20
 )
 
+// bucket holds the 48 bits of each tag in two parts, so that it is one line of
+// the cache.
 type bucket struct {
-	print [perBucket]uint64
+	low   [perBucket]uint32
+	high  [perBucket]uint16
 	depth [perBucket]uint8
 	n     uint8
 }
@@ -82,51 +86,47 @@ func (s *seen) met(print uint64, depth uint8) bool {
 	return false
 }
 
+// split returns the shard and the tag of a fingerprint.
+func (s *seen) split(print uint64) (*shard, uint64) {
+	return &s.shards[print%(1<<shardBits)], print >> shardBits
+}
+
 // find returns the least depth a page is known with. ok is false when the table
 // does not know it.
 func (s *seen) find(print uint64) (depth uint8, ok bool) {
-	sh := &s.shards[print%shardCount]
+	sh, tag := s.split(print)
 	if sh.n == 0 {
 		return 0, false
 	}
-	for i := sh.home(print); ; {
-		b := &sh.buckets[i]
-		for j := range b.n {
-			if b.print[j] == print {
-				return b.depth[j], true
-			}
-		}
-		if b.n < perBucket {
-			return 0, false
-		}
-		if i++; i == len(sh.buckets) {
-			i = 0
-		}
+	b, j := sh.at(tag)
+	if j == int(b.n) {
+		return 0, false
 	}
+	return b.depth[j], true
 }
 
 // add notes a page with its depth; a page that is there keeps the lesser depth.
 func (s *seen) add(print uint64, depth uint8) {
-	sh := &s.shards[print%shardCount]
-	if len(sh.buckets) == 0 || sh.n+1 > len(sh.buckets)*perBucket*21/25 {
-		if !s.grow(sh) {
-			if d, ok := s.find(print); ok && depth < d {
-				sh.put(print, depth)
-			} else if !ok {
-				s.full = true
+	sh, tag := s.split(print)
+	if sh.n >= len(sh.buckets)*perBucket*7/8 && !s.grow(sh) {
+		if sh.n > 0 {
+			if b, j := sh.at(tag); j < int(b.n) {
+				b.depth[j] = min(b.depth[j], depth)
+				return
 			}
-			return
 		}
+		s.full = true
+		return
 	}
-	if sh.put(print, depth) {
+	if sh.put(tag, depth) {
 		s.pages++
 	}
 }
 
-// grow gives a shard a quarter more buckets. It returns false when the budget
+// grow gives a shard an eighth more buckets. It returns false when the budget
 // does not allow it.
 func (s *seen) grow(sh *shard) bool {
-	size := max(len(sh.buckets)+len(sh.buckets)/4+1, 4)
+	size := len(sh.buckets) + len(sh.buckets)/8 + 1
 	cost := int64(size-len(sh.buckets)) * bucketBytes
 	if s.budget > 0 && s.bytes+cost > s.budget {
 		return false
@@ -137,39 +137,45 @@ func (s *seen) grow(sh *shard) bool {
 	for i := range old {
 		b := &old[i]
 		for j := range b.n {
-			sh.put(b.print[j], b.depth[j])
+			sh.put(uint64(b.high[j])<<32|uint64(b.low[j]), b.depth[j])
 		}
 	}
 	return true
 }
 
-// home is the bucket where a fingerprint belongs.
-func (sh *shard) home(print uint64) int {
-	hi, _ := bits.Mul64(print, uint64(len(sh.buckets)))
-	return int(hi)
-}
-
-// put adds a fingerprint, or lowers its depth. It says whether it was new. The
-// shard must have room.
-func (sh *shard) put(print uint64, depth uint8) bool {
-	for i := sh.home(print); ; {
+// at returns the bucket that holds a tag and its place there, or the bucket
+// where it would be put and the place behind the last. There is always one: a
+// shard is never full.
+func (sh *shard) at(tag uint64) (*bucket, int) {
+	low, high := uint32(tag), uint16(tag>>32)
+	home, _ := bits.Mul64(tag<<shardBits, uint64(len(sh.buckets)))
+	for i := int(home); ; {
 		b := &sh.buckets[i]
-		for j := range b.n {
-			if b.print[j] == print {
-				b.depth[j] = min(b.depth[j], depth)
-				return false
+		for j := range int(b.n) {
+			if b.low[j] == low && b.high[j] == high {
+				return b, j
 			}
 		}
 		if b.n < perBucket {
-			b.print[b.n], b.depth[b.n] = print, depth
-			b.n++
-			sh.n++
-			return true
+			return b, int(b.n)
 		}
 		if i++; i == len(sh.buckets) {
 			i = 0
 		}
 	}
+}
+
+// put adds a tag, or lowers its depth. It says whether it was new.
+func (sh *shard) put(tag uint64, depth uint8) bool {
+	b, j := sh.at(tag)
+	if j < int(b.n) {
+		b.depth[j] = min(b.depth[j], depth)
+		return false
+	}
+	b.low[j], b.high[j], b.depth[j] = uint32(tag), uint16(tag>>32), depth
+	b.n++
+	sh.n++
+	return true
 }
 
 // Print is a known page as the memory of seen pages holds it.
