@@ -220,7 +220,7 @@ func (t *deflateTree) lengths(lens []uint8, freq []uint32, limit int) {
 // belong, more are dealt out by the digits of their frequency.
 func (t *deflateTree) sort(n int) []uint32 {
 	keys := t.keys[:n]
-	if n <= 16 {
+	if n <= 32 {
 		for i := 1; i < n; i++ {
 			k, j := keys[i], i
 			for ; j > 0 && keys[j-1] > k; j-- {
