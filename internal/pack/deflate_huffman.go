@@ -19,13 +19,12 @@ type deflateFreq [deflateMask + 1]uint32
 func (f *deflateFreq) count(tokens []uint32) {
 	var odd deflateFreq
 	*f = odd
-	for len(tokens) >= 2 {
-		f[tokens[0]&deflateMask]++
-		odd[tokens[1]&deflateMask]++
-		tokens = tokens[2:]
+	for i := 0; i < len(tokens)-1; i += 2 {
+		f[tokens[i]&deflateMask]++
+		odd[tokens[i+1]&deflateMask]++
 	}
-	if len(tokens) > 0 {
-		f[tokens[0]&deflateMask]++
+	if n := len(tokens); n&1 != 0 {
+		f[tokens[n-1]&deflateMask]++
 	}
 	for i, n := range odd[:deflateSymbols] {
 		f[i] += n
