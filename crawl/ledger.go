@@ -40,11 +40,11 @@ type Ledger struct {
 	kv  KV
 
 	totals Totals
-	names  map[string]page.SiteID
-	sites  map[page.SiteID]*siteRecord
+	sites  sites
 	told   map[page.SiteID]bool // the Engine knows it
 	seen   *seen
 	rows   rows
+	ahead  ahead
 
 	// the group
 	pages   map[page.Key]*pageRecord
@@ -57,16 +57,6 @@ type Ledger struct {
 	ev      Committed
 	out     Out
 	wall    int64
-}
-
-// siteCache bounds the sites that are kept in memory between groups.
-const siteCache = 1 << 16
-
-type siteRecord struct {
-	siteRow
-	id    page.SiteID
-	dirty bool
-	fresh bool // made in this group
 }
 
 type pageRecord struct {
@@ -89,8 +79,7 @@ type variants struct {
 
 // NewLedger opens the ledger of a store that may be empty.
 func NewLedger(kv KV, cfg LedgerConfig) (*Ledger, error) {
-	l := &Ledger{cfg: cfg, kv: kv, told: map[page.SiteID]bool{}}
-	l.forget()
+	l := &Ledger{cfg: cfg, kv: kv, sites: newSites(), told: map[page.SiteID]bool{}}
 	l.clear()
 	var err error
 	l.totals, err = ReadTotals(kv)
@@ -136,11 +125,6 @@ func (l *Ledger) Totals() Totals { return l.totals }
 // Clock tells the ledger the time of day, Unix nanoseconds; ages and rests are
 // kept by it.
 func (l *Ledger) Clock(wall int64) { l.wall = wall }
-
-func (l *Ledger) forget() {
-	l.names = map[string]page.SiteID{}
-	l.sites = map[page.SiteID]*siteRecord{}
-}
 
 func (l *Ledger) clear() {
 	l.pages = map[page.Key]*pageRecord{}
@@ -329,11 +313,15 @@ func (l *Ledger) finish(r *pageRecord, f *page.Facts, at Archived) error {
 func (l *Ledger) derive(f *page.Facts) error {
 	l.out.Crawl, l.out.Put = l.out.Crawl[:0], l.out.Put[:0]
 	l.cfg.Rules.Page(f, &l.out)
+	if err := l.lookAhead(l.out.Crawl); err != nil {
+		return err
+	}
 	for i := range l.out.Crawl {
 		if err := l.crawl(f, &l.out.Crawl[i]); err != nil {
 			return err
 		}
 	}
+	l.ahead.forget()
 	for _, p := range l.out.Put {
 		l.extra = append(l.extra, Pair{append([]byte{keyFact}, p.Key...), p.Value})
 	}
@@ -349,13 +337,12 @@ func (l *Ledger) crawl(f *page.Facts, row *Row) error {
 	}
 	key := page.Key{Site: id, Hash: row.Hash}
 	print, depth := fingerprint(key), uint8(min(row.Depth, 255))
-	plain := !row.Seed && !row.Root // nothing but its depth could be better
 	least, known := l.seen.find(print)
-	if plain && known && least <= depth {
+	if row.plain() && known && least <= depth {
 		return nil
 	}
 	whole := l.seen.whole()
-	if plain && !whole && l.seen.met(print, depth) {
+	if row.plain() && !whole && l.seen.met(print, depth) {
 		return nil
 	}
 	if known || !whole {
