@@ -90,6 +90,10 @@ func (l *Ledger) Pending() int { return len(l.order) + len(l.ev.IDs) + len(l.ext
 // once the rows are durable, and must reach the Engine then and not before.
 func (l *Ledger) Flush(w Writer) (Committed, error) {
 	ev := l.ev
+	if l.kept {
+		w.Delete(stampKey)
+		l.kept = false
+	}
 	for _, s := range l.touched {
 		if s.fresh {
 			var id [4]byte

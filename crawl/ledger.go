@@ -43,8 +43,12 @@ type Ledger struct {
 	sites  sites
 	told   map[page.SiteID]bool // the Engine knows it
 	seen   *seen
+	stamp  uint64 // of the snapshot that the state had when it was opened
 	rows   rows
 	ahead  ahead
+
+	stamped bool // there was one
+	kept    bool // its row is still there
 
 	// the group
 	pages   map[page.Key]*pageRecord
@@ -82,6 +86,10 @@ func NewLedger(kv KV, cfg LedgerConfig) (*Ledger, error) {
 	l := &Ledger{cfg: cfg, kv: kv, sites: newSites(), told: map[page.SiteID]bool{}}
 	l.clear()
 	var err error
+	if l.stamp, l.stamped, err = readStamp(kv); err != nil {
+		return nil, err
+	}
+	l.kept = l.stamped
 	l.totals, err = ReadTotals(kv)
 	l.seen = newSeen(cfg.Memory, l.totals.Seen == 0)
 	l.rows = newRows(cfg.Memory)

@@ -166,27 +166,3 @@ func (c *committer) finish(ctx context.Context) error {
 	}
 	return c.commit(ctx)
 }
-
-// recalled are known pages of earlier runs.
-type recalled struct {
-	prints []crawl.Print
-	last   bool
-}
-
-// recall reads the pages of earlier runs into the Ledger's memory while the
-// crawl already runs.
-func (n *node) recall(ctx context.Context) {
-	send := func(k recalled) bool {
-		select {
-		case n.known <- k:
-			return true
-		case <-ctx.Done():
-			return false
-		}
-	}
-	if err := crawl.ReadPrints(n.store, func(p []crawl.Print) bool { return send(recalled{prints: p}) }); err != nil {
-		n.fail(err)
-		return
-	}
-	send(recalled{last: true})
-}

@@ -266,7 +266,9 @@ func (n *node) flush(g *store.Group) error {
 // close writes the report and lets go of everything.
 func (n *node) close(err error) (Report, error) {
 	if err == nil && !n.cut {
-		err = n.store.Finish()
+		if err = n.store.Finish(); err == nil {
+			err = n.keepSeen()
+		}
 	}
 	if err != nil && n.reason == crawl.StopByNobody {
 		n.reason = crawl.StopByStore
