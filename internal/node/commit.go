@@ -132,9 +132,11 @@ func (c *committer) commit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	begin := time.Now()
 	if err := c.group.Commit(); err != nil {
 		return err
 	}
+	c.n.commits.add(time.Since(begin))
 	c.group, c.pages, c.last, c.armed = nil, 0, time.Now(), false
 	c.timer.Stop()
 	c.n.send(ctx, ev)
