@@ -9,8 +9,9 @@ export PATH := $(PATH):/usr/sbin:/usr/local/sbin
 PLATFORMS = darwin/amd64 darwin/arm64 windows/amd64 linux/arm64
 FUZZTIME  = 30s
 KILLS     = 30
+BENCH     =
 
-.PHONY: run demo build test lint tools check cross race bench bench-large bench-peers fuzz kill test-sites
+.PHONY: run demo build test lint tools check cross race bench books bench-large bench-50m bench-peers fuzz kill test-sites
 
 ## run, demo: a small web on loopback, crawled with a limit; works offline
 run demo:
@@ -71,18 +72,34 @@ fuzz:
 		done; \
 	done
 
-## bench: whole crawls with their targets, then a short run of every benchmark
-bench:
-	go run ./internal/bench
+## bench: whole crawls with their targets, then a short run of every benchmark;
+## BENCH='-runs 5' gives medians
+bench: books
+	go run ./internal/bench $(BENCH)
 	go test -run '^$$' -bench . -benchmem -benchtime 200ms ./...
 
-## bench-large: ten million URLs, and 5,000 slow servers; takes a while
+# The pages of the suite called real are Debian packages.
+books:
+	@if [ ! -d /usr/share/doc/ant/api ] || ! ls -d /usr/share/doc/postgresql-doc-*/html >/dev/null 2>&1; then \
+		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+			apt-get update -q && apt-get install -q -y --no-install-recommends postgresql-doc ant-doc; \
+		else \
+			echo "real pages are missing: run 'apt-get install postgresql-doc ant-doc' as root"; \
+		fi; \
+	fi
+
+## bench-large: ten million URLs, the store alone, 5,000 slow servers; takes an hour.
+## BENCH='-minutes 5' ends what grows early
 bench-large:
-	go run ./internal/bench large slow
+	go run ./internal/bench $(BENCH) large store slow
+
+## bench-50m: fifty million URLs in 1 GB; takes hours
+bench-50m:
+	go run ./internal/bench $(BENCH) large-50m
 
 ## bench-peers: other crawlers on the same job
 bench-peers:
 	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 		apt-get update -q && apt-get install -q -y --no-install-recommends wget wget2 httrack python3-scrapy; \
 	fi
-	go run ./internal/bench peers
+	go run ./internal/bench $(BENCH) peers

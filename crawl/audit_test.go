@@ -92,10 +92,13 @@ func (a *audit) request(f Fetch) {
 		s.fatalf("%s: %d pages on one connection", f.Host, h.count)
 	}
 	h.busy, h.any = true, true
+	at, ok := a.known[f.Site]
 	if f.Robots {
+		if ok && s.now-at < frontier.RobotsAge && f.Hops == 0 {
+			s.fatalf("%s was asked for again after %v", f.URL, s.now-at)
+		}
 		return
 	}
-	at, ok := a.known[f.Site]
 	switch rules := s.w.rulesOf(s.w.names[f.URL.Site()]); {
 	case !ok || s.now-at > frontier.RobotsAge:
 		s.fatalf("%s was asked for before its robots.txt", f.URL)

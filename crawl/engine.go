@@ -117,6 +117,9 @@ func (e *Engine) start(now page.Time, ev Start) {
 	for _, d := range ev.Domains {
 		e.f.Used(d.Domain, d.Pages)
 	}
+	for _, h := range ev.Hosts {
+		e.f.Recall(now, h.Host, h.State, h.Delay)
+	}
 	for _, s := range ev.Sites {
 		e.f.Add(now, s)
 	}
@@ -292,8 +295,8 @@ type Status struct {
 	// Unreachable are the pages behind a robots.txt that could not be had in
 	// this run. They stay queued, and the next run asks for it again.
 	Unreachable int64
-	Flying      int // orders not over yet
-	Sites       int
+	Flying      int   // orders not over yet
+	Sites       int   // known, in memory or not
 	Active      int   // open connections
 	Idle        int   // connections that could be open and are not
 	Resting     int   // hosts that wait
@@ -306,7 +309,7 @@ type Status struct {
 func (e *Engine) Status() Status {
 	c := e.f.Count()
 	return Status{
-		Totals: e.totals, Waiting: c.Waiting, Unreachable: c.Asleep, Flying: len(e.flights), Sites: c.Sites,
+		Totals: e.totals, Waiting: c.Waiting, Unreachable: c.Asleep, Flying: len(e.flights), Sites: int(e.totals.Sites),
 		Active: c.Active, Idle: c.Idle, Resting: c.Resting, Ready: c.Ready, Drift: c.Drift, Stop: e.stop,
 	}
 }

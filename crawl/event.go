@@ -14,10 +14,18 @@ type Event interface{ event() string }
 
 // Start opens the crawl with what is queued.
 type Start struct {
-	Resumed bool // it ran before: hosts may have been visited a moment ago
+	Resumed bool   // it ran before: hosts may have been visited a moment ago
+	Hosts   []Care `json:",omitempty"`
 	Sites   []frontier.Known
 	Domains []Used
 	Totals  Totals
+}
+
+// Care is what a host needs beyond the common wait, as earlier runs learned.
+type Care struct {
+	Host  string
+	State frontier.HostState
+	Delay time.Duration `json:",omitempty"` // the crawl-delay of one of its sites
 }
 
 // Used are the pages that a registered domain had in earlier runs.
@@ -40,10 +48,11 @@ type Done struct {
 }
 
 // Committed says what is durable now. Orders named in IDs are over; rows that
-// are new, or stand elsewhere now, are in Queued and Moved.
+// are new, or stand elsewhere now, are in Queued and Moved. Sites describes the
+// sites of those rows, every time: the Engine may have forgotten them.
 type Committed struct {
 	IDs    []uint64         `json:",omitempty"`
-	Sites  []frontier.Known `json:",omitempty"` // met for the first time in this run
+	Sites  []frontier.Known `json:",omitempty"`
 	Queued []Queued         `json:",omitempty"`
 	Moved  []Moved          `json:",omitempty"`
 	Totals Totals

@@ -125,6 +125,9 @@ func (l *Ledger) Flush(w Writer) (Committed, error) {
 	}
 	w.Set(totalsKey, totals)
 	ev.Totals = l.totals
+	for _, s := range l.told {
+		s.told = false
+	}
 	l.clear()
 	l.sites.age()
 	return ev, nil
@@ -161,32 +164,25 @@ func (l *Ledger) write(w Writer, r *pageRecord, ev *Committed) error {
 	return nil
 }
 
-// tell makes the Engine acquainted with a site before it hears of its pages.
+// tell describes a site to the Engine before it hears of the site's pages, once
+// in a group. Whether the Engine knows the site is the Engine's business. One
+// that it does not know had nothing queued before this group, and the group's
+// entries follow one by one.
 func (l *Ledger) tell(id page.SiteID, ev *Committed) error {
-	if l.told[id] {
-		return nil
-	}
-	l.told[id] = true
 	s, err := l.site(id)
-	if err != nil {
+	if err != nil || s.told {
 		return err
 	}
-	k, err := l.known(s)
-	if err != nil {
-		return err
-	}
-	k.Queued = 0 // its entries follow one by one
+	s.told = true
+	l.told = append(l.told, s)
+	k := s.known()
+	k.Queued = 0
 	ev.Sites = append(ev.Sites, k)
 	return nil
 }
 
-func (l *Ledger) known(s *siteRecord) (frontier.Known, error) {
-	st, err := l.host(page.SiteHost(s.name))
-	return s.known(st), err
-}
-
-func (s *siteRecord) known(st frontier.HostState) frontier.Known {
-	return frontier.Known{ID: s.id, Name: s.name, Queued: s.queued, Used: s.fetched, Delay: s.delay, Host: st}
+func (s *siteRecord) known() frontier.Known {
+	return frontier.Known{ID: s.id, Name: s.name, Queued: s.queued, Used: s.fetched, Old: s.ended > 0}
 }
 
 // Load reads the head of a site's queue from the durable state.
@@ -228,14 +224,17 @@ func (l *Ledger) Load(o Load) (Loaded, error) {
 }
 
 // Start returns what the Engine must know to begin, or to go on with a crawl
-// that has run before: the sites with pages waiting, and those whose hosts
-// want more than the common wait.
+// that has run before: the sites with pages waiting, and the hosts that want
+// more than the common wait. The Engine remembers those hosts for as long as it
+// runs, so nothing is read of hosts after this.
 func (l *Ledger) Start(resumed bool) (Start, error) {
 	st := Start{Resumed: resumed, Totals: l.totals}
-	hosts := map[string]frontier.HostState{}
 	var bad error
 	err := l.kv.Scan([]byte{keyHost}, []byte{keyHost + 1}, func(key, value []byte) bool {
-		hosts[string(key[1:])], bad = l.readHost(value)
+		var state frontier.HostState
+		if state, bad = l.readHost(value); state != (frontier.HostState{}) {
+			st.Hosts = append(st.Hosts, Care{Host: string(key[1:]), State: state})
+		}
 		return bad == nil
 	})
 	if err == nil {
@@ -246,7 +245,7 @@ func (l *Ledger) Start(resumed bool) (Start, error) {
 	}
 	used := map[string]int{}
 	err = l.kv.Scan([]byte{keySite}, []byte{keySite + 1}, func(key, value []byte) bool {
-		s := &siteRecord{}
+		s := siteRecord{}
 		if len(key) != 5 {
 			bad = errRow
 			return false
@@ -255,9 +254,14 @@ func (l *Ledger) Start(resumed bool) (Start, error) {
 		if bad = s.read(value); bad != nil {
 			return false
 		}
-		name := page.SiteHost(s.name)
-		if s.fetched > 0 {
-			d := page.Domain(name)
+		if s.queued > 0 {
+			st.Sites = append(st.Sites, s.known())
+		}
+		if s.delay > 0 {
+			st.Hosts = append(st.Hosts, Care{Host: page.SiteHost(s.name), Delay: s.delay})
+		}
+		if l.cfg.Domains && s.fetched > 0 {
+			d := page.Domain(page.SiteHost(s.name))
 			i, ok := used[d]
 			if !ok {
 				i = len(st.Domains)
@@ -265,10 +269,6 @@ func (l *Ledger) Start(resumed bool) (Start, error) {
 				st.Domains = append(st.Domains, Used{Domain: d})
 			}
 			st.Domains[i].Pages += s.fetched
-		}
-		if h := hosts[name]; s.queued > 0 || s.delay > 0 || h.Rest > 0 || h.Last > 0 {
-			l.told[s.id] = true
-			st.Sites = append(st.Sites, s.known(h))
 		}
 		return true
 	})

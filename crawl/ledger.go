@@ -19,11 +19,12 @@ const MaxHops = 10
 
 // LedgerConfig are the settings of a Ledger.
 type LedgerConfig struct {
-	Order  frontier.Ranking
-	Trap   frontier.Trap
-	Rules  Rules
-	Secret page.Secret
-	Memory int64 // bytes that the memory of seen pages may take; 0 = no bound
+	Order   frontier.Ranking
+	Trap    frontier.Trap
+	Rules   Rules
+	Secret  page.Secret
+	Domains bool  // registered domains have a budget: Start counts their pages
+	Memory  int64 // bytes that the memory of seen pages may take; 0 = no bound
 }
 
 // Ledger turns what was learned into durable rows. Between two calls of Flush
@@ -41,7 +42,6 @@ type Ledger struct {
 
 	totals Totals
 	sites  sites
-	told   map[page.SiteID]bool // the Engine knows it
 	seen   *seen
 	stamp  uint64 // of the snapshot that the state had when it was opened
 	rows   rows
@@ -54,6 +54,7 @@ type Ledger struct {
 	pages   map[page.Key]*pageRecord
 	order   []*pageRecord
 	touched []*siteRecord
+	told    []*siteRecord
 	extra   []Pair // ready-made rows
 	gone    [][]byte
 	varied  map[page.Key]*variants
@@ -83,7 +84,7 @@ type variants struct {
 
 // NewLedger opens the ledger of a store that may be empty.
 func NewLedger(kv KV, cfg LedgerConfig) (*Ledger, error) {
-	l := &Ledger{cfg: cfg, kv: kv, sites: newSites(), told: map[page.SiteID]bool{}}
+	l := &Ledger{cfg: cfg, kv: kv, sites: newSites()}
 	l.clear()
 	var err error
 	if l.stamp, l.stamped, err = readStamp(kv); err != nil {
@@ -137,7 +138,7 @@ func (l *Ledger) Clock(wall int64) { l.wall = wall }
 func (l *Ledger) clear() {
 	l.pages = map[page.Key]*pageRecord{}
 	l.order = l.order[:0]
-	l.touched = l.touched[:0]
+	l.touched, l.told = l.touched[:0], l.told[:0]
 	l.extra = l.extra[:0]
 	l.gone = l.gone[:0]
 	l.varied = map[page.Key]*variants{}
@@ -238,14 +239,6 @@ func (l *Ledger) Host(name string, st frontier.HostState) {
 		until = l.wall + int64(st.Rest)
 	}
 	l.extra = append(l.extra, Pair{key, binary.AppendVarint(b, until)})
-}
-
-func (l *Ledger) host(name string) (frontier.HostState, error) {
-	b, ok, err := l.kv.Get(append([]byte{keyHost}, name...))
-	if err != nil || !ok {
-		return frontier.HostState{}, err
-	}
-	return l.readHost(b)
 }
 
 func (l *Ledger) readHost(b []byte) (frontier.HostState, error) {

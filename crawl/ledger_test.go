@@ -101,7 +101,7 @@ func TestLedgerNewBetterKnown(t *testing.T) {
 	b.visit(a+"/", page.OK, depth(5), a+"/x", a+"/x", a+"/")
 	b.visit(a+"/s", page.OK, nil, a+"/x")
 	ev := b.flush()
-	if len(ev.Queued) != 1 || len(ev.Moved) != 0 || ev.Queued[0].Entry.Depth != 1 || !slices.Equal(ev.IDs, []uint64{1, 2}) || len(ev.Sites) != 0 {
+	if len(ev.Queued) != 1 || len(ev.Moved) != 0 || ev.Queued[0].Entry.Depth != 1 || !slices.Equal(ev.IDs, []uint64{1, 2}) {
 		t.Fatalf("one group: %+v", ev)
 	}
 	// Across groups: a better way moves the entry, a worse one does nothing.
@@ -118,6 +118,28 @@ func TestLedgerNewBetterKnown(t *testing.T) {
 	}
 	if got, err := b.Load(Load{Site: 1, N: 9}); err != nil || len(got.Entries) != 1 || got.Entries[0].Rest != "/y" || got.More {
 		t.Fatalf("the queue on disk: %+v, %v", got, err)
+	}
+}
+
+// The Engine may have forgotten a site: whoever queues a page describes it
+// again, once in a group, as it is now, and says that its rules may be stored.
+func TestLedgerDescribesSitesAgain(t *testing.T) {
+	b := newBook(t)
+	b.must(b.Seed(mustURL(a+"/"), 0))
+	if ev := b.flush(); !slices.Equal(ev.Sites, []frontier.Known{{ID: 1, Name: a}}) {
+		t.Fatalf("a new site: %+v", ev.Sites)
+	}
+	b.visit(a+"/", page.OK, nil, a+"/x", a+"/y")
+	if ev := b.flush(); !slices.Equal(ev.Sites, []frontier.Known{{ID: 1, Name: a, Used: 1, Old: true}}) {
+		t.Fatalf("two more pages: %+v", ev.Sites)
+	}
+	b.visit(a+"/x", page.OK, nil, a+"/y")
+	if ev := b.flush(); len(ev.Sites) != 0 {
+		t.Fatalf("nothing new: %+v", ev.Sites)
+	}
+	b.visit(a+"/y", page.OK, nil, a+"/z")
+	if ev := b.flush(); !slices.Equal(ev.Sites, []frontier.Known{{ID: 1, Name: a, Used: 3, Old: true}}) {
+		t.Fatalf("another page: %+v", ev.Sites)
 	}
 }
 
@@ -371,10 +393,12 @@ func TestLedgerKeepsHosts(t *testing.T) {
 	b.Clock(1e18 + int64(20*time.Second))
 	st, err := b.Start(true)
 	b.must(err)
-	want := frontier.Known{ID: 1, Name: a, Queued: 1, Delay: 7 * time.Second,
-		Host: frontier.HostState{Failures: 3, Last: time.Second, Rest: 40 * time.Second}}
-	if len(st.Sites) != 1 || st.Sites[0] != want {
-		t.Errorf("%+v, want %+v", st.Sites, want)
+	want := []Care{
+		{Host: "a.example", State: frontier.HostState{Failures: 3, Last: time.Second, Rest: 40 * time.Second}},
+		{Host: "a.example", Delay: 7 * time.Second},
+	}
+	if len(st.Sites) != 1 || st.Sites[0] != (frontier.Known{ID: 1, Name: a, Queued: 1}) || !slices.Equal(st.Hosts, want) {
+		t.Errorf("%+v and %+v, want %+v", st.Sites, st.Hosts, want)
 	}
 	ev, err := b.Load(Load{Site: 1, N: 1})
 	b.must(err)

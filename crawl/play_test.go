@@ -65,7 +65,7 @@ func (p *play) open() Start {
 	p.must(err)
 	order, err := frontier.Order(p.cfg.Order)
 	p.must(err)
-	p.ledger, err = NewLedger(p.kv, LedgerConfig{Order: order, Trap: p.trap, Rules: scope, Secret: worldSecret})
+	p.ledger, err = NewLedger(p.kv, LedgerConfig{Order: order, Trap: p.trap, Rules: scope, Secret: worldSecret, Domains: p.cfg.Frontier.DomainPages > 0})
 	p.must(err)
 	p.ledger.Clock(p.wall())
 	for _, s := range p.seeds {

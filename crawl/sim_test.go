@@ -97,7 +97,7 @@ func newSim(t testing.TB, seed uint64) *sim {
 		Frontier: frontier.Config{
 			Wait: pick(r, 0, time.Second, 2*time.Second), PerConn: pick(r, 1, 1, 4), Conns: 1 + r.IntN(6), PerServer: 1 + r.IntN(2),
 			PerCDN: 3, CDNDomains: pick(r, 2, 50), Window: 1, Hot: pick(r, 1, 2, 1000), Holdable: pick(r, time.Second, 10*time.Second),
-			Proxy: r.IntN(8) == 0,
+			Proxy: r.IntN(8) == 0, Linger: pick(r, 1, time.Second, time.Hour),
 		},
 	}
 	if s.cfg.Frontier.Proxy { // nothing is resolved, so a name cannot fail

@@ -28,6 +28,7 @@ type siteRecord struct {
 	id    page.SiteID
 	dirty bool
 	fresh bool // made in this group
+	told  bool // this group describes it to the Engine
 }
 
 func newSites() sites { return sites{young: newGeneration()} }

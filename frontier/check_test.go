@@ -1,6 +1,10 @@
 package frontier
 
-import "weir/page"
+import (
+	"reflect"
+
+	"weir/page"
+)
 
 type fataler interface {
 	Helper()
@@ -20,7 +24,8 @@ func (f *Frontier) check(t fataler) {
 	}
 	checkHeap(t, "ready", &f.ready, func(h *host) { file(h, ready) })
 	checkHeap(t, "timers", &f.timers, func(h *host) { file(h, resting) })
-	checkHeap(t, "naps", &f.naps, func(*site) {})
+	napping := map[*site]bool{}
+	checkHeap(t, "naps", &f.naps, func(n *nap) { napping[n.site] = true })
 	for _, h := range f.open.items[f.open.head:] {
 		file(h, holding)
 	}
@@ -33,26 +38,38 @@ func (f *Frontier) check(t fataler) {
 	for _, srv := range f.servers {
 		checkHeap(t, "waiting", &srv.waiting, func(h *host) { file(h, crowded) })
 	}
-	conns := 0
-	for _, h := range f.hosts {
+	conns, lines := 0, 0
+	known, led := map[*host]int{}, map[*server]int{}
+	for name, h := range f.hosts {
+		if h.line != &f.noLine {
+			lines++
+			led[h.line.server]++
+		}
+		if f.cares[name] != nil || h.name != name {
+			t.Fatalf("%s is known as %s and forgotten at once", h.name, name)
+		}
 		switch _, listed := in[h]; {
 		case listed != (h.state == ready || h.state == resting || h.state == holding || h.state == stalled || h.state == crowded):
 			t.Fatalf("%s is in state %d and listed: %v", h.name, h.state, listed)
 		case h.state == idle && h.wanted(), h.state == turning:
 			t.Fatalf("%s is in state %d and forgotten", h.name, h.state)
 		}
-		checkHeap(t, "sites", &h.sites, func(*site) {})
-		if h.conn != nil || h.errand {
-			conns++
-			active[h.server]++
+		if h.sites.many != nil {
+			checkHeap(t, "sites", h.sites.many, func(*site) {})
 		}
-		if h.called {
-			called[h.server]++
+		if h.line.conn != nil || h.line.errand {
+			conns++
+			active[h.line.server]++
+		}
+		if h.line.called {
+			called[h.line.server]++
 		}
 	}
 	for name, srv := range f.servers {
 		room := f.roomOf(srv)
 		switch {
+		case srv.lines != led[srv] || srv.lines == 0 && !srv.cdn || srv.addr != name:
+			t.Fatalf("%s: %d hosts go there, counted %d", name, led[srv], srv.lines)
 		case srv.active != active[srv] || srv.called != called[srv] || srv.active+srv.called > room:
 			t.Fatalf("%s: %d active, %d called of %d", name, srv.active, srv.called, room)
 		case srv.waiting.len() > 0 && srv.active+srv.called < room:
@@ -61,18 +78,25 @@ func (f *Frontier) check(t fataler) {
 	}
 	var warm, taken int
 	var work, asleep, rules int64
-	for _, s := range f.sites {
-		if s.asleep {
+	for _, s := range f.sites.all() {
+		known[s.host]++
+		if f.hosts[s.host.name] != s.host {
+			t.Fatalf("%s: its host is forgotten", s.name)
+		}
+		if s.queued == 0 && !s.leaving {
+			t.Fatalf("%s has nothing queued and is never forgotten", s.name)
+		}
+		if s.asleep() {
 			asleep += s.queued
 		} else {
 			work += s.queued
 		}
-		if s.napping > 0 && !s.away || s.asleep && s.away {
-			t.Fatalf("%s: away %v, napping %d, asleep %v", s.name, s.away, s.napping, s.asleep)
+		if napping[s] && !s.away || s.asleep() && s.away {
+			t.Fatalf("%s: away %v, napping %v, asleep %v", s.name, s.away, napping[s], s.asleep())
 		}
-		taken += s.taken
-		if s.rules != nil {
-			rules += int64(s.rules.Size())
+		taken += int(s.taken)
+		if s.hot != nil && s.hot.rules != nil {
+			rules += int64(s.hot.rules.Size())
 		}
 		if s.away {
 			work++
@@ -80,7 +104,7 @@ func (f *Frontier) check(t fataler) {
 		if s.warm {
 			warm++
 		}
-		if s.warm != (s.rules != nil || len(s.live()) > 0) || (s.placed > 0) != (s.queued > 0 && !s.away && !s.asleep) {
+		if s.warm != (s.hot != nil) || s.warm != (s.hot != nil && s.hot.rules != nil || len(s.live()) > 0) || (s.placed > 0) != (s.queued > 0 && !s.away && !s.asleep()) {
 			t.Fatalf("%s: warm %v, placed %d, queued %d, away %v", s.name, s.warm, s.placed, s.queued, s.away)
 		}
 		if s.complete && int64(len(s.live())) != s.queued || len(s.live()) > f.cfg.Window {
@@ -88,10 +112,18 @@ func (f *Frontier) check(t fataler) {
 		}
 		for i, e := range s.live() {
 			_, out := f.taken[page.Key{Site: s.id, Hash: e.Hash}]
-			if out || e.Place.Before(s.low) || i > 0 && !s.live()[i-1].Place.Before(e.Place) {
+			if out || e.Place.Before(s.low()) || i > 0 && !s.live()[i-1].Place.Before(e.Place) {
 				t.Fatalf("%s: entry %d of the window is out of place", s.name, i)
 			}
 		}
+	}
+	for _, h := range f.hosts {
+		if known[h] != int(h.known) || known[h] == 0 && h.state == idle && !h.leaving {
+			t.Fatalf("%s has %d sites, counted %d; state %d, leaving %v", h.name, known[h], h.known, h.state, h.leaving)
+		}
+	}
+	if f.noCare != (care{}) || !reflect.DeepEqual(f.noLine, line{}) || lines != f.lines {
+		t.Fatalf("a host wrote to what all share: %+v, %+v; or %d lines, counted %d", f.noCare, f.noLine, lines, f.lines)
 	}
 	if asleep != f.asleep || rules != f.rules {
 		t.Fatalf("%d entries are asleep, counted %d; rules of %d bytes, counted %d", asleep, f.asleep, rules, f.rules)
@@ -102,10 +134,26 @@ func (f *Frontier) check(t fataler) {
 	}
 }
 
+// all returns the sites in memory.
+func (x *index) all() []*site {
+	var all []*site
+	for _, l := range x.leaves {
+		if l.sites == nil {
+			continue
+		}
+		for _, s := range l.sites {
+			if s != nil {
+				all = append(all, s)
+			}
+		}
+	}
+	return all
+}
+
 func checkHeap[T any](t fataler, name string, h *heap[T], each func(T)) {
 	t.Helper()
 	for i, x := range h.items {
-		if *h.place(x) != i+1 {
+		if *h.place(x) != int32(i+1) {
 			t.Fatalf("%s: item %d believes it is at %d", name, i, *h.place(x)-1)
 		}
 		if i > 0 && h.less(x, h.items[(i-1)/4]) {

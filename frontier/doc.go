@@ -18,10 +18,16 @@
 // durable, so the frontier remembers which those are and skips them when they
 // are read again.
 //
+// Sites and hosts without work are forgotten, but not what politeness needs of
+// them; forget.go says how. So the caller describes a site with [Frontier.Add]
+// whenever it has news of it. What waits is kept small: about 250 bytes for a
+// site with its host.
+//
 // The life of a host: it has work -> its rest is over (timers) -> it is its
 // turn (ready) -> its name is resolved, its address has room -> the site's
 // window is filled -> its robots.txt is known -> pages, one at a time -> it
-// rests. Read host.go first, then next.go, which is that sentence as code.
+// rests. Read host.go and site.go first, then next.go, which is that sentence
+// as code.
 //
 // Nothing here reads a clock, starts a goroutine or depends on map order: equal
 // calls give equal answers. No operation but the one Stop is linear in the number

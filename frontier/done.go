@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"strings"
 	"time"
 
 	"weir/page"
@@ -26,11 +27,12 @@ type Visit struct {
 // with the next page on the same connection.
 func (f *Frontier) Done(now page.Time, v Visit) {
 	h := f.hosts[v.Host]
-	on, errand := h.conn, h.errand
-	h.end = now
+	l := h.line
+	on, errand := l.conn, l.errand
+	l.end = now
 	row := v.Outcome.Row()
 	if row.Answer {
-		h.last = min(v.Elapsed, page.MaxPause)
+		f.took(h, min(v.Elapsed, page.MaxPause))
 	}
 	switch {
 	case errand:
@@ -38,24 +40,27 @@ func (f *Frontier) Done(now page.Time, v Visit) {
 	case row.Dead > 0 || row.Pause != page.Polite && row.Pause != page.NoPause:
 		f.fail(now, h, on, v.Outcome, v.Asked)
 	case v.Outcome != page.Aborted && v.Outcome != page.EarlyClose: // those say nothing about the host
-		h.failures, h.tried, on.lost = 0, 0, streak{}
+		on.lost = streak{}
+		if c := h.care; c.failures > 0 || c.tried > 0 {
+			c.failures, c.tried = 0, 0
+		}
 	}
 	had := true
-	s := f.sites[v.Site]
+	s := f.sites.find(v.Site)
 	switch {
 	case v.Robots:
 		had = f.robotsDone(now, s, v, errand)
 	case !row.Answer || !v.Outcome.Final(v.Attempt):
-		s.used-- // it comes again, or was no page
-		h.domain.used--
+		f.use(s, -1) // it comes again, or was no page
 	}
-	more := v.KeepAlive && had && !errand && !f.stopping && h.dead == page.None && on.over == page.None && h.pages < f.cfg.PerConn &&
-		on.placed > 0 && h.delay <= f.cfg.Holdable && h.failures == 0
+	c := h.care
+	more := v.KeepAlive && had && !errand && !f.stopping && c.dead == page.None && on.over == page.None && l.pages < f.cfg.PerConn &&
+		on.placed > 0 && c.delay <= f.cfg.Holdable && c.failures == 0
 	switch {
 	case !more:
 		f.hangUp(now, h, v.KeepAlive)
-	case h.delay > 0:
-		f.postpone(h, now.Add(h.delay))
+	case c.delay > 0:
+		f.postpone(h, now.Add(c.delay))
 		f.queue(h)
 		f.sleep(h)
 	default:
@@ -63,12 +68,22 @@ func (f *Frontier) Done(now page.Time, v Visit) {
 	}
 }
 
+// took notes how long an answer took. Within the wait it makes no difference.
+func (f *Frontier) took(h *host, last time.Duration) {
+	if last <= f.cfg.Wait || f.wait(h) == 0 {
+		last = 0
+	}
+	if h.care.last != last {
+		f.mind(h).last = last
+	}
+}
+
 // stranger lets a host rest after an errand. How that ended says something of
 // the site that sent us here and nothing of the host's own pages, whoever the
 // fault is: else one robots.txt could end another host's crawl.
 func (f *Frontier) stranger(now page.Time, h *host, o page.Outcome, asked time.Duration) {
-	if (o == page.ConnectFailed || o == page.ConnectTimeout) && len(h.addrs) > 0 {
-		h.try = (h.try + 1) % len(h.addrs)
+	if l := h.line; (o == page.ConnectFailed || o == page.ConnectTimeout) && len(l.addrs) > 0 {
+		l.try = (l.try + 1) % len(l.addrs)
 	}
 	f.postpone(h, now.Add(o.Rest(f.wait(h), min(asked, page.MaxAsked), 1)))
 }
@@ -78,16 +93,17 @@ func (f *Frontier) stranger(now page.Time, h *host, o page.Outcome, asked time.D
 // when the name failed, the host is. A closed port must not cost the pages of
 // another.
 func (f *Frontier) fail(now page.Time, h *host, on *site, o page.Outcome, asked time.Duration) {
-	if (o == page.ConnectFailed || o == page.ConnectTimeout) && h.tried+1 < min(len(h.addrs), maxTries) {
+	c, l := f.mind(h), h.line
+	if (o == page.ConnectFailed || o == page.ConnectTimeout) && int(c.tried)+1 < min(len(l.addrs), maxTries) {
 		// Another address may answer; the name has not failed yet.
-		h.tried++
-		h.try = (h.try + 1) % len(h.addrs)
+		c.tried++
+		l.try = (l.try + 1) % len(l.addrs)
 		f.postpone(h, now.Add(f.wait(h)))
 		return
 	}
-	h.failures++
-	h.tried = 0
-	f.postpone(h, now.Add(o.Rest(f.wait(h), asked, h.failures)))
+	c.failures++
+	c.tried = 0
+	f.postpone(h, now.Add(o.Rest(f.wait(h), asked, int(c.failures))))
 	why := page.DeadHost
 	if o.HostFault() {
 		why = o // it never answered: say why
@@ -95,11 +111,11 @@ func (f *Frontier) fail(now page.Time, h *host, on *site, o page.Outcome, asked 
 	switch {
 	case on != nil && on.lost.fatal(o):
 		on.over = why
-	case on == nil && h.lost.fatal(o):
-		h.dead = why
+	case on == nil && c.lost.fatal(o):
+		c.dead = why
 	}
 	if asked > page.MaxAsked {
-		h.dead = page.DeadHost
+		c.dead = page.DeadHost
 	}
 }
 
@@ -109,15 +125,18 @@ func (f *Frontier) hangUp(now page.Time, h *host, open bool) {
 	if open {
 		f.closes.push(h.name)
 	}
-	on := h.conn
-	h.conn, h.errand = nil, false
+	l := h.line
+	on := l.conn
+	l.conn, l.errand = nil, false
 	f.active--
-	h.server.active--
-	f.call(h.server)
+	if l.server != nil {
+		l.server.active--
+		f.call(l.server)
+	}
 	if on != nil {
 		f.cool(on)
 	}
-	f.postpone(h, h.end.Add(f.wait(h)))
+	f.postpone(h, l.end.Add(f.wait(h)))
 	f.queue(h)
 	f.rest(now, h)
 }
@@ -151,12 +170,12 @@ func RobotsVerdict(o page.Outcome, read *robots.Rules, redirect page.URL, hops i
 func (f *Frontier) robotsDone(now page.Time, s *site, v Visit, abroad bool) bool {
 	rules, follow := RobotsVerdict(v.Outcome, v.Rules, v.Redirect, v.Hops)
 	if follow {
-		h, _ := f.host(v.Redirect.Host())
-		if h.errands.len() >= maxErrands {
+		h := f.host(strings.Clone(v.Redirect.Host()))
+		if h.line.errands.len() >= maxErrands {
 			f.robotsFailed(now, s, true, page.RobotsUnreachable)
 			return false
 		}
-		h.errands.push(errand{site: s, url: v.Redirect, hops: v.Hops + 1})
+		f.dial(h).errands.push(errand{site: s, url: v.Redirect, hops: v.Hops + 1})
 		f.refile(h)
 		f.wake(now, h)
 		return true
@@ -176,9 +195,11 @@ func (f *Frontier) robotsDone(now page.Time, s *site, v Visit, abroad bool) bool
 // section 2.3.1.4). A site whose own host cannot be reached is not given up
 // here: the host's failures are counted and say why.
 func (f *Frontier) robotsFailed(now page.Time, s *site, abroad bool, o page.Outcome) {
-	s.rules = nil
+	if s.hot != nil {
+		s.hot.rules = nil
+	}
 	f.heat(s)
-	if o == page.Aborted || !abroad && o.HostFault() || s.over != page.None || s.host.dead != page.None {
+	if o == page.Aborted || !abroad && o.HostFault() || s.over != page.None || s.host.care.dead != page.None {
 		f.postpone(s.host, now.Add(max(f.wait(s.host), time.Second)))
 		f.back(now, s)
 		return
@@ -187,8 +208,7 @@ func (f *Frontier) robotsFailed(now page.Time, s *site, abroad bool, o page.Outc
 		f.bed(s)
 		return
 	}
-	s.again = now.Add(min(f.robotsRest()<<(s.asked-1), maxRobotsRest))
-	f.naps.push(s)
+	f.naps.push(&nap{site: s, until: now.Add(min(f.robotsRest()<<(s.asked-1), maxRobotsRest))})
 }
 
 // robotsRest is the first rest before a robots.txt is asked for again. It
@@ -199,7 +219,7 @@ func (f *Frontier) robotsRest() time.Duration {
 
 // bed leaves a site whose robots.txt was away alone for this run.
 func (f *Frontier) bed(s *site) {
-	s.asleep, s.away = true, false
+	s.asked, s.away = robotsTries, false
 	f.work -= s.queued + 1
 	f.asleep += s.queued
 	s.chill()
@@ -219,15 +239,15 @@ func (f *Frontier) back(now page.Time, s *site) {
 func (f *Frontier) Changed(now page.Time, name string) (HostState, bool) {
 	h := f.hosts[name]
 	w := f.wait(h)
-	state := HostState{Failures: h.failures, Last: f.lasting(h.last), Rest: max(h.next.Sub(now), 0)}
+	state := HostState{Failures: int(h.care.failures), Last: f.lasting(h.care.last), Rest: max(h.next.Sub(now), 0)}
 	if state.Rest <= w {
 		state.Rest = 0 // every host waits that long after a restart
 	}
-	was := h.saved
+	was := h.care.saved
 	if state.Failures == was.Failures && state.Rest == 0 && was.Rest == 0 && state.Last <= was.Last {
 		return state, false
 	}
-	h.saved = state
+	f.mind(h).saved = state
 	return state, true
 }
 
@@ -244,18 +264,10 @@ func (f *Frontier) lasting(last time.Duration) time.Duration {
 	return step
 }
 
-// Wait returns the rest that a host takes after a visit that goes well.
-func (f *Frontier) Wait(name string) time.Duration {
-	if h := f.hosts[name]; h != nil {
-		return f.wait(h)
-	}
-	return f.cfg.Wait
-}
-
 // Count is the frontier in numbers.
 type Count struct {
-	Sites   int   // known
-	Hosts   int   // known
+	Sites   int   // in memory
+	Hosts   int   // in memory
 	Waiting int64 // entries, errands and robots.txt not yet handed out
 	Asleep  int64 // entries that wait for a later run: their robots.txt could not be had
 	Ready   int   // hosts whose turn it could be
@@ -268,7 +280,7 @@ type Count struct {
 // Count returns the numbers.
 func (f *Frontier) Count() Count {
 	return Count{
-		Sites: len(f.sites), Hosts: len(f.hosts), Waiting: f.work, Asleep: f.asleep, Ready: f.ready.len(), Resting: f.timers.len(),
+		Sites: f.sites.n, Hosts: len(f.hosts), Waiting: f.work, Asleep: f.asleep, Ready: f.ready.len(), Resting: f.timers.len(),
 		Active: f.active, Idle: f.cfg.Conns - f.active, Drift: f.drift,
 	}
 }

@@ -162,7 +162,7 @@ func TestErrandsTakeTurns(t *testing.T) {
 	most, left, row := 0, pages, 0
 	s.play(func(p Pick) Visit {
 		if h := s.f.hosts["victim.example"]; h != nil {
-			most = max(most, h.errands.len())
+			most = max(most, h.line.errands.len())
 		}
 		switch {
 		case p.Kind == Fetch && p.Site == 1:

@@ -3,6 +3,7 @@ package frontier
 import (
 	"cmp"
 	"net/netip"
+	"strings"
 	"time"
 
 	"weir/page"
@@ -26,6 +27,7 @@ type Config struct {
 	Proxy       bool          // nothing is resolved; the host's name stands for the server
 	Holdable    time.Duration // the longest crawl-delay a connection is held open for
 	NoRobots    bool          // --ignore-robots
+	Linger      time.Duration // how long sites and hosts without work are remembered, 0 = a minute
 	// Sites are settings of single hosts, by name; a longer wait only.
 	Sites map[string]Setting
 }
@@ -66,23 +68,32 @@ type Frontier struct {
 	start   page.Time // hosts met before a restart rest from here
 	resumed bool
 
-	sites   map[page.SiteID]*site
+	sites   index
 	hosts   map[string]*host
-	servers map[string]*server
-	domains map[string]*domain
+	servers map[netip.Addr]*server
 	taken   map[page.Key]struct{}
+	domains map[string]int64     // pages of registered domains, when they have a budget
+	cares   map[string]*care     // of hosts that are forgotten
+	fates   map[page.SiteID]fate // of sites that are forgotten
+	noCare  care                 // of hosts that need none
+	noLine  line                 // of hosts that have none
 
 	ready  heap[*host]
 	timers heap[*host]
-	naps   heap[*site] // wait to ask for their robots.txt again
+	naps   heap[*nap]
 	open   fifo[*host] // holding, in turn
 	stall  [needs]fifo[*host]
 	closes fifo[string] // connections to close, not yet told
 
+	emptySites fifo[left[*site]]
+	emptyHosts fifo[left[*host]]
+
 	siteLess func(a, b *site) bool
 
+	now      page.Time // of the last call of Next
 	turn     uint64
 	active   int   // connections
+	lines    int   // hosts that hold a line
 	warm     int   // sites that hold a window or rules
 	rules    int64 // bytes of the rules they hold
 	work     int64 // entries waiting, robots.txt on their way
@@ -95,14 +106,16 @@ type Frontier struct {
 func New(cfg Config) *Frontier {
 	f := &Frontier{
 		cfg:     cfg,
-		sites:   map[page.SiteID]*site{},
 		hosts:   map[string]*host{},
-		servers: map[string]*server{},
-		domains: map[string]*domain{},
+		servers: map[netip.Addr]*server{},
 		taken:   map[page.Key]struct{}{},
+		domains: map[string]int64{},
+		cares:   map[string]*care{},
+		fates:   map[page.SiteID]fate{},
 	}
 	f.cfg.Window = max(cfg.Window, 16, cfg.PerConn+16)
 	f.cfg.RulesBytes = cmp.Or(cfg.RulesBytes, 64<<20)
+	f.cfg.Linger = cmp.Or(cfg.Linger, linger)
 	f.siteLess = func(a, b *site) bool {
 		ka, kb := cfg.Order.Site(a.view()), cfg.Order.Site(b.view())
 		return ka < kb || ka == kb && a.id < b.id
@@ -111,15 +124,14 @@ func New(cfg Config) *Frontier {
 	f.timers = heap[*host]{less: func(a, b *host) bool {
 		return a.next < b.next || a.next == b.next && a.turn < b.turn
 	}, place: hostPlace}
-	f.naps = heap[*site]{less: func(a, b *site) bool {
-		return a.again < b.again || a.again == b.again && a.id < b.id
-	}, place: napPlace}
+	f.naps = heap[*nap]{less: func(a, b *nap) bool {
+		return a.until < b.until || a.until == b.until && a.site.id < b.site.id
+	}, place: func(n *nap) *int32 { return &n.placed }}
 	return f
 }
 
-func hostPlace(h *host) *int { return &h.placed }
-func sitePlace(s *site) *int { return &s.placed }
-func napPlace(s *site) *int  { return &s.napping }
+func hostPlace(h *host) *int32 { return &h.placed }
+func sitePlace(s *site) *int32 { return &s.placed }
 
 // earlier orders hosts whose turn it could be: errands first, since a whole
 // site waits for each; then by the Ranking's key of the best site; then who
@@ -144,10 +156,9 @@ func (f *Frontier) Resume(now page.Time) { f.start, f.resumed = now, true }
 type Known struct {
 	ID     page.SiteID
 	Name   string
-	Queued int64         // entries on disk
-	Used   int64         // pages of it that were fetched
-	Delay  time.Duration // its robots.txt's crawl-delay, when it is known
-	Host   HostState
+	Queued int64 `json:",omitempty"` // entries on disk
+	Used   int64 `json:",omitempty"` // pages of it that were fetched
+	Old    bool  `json:",omitempty"` // pages of it have ended: its rules may be on disk
 }
 
 // HostState is what of a host survives a restart.
@@ -157,24 +168,18 @@ type HostState struct {
 	Rest     time.Duration `json:",omitempty"` // what is left of its rest
 }
 
-// Add makes a site known. Adding it again only brings its numbers up to date;
-// of its host, what this run has seen counts more than what was stored.
+// Add makes a site known, or known again after it was forgotten. For a site
+// that is not forgotten it does nothing but to raise the number of its entries.
 func (f *Frontier) Add(now page.Time, k Known) {
-	s := f.sites[k.ID]
+	s := f.sites.find(k.ID)
 	if s == nil {
-		h, fresh := f.host(page.SiteHost(k.Name))
-		s = &site{id: k.ID, name: k.Name, host: h, used: k.Used, budget: f.cfg.SitePages, complete: true}
-		if set, ok := f.cfg.Sites[h.name]; ok && set.MaxPages > 0 {
-			s.budget = set.MaxPages
-		}
-		f.sites[k.ID] = s
-		h.delay = max(h.delay, k.Delay)
-		if fresh {
-			h.failures, h.last = k.Host.Failures, k.Host.Last
-			h.next = max(h.next, now.Add(k.Host.Rest))
-		}
-		if f.resumed {
-			f.postpone(h, f.start.Add(f.wait(h)))
+		s = &site{id: k.ID, name: k.Name, used: k.Used, complete: !k.Old, fate: f.fates[k.ID]}
+		delete(f.fates, k.ID)
+		s.host = f.host(hostPart(k.Name))
+		s.host.known++
+		f.sites.add(s)
+		if k.Queued == 0 {
+			f.empty(s)
 		}
 	}
 	if k.Queued > s.queued {
@@ -183,47 +188,59 @@ func (f *Frontier) Add(now page.Time, k Known) {
 	}
 }
 
-// Used adds to the pages that a registered domain has had in earlier runs.
-func (f *Frontier) Used(name string, pages int64) { f.domain(name).used += pages }
-
-// host returns the host of this name; fresh says that it was not known.
-func (f *Frontier) host(name string) (h *host, fresh bool) {
-	if h = f.hosts[name]; h != nil {
-		return h, false
+// hostPart returns the host in a site's name, as a part of the same string.
+func hostPart(site string) string {
+	host := page.SiteHost(site)
+	if i := strings.Index(site, host); i >= 0 {
+		return site[i : i+len(host)]
 	}
-	h = &host{name: name, domain: f.domain(page.Domain(name))}
-	h.sites = heap[*site]{less: f.siteLess, place: sitePlace}
-	if f.resumed {
-		h.next = f.start.Add(f.wait(h))
-	}
-	f.hosts[name] = h
-	return h, true
+	return host
 }
 
-func (f *Frontier) domain(name string) *domain {
-	d := f.domains[name]
-	if d == nil {
-		d = &domain{}
-		f.domains[name] = d
+// Used adds to the pages that a registered domain has had.
+func (f *Frontier) Used(domain string, pages int64) {
+	if f.cfg.DomainPages > 0 {
+		f.domains[domain] += pages
 	}
-	return d
+}
+
+// use counts a page of a site, or takes it back.
+func (f *Frontier) use(s *site, pages int64) {
+	s.used += pages
+	if f.cfg.DomainPages > 0 {
+		f.domains[page.Domain(s.host.name)] += pages
+	}
+}
+
+// host returns the host of this name, making it known if it is not.
+func (f *Frontier) host(name string) *host {
+	if h := f.hosts[name]; h != nil {
+		return h
+	}
+	h := &host{name: name, care: &f.noCare, line: &f.noLine}
+	if c := f.cares[name]; c != nil {
+		delete(f.cares, name)
+		h.care, h.next, c.until = c, c.until, 0
+	}
+	if f.resumed {
+		h.next = max(h.next, f.start.Add(f.wait(h)))
+	}
+	f.hosts[name] = h
+	return h
 }
 
 // wait is the host's rest after a visit that went well.
 func (f *Frontier) wait(h *host) time.Duration {
-	w := f.cfg.Wait
-	if set, ok := f.cfg.Sites[h.name]; ok {
-		w = max(w, set.Wait)
-	}
+	w := max(f.cfg.Wait, f.cfg.Sites[h.name].Wait)
 	if w > 0 {
-		w = max(w, h.last)
+		w = max(w, h.care.last)
 	}
-	return max(w, h.delay)
+	return max(w, h.care.delay)
 }
 
 // Push adds an entry that is durably queued.
 func (f *Frontier) Push(now page.Time, id page.SiteID, e Entry) {
-	s := f.sites[id]
+	s := f.sites.find(id)
 	if !s.warm && f.warm >= f.cfg.Hot {
 		s.complete = false // too many windows already: it stays on disk
 	}
@@ -234,26 +251,26 @@ func (f *Frontier) Push(now page.Time, id page.SiteID, e Entry) {
 
 // heat keeps the counts of what sites hold in memory.
 func (f *Frontier) heat(s *site) {
-	if s.rules == nil {
-		f.rules -= s.size
-		s.size = 0
-	}
-	hot := s.rules != nil || len(s.live()) > 0
-	if hot != s.warm {
-		s.warm = hot
-		if hot {
-			f.warm++
-		} else {
-			f.warm--
+	if w := s.hot; w != nil && w.rules == nil {
+		f.rules -= w.size
+		if w.size = 0; len(s.live()) == 0 {
+			s.hot = nil
 		}
 	}
+	switch {
+	case s.hot != nil && !s.warm:
+		f.warm++
+	case s.hot == nil && s.warm:
+		f.warm--
+	}
+	s.warm = s.hot != nil
 }
 
 // obey gives a site its rules, which hold until then.
 func (f *Frontier) obey(s *site, rules *robots.Rules, until page.Time) {
-	size := int64(rules.Size())
-	f.rules += size - s.size
-	s.rules, s.until, s.size = rules, until, size
+	w, size := s.heated(), int64(rules.Size())
+	f.rules += size - w.size
+	w.rules, w.until, w.size = rules, until, size
 	f.slow(s.host, rules.CrawlDelay())
 	f.heat(s)
 }
@@ -264,7 +281,7 @@ func (f *Frontier) Move(id page.SiteID, old Place, e Entry) {
 	if _, out := f.taken[page.Key{Site: id, Hash: e.Hash}]; out {
 		return
 	}
-	s := f.sites[id]
+	s := f.sites.find(id)
 	s.drop(old, e.Hash)
 	s.insert(e, f.cfg.Window)
 	f.heat(s)
@@ -273,7 +290,7 @@ func (f *Frontier) Move(id page.SiteID, old Place, e Entry) {
 
 func (f *Frontier) grow(now page.Time, s *site, n int64) {
 	s.queued += n
-	if s.asleep {
+	if s.asleep() {
 		f.asleep += n
 		return
 	}
@@ -285,14 +302,17 @@ func (f *Frontier) grow(now page.Time, s *site, n int64) {
 // rerank puts a site, and its host, where its changed key belongs.
 func (f *Frontier) rerank(s *site) {
 	h := s.host
-	want := s.queued > 0 && !s.away && !s.asleep
+	want := s.queued > 0 && !s.away && !s.asleep()
 	switch {
 	case want && s.placed == 0:
-		h.sites.push(s)
+		h.sites.push(s, f.siteLess)
 	case want:
 		h.sites.fix(s)
 	case s.placed > 0:
 		h.sites.remove(s)
+	}
+	if s.queued == 0 {
+		f.empty(s)
 	}
 	f.refile(h)
 }
@@ -303,7 +323,7 @@ func (f *Frontier) refile(h *host) {
 	case ready:
 		f.ready.fix(h)
 	case crowded:
-		h.server.waiting.fix(h)
+		h.line.server.waiting.fix(h)
 	}
 }
 
@@ -333,12 +353,6 @@ func (f *Frontier) queue(h *host) {
 	h.turn = f.turn
 }
 
-func (h *host) wanted() bool { return h.sites.len() > 0 || h.errands.len() > 0 }
-
-// runs says that the host's next visit is an errand. Errands and its own pages
-// take turns, so that nobody can keep it from its pages by sending others to it.
-func (h *host) runs() bool { return h.errands.len() > 0 && (h.sites.len() == 0 || !h.ran) }
-
 // rest puts a host that has no connection where it belongs: asleep, in turn,
 // or nowhere. One that comes back from a lookup or a load keeps its turn, or
 // all hosts would be loaded before the first page is fetched.
@@ -347,8 +361,11 @@ func (f *Frontier) rest(now page.Time, h *host) {
 	case !h.wanted():
 		h.state = idle
 		f.decline(h)
+		f.spare(h)
+		f.desert(h)
 	case h.next > now && h.asks():
 		f.sleep(h)
+		f.spare(h)
 	default:
 		h.state = ready
 		f.ready.push(h)
@@ -362,15 +379,16 @@ func (f *Frontier) rest(now page.Time, h *host) {
 func (f *Frontier) sleep(h *host) {
 	h.state = resting
 	f.timers.push(h)
-	if h.conn == nil {
+	if h.line.conn == nil {
 		f.decline(h)
 	}
 }
 
-// asks says that the host's next step sends something to it. Pages that end
-// without a request need not wait.
-func (h *host) asks() bool {
-	return h.dead == page.None && (h.runs() || h.sites.len() > 0 && h.sites.top().over == page.None)
+// spare gives up a host's line when too many hold one.
+func (f *Frontier) spare(h *host) {
+	if f.lines > f.cfg.Hot+f.cfg.Conns {
+		f.part(h)
+	}
 }
 
 // Settled says that what became of an entry that Next handed out is durable.
@@ -379,16 +397,16 @@ func (f *Frontier) Settled(k page.Key) {
 		return
 	}
 	delete(f.taken, k)
-	f.sites[k.Site].taken--
+	f.sites.find(k.Site).taken--
 }
 
 // RobotsSaved says that what came of one Robots pick for the site is durable.
 func (f *Frontier) RobotsSaved(id page.SiteID) {
-	s := f.sites[id]
+	s := f.sites.find(id)
 	if s == nil || s.unsaved == 0 {
 		return
 	}
-	if s.unsaved--; s.host.conn != s && s.host.state != loading {
+	if s.unsaved--; s.host.line.conn != s && s.host.state != loading {
 		f.cool(s) // it could not be when its visit ended
 	}
 }
@@ -407,17 +425,18 @@ type Batch struct {
 // Loaded fills a site's window. Batches must come in order with Push, Move and
 // Settled: what they show is what those calls have told so far.
 func (f *Frontier) Loaded(now page.Time, b Batch) {
-	s := f.sites[b.Site]
+	s := f.sites.find(b.Site)
 	if s == nil || s.host.state != loading {
 		return
 	}
-	if !s.low.Before(b.From) { // else an earlier entry came meanwhile: load again from there
+	if !s.low().Before(b.From) { // else an earlier entry came meanwhile: load again from there
+		w := s.heated()
 		for _, e := range b.Entries {
-			if _, out := f.taken[page.Key{Site: b.Site, Hash: e.Hash}]; !out && len(s.window) < f.cfg.Window {
-				s.window = append(s.window, e)
+			if _, out := f.taken[page.Key{Site: b.Site, Hash: e.Hash}]; !out && len(w.window) < f.cfg.Window {
+				w.window = append(w.window, e)
 			}
 		}
-		n := int64(len(s.window))
+		n := int64(len(w.window))
 		s.complete = !b.More && n < int64(f.cfg.Window)
 		if s.complete && n != s.queued {
 			// What is on disk decides, or the crawl would wait for pages
@@ -426,16 +445,16 @@ func (f *Frontier) Loaded(now page.Time, b Batch) {
 			f.work += n - s.queued
 			s.queued = n
 		} else if n == 0 && !s.complete {
-			s.low = b.Entries[len(b.Entries)-1].Place.After() // all of them are taken
+			s.setLow(b.Entries[len(b.Entries)-1].Place.After()) // all of them are taken
 		}
 	}
-	if b.Rules != nil && s.rules == nil && b.Age < RobotsAge {
+	if b.Rules != nil && s.rules(now) == nil && b.Age < RobotsAge {
 		f.obey(s, b.Rules, now.Add(RobotsAge-b.Age))
 	}
 	f.heat(s)
 	f.rerank(s)
 	h := s.host
-	if h.conn != nil {
+	if h.line.conn != nil {
 		f.hold(h)
 		return
 	}
@@ -453,10 +472,11 @@ func (f *Frontier) hold(h *host) {
 
 // slow makes a host obey a crawl-delay, from its last answer on.
 func (f *Frontier) slow(h *host, delay time.Duration) {
-	if delay > h.delay {
-		h.delay = delay
-		f.postpone(h, h.end.Add(delay))
+	if delay <= h.care.delay {
+		return
 	}
+	f.mind(h).delay = delay
+	f.postpone(h, f.dial(h).end.Add(delay))
 }
 
 // Resolved answers a Resolve.
@@ -472,9 +492,12 @@ func (f *Frontier) Resolved(now page.Time, name string, addrs []netip.Addr, ttl 
 	case len(addrs) == 0:
 		f.fail(now, h, nil, page.DNSFailed, 0)
 	default:
-		h.lost = streak{}
-		h.addrs, h.try = addrs, h.try%len(addrs)
-		h.expires, h.resolved = now.Add(ttl), true
+		if h.care.lost != (streak{}) {
+			h.care.lost = streak{}
+		}
+		l := f.dial(h)
+		l.addrs, l.try = addrs, l.try%len(addrs)
+		l.expires, l.resolved = now.Add(ttl), true
 	}
 	f.rest(now, h)
 }

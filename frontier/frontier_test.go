@@ -44,11 +44,11 @@ func TestWindow(t *testing.T) {
 				disk = disk[1:]
 			case !s.complete:
 				for _, e := range disk {
-					if e.Place.Before(s.low) {
-						t.Fatalf("%v lies before %v and would never be loaded", e.Place, s.low)
+					if e.Place.Before(s.low()) {
+						t.Fatalf("%v lies before %v and would never be loaded", e.Place, s.low())
 					}
-					if len(s.window) < limit {
-						s.window = append(s.window, e)
+					if w := s.heated(); len(w.window) < limit {
+						w.window = append(w.window, e)
 					}
 				}
 				s.complete = len(disk) < limit
@@ -71,8 +71,8 @@ func TestWindowGivesBackRoom(t *testing.T) {
 			s.pop()
 		}
 	}
-	if cap(s.window) > 256 {
-		t.Errorf("21 entries lie in an array of %d", cap(s.window))
+	if cap(s.hot.window) > 256 {
+		t.Errorf("21 entries lie in an array of %d", cap(s.hot.window))
 	}
 }
 

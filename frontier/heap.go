@@ -7,7 +7,7 @@ package frontier
 type heap[T any] struct {
 	items []T
 	less  func(a, b T) bool
-	place func(T) *int // where the item keeps its index + 1; 0 = not here
+	place func(T) *int32 // where the item keeps its index + 1; 0 = not here
 }
 
 func (h *heap[T]) len() int { return len(h.items) }
@@ -16,7 +16,7 @@ func (h *heap[T]) top() T { return h.items[0] }
 
 func (h *heap[T]) push(x T) {
 	h.items = append(h.items, x)
-	*h.place(x) = len(h.items)
+	*h.place(x) = int32(len(h.items))
 	h.up(len(h.items) - 1)
 }
 
@@ -28,14 +28,14 @@ func (h *heap[T]) pop() T {
 
 // fix restores the order after x's key has changed.
 func (h *heap[T]) fix(x T) {
-	i := *h.place(x) - 1
+	i := int(*h.place(x)) - 1
 	if !h.up(i) {
 		h.down(i)
 	}
 }
 
 func (h *heap[T]) remove(x T) {
-	i := *h.place(x) - 1
+	i := int(*h.place(x)) - 1
 	last := len(h.items) - 1
 	*h.place(x) = 0
 	moved := h.items[last]
@@ -52,7 +52,7 @@ func (h *heap[T]) remove(x T) {
 
 func (h *heap[T]) set(i int, x T) {
 	h.items[i] = x
-	*h.place(x) = i + 1
+	*h.place(x) = int32(i + 1)
 }
 
 func (h *heap[T]) up(i int) bool {

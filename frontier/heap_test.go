@@ -7,13 +7,16 @@ import (
 	"pgregory.net/rapid"
 )
 
-type item struct{ key, placed int }
+type item struct {
+	key    int
+	placed int32
+}
 
 // TestHeap: an indexed heap gives what sorting would, whatever is moved or
 // removed in between.
 func TestHeap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		h := heap[*item]{less: func(a, b *item) bool { return a.key < b.key }, place: func(x *item) *int { return &x.placed }}
+		h := heap[*item]{less: func(a, b *item) bool { return a.key < b.key }, place: func(x *item) *int32 { return &x.placed }}
 		var all []*item
 		for range rapid.IntRange(0, 80).Draw(t, "n") {
 			key := rapid.IntRange(0, 20).Draw(t, "key")

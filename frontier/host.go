@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"weir/page"
-	"weir/robots"
 )
 
 // state is where a host is in its life. A host is in exactly one of them, and
@@ -27,44 +26,110 @@ const (
 
 // host has one connection, one wait and one backoff, shared by its sites.
 // Nothing is sent to it before next.
+//
+// There can be millions that only wait for their turn, so what most of them do
+// not need lies apart. care and line are never nil: a host without its own
+// reads the Frontier's empty ones, and gets its own from mind and dial before
+// anything is written to them.
 type host struct {
-	name    string
-	domain  *domain
-	state   state
-	placed  int // in timers, ready or a server's waiting heap: one at a time
+	name    string // part of a site's name, as a rule: they share their bytes
+	sites   shelf  // those with pages waiting
+	care    *care
+	line    *line
+	next    page.Time // no request before
 	turn    uint64
-	sites   heap[*site]  // those with pages waiting
-	errands fifo[errand] // robots.txt of other sites, redirected here
-	ran     bool         // its last visit was an errand: its own pages go next
+	placed  int32 // in timers, ready or a server's waiting heap: one at a time
+	known   int32 // its sites in memory
+	state   state
+	ran     bool // its last visit was an errand: its own pages go next
+	leaving bool // in the Frontier's list of hosts that may be forgotten
+}
 
-	next     page.Time     // no request before
-	end      page.Time     // of the last visit
+// care is what a host needs beyond the common wait. Most need nothing. It
+// stays when the host is forgotten.
+type care struct {
 	delay    time.Duration // the longest crawl-delay of its sites
-	last     time.Duration // how long the last answer took
-	failures int           // visits in a row that failed: its rests grow by them
-	lost     streak        // lookups of its name that failed
+	last     time.Duration // how long the last answer took, if that is longer than the wait
+	until    page.Time     // its rest, while it is forgotten
 	saved    HostState     // as last written
+	failures int32         // visits in a row that failed: its rests grow by them
+	tried    int32         // addresses that failed to connect since the last success
+	lost     streak        // lookups of its name that failed
 	dead     page.Outcome  // not None: every page of the host ends so
+}
 
+// line is how a host is visited: its addresses, its connection, and the errands
+// that wait for one. It is given up while the host rests when there are many.
+type line struct {
+	errands  fifo[errand] // robots.txt of other sites, redirected here
 	addrs    []netip.Addr
 	try      int // which of addrs is in use
-	tried    int // addresses that failed to connect since the last success
 	expires  page.Time
 	resolved bool // just now: the addresses may be used once, however short they live
 
-	server *server // where its connection goes, or would go
-	called bool    // room on the server is kept for it
-	conn   *site   // whose connection is open
-	errand bool    // an errand is under way; its connection serves nothing else
-	pages  int     // requests made on it
+	server *server   // where its connection goes, or would go; none behind a proxy
+	called bool      // room on the server is kept for it
+	conn   *site     // whose connection is open
+	errand bool      // an errand is under way; its connection serves nothing else
+	pages  int       // requests made on it
+	end    page.Time // of the last visit
+}
+
+// errand is a robots.txt that lies elsewhere than at its site.
+type errand struct {
+	site *site
+	url  page.URL
+	hops int
+}
+
+func (h *host) wanted() bool { return h.sites.len() > 0 || h.line.errands.len() > 0 }
+
+// runs says that the host's next visit is an errand. Errands and its own pages
+// take turns, so that nobody can keep it from its pages by sending others to it.
+func (h *host) runs() bool { return h.line.errands.len() > 0 && (h.sites.len() == 0 || !h.ran) }
+
+// asks says that the host's next step sends something to it. Pages that end
+// without a request need not wait.
+func (h *host) asks() bool {
+	return h.care.dead == page.None && (h.runs() || h.sites.len() > 0 && h.sites.top().over == page.None)
+}
+
+// mind returns the host's care, to be written to.
+func (f *Frontier) mind(h *host) *care {
+	if h.care == &f.noCare {
+		h.care = &care{}
+	}
+	return h.care
+}
+
+// dial returns the host's line, to be written to. When the last visit ended is
+// not known of a new one, but it was not after the host's rest.
+func (f *Frontier) dial(h *host) *line {
+	if h.line == &f.noLine {
+		h.line = &line{end: h.next}
+		f.lines++
+	}
+	return h.line
+}
+
+// part gives up the line of a host that rests or has no work, unless something
+// waits on it.
+func (f *Frontier) part(h *host) {
+	l := h.line
+	if l == &f.noLine || l.conn != nil || l.errand || l.called || l.errands.len() > 0 {
+		return
+	}
+	f.move(h, nil)
+	h.line = &f.noLine
+	f.lines--
 }
 
 // streak counts failures in a row, by kind, since each kind has a bound of its
 // own. A restart begins it anew.
 type streak struct {
 	kind page.Outcome
-	same int // of this kind, the last ones
-	all  int
+	same uint8 // of this kind, the last ones
+	all  uint8
 }
 
 // maxFailures is how many visits in a row may fail, whatever the kinds.
@@ -75,48 +140,9 @@ func (s *streak) fatal(o page.Outcome) bool {
 	if s.kind != o {
 		s.kind, s.same = o, 0
 	}
-	s.same++
-	s.all++
-	dead := int(o.Row().Dead)
+	s.same, s.all = min(s.same, 254)+1, min(s.all, 254)+1
+	dead := o.Row().Dead
 	return dead > 0 && (s.same >= dead || s.all >= maxFailures)
-}
-
-// site is one queue and one robots.txt.
-type site struct {
-	id     page.SiteID
-	name   string
-	host   *host
-	placed int // in host.sites
-	queued int64
-	taken  int          // entries handed out and not yet settled durably
-	used   int64        // pages fetched, or being fetched
-	over   page.Outcome // not None: every page of the site ends so
-
-	lost streak // visits that failed
-
-	window   []Entry // the first entries, in order; window[head:] is live
-	head     int
-	complete bool  // the window holds every entry that is not taken
-	low      Place // nothing that is not taken lies before it on disk
-
-	rules   *robots.Rules
-	until   page.Time // when the rules must be asked for again
-	asked   int       // times robots.txt could not be had in a row
-	away    bool      // robots.txt is being fetched, here or by an errand, or will be again
-	again   page.Time // when robots.txt is asked for again; the site is in naps
-	napping int       // in naps
-	asleep  bool      // robots.txt could not be had: the site is left alone in this run
-	unsaved int       // Robots picks whose end is not durable yet
-	warm    bool      // counted among the sites that hold memory
-	size    int64     // of the rules, as counted
-	budget  int64
-}
-
-// errand is a robots.txt that lies elsewhere than at its site.
-type errand struct {
-	site *site
-	url  page.URL
-	hops int
 }
 
 // server is one address, and the hosts that wait for room on it.
@@ -125,98 +151,31 @@ type errand struct {
 // or turns out not to need it (see Frontier.call and decline): so no host can
 // wait for an address that nobody uses.
 type server struct {
+	addr    netip.Addr
+	lines   int // that lead here
 	active  int // connections
 	called  int // hosts that room is kept for
 	waiting heap[*host]
-	domains []*domain // until there are so many that it is a CDN
+	domains []string // registered domains that it serves, until there are so many that it is a CDN
 	cdn     bool
 }
 
-// domain is what one can register; it has a budget of pages.
-type domain struct {
-	used int64 // pages fetched, or being fetched
-}
-
-func (s *site) live() []Entry { return s.window[s.head:] }
-
-// view is what the Ranking sees.
-func (s *site) view() View {
-	v := View{Queued: s.queued, Head: s.low}
-	if w := s.live(); len(w) > 0 {
-		v.Head = w[0].Place
-	}
-	return v
-}
-
-// pop takes the first entry of the window.
-func (s *site) pop() Entry {
-	e := s.window[s.head]
-	s.window[s.head] = Entry{}
-	s.head++
-	s.shift()
-	s.low = e.Place.After()
-	return e
-}
-
-// shift gives back the room before head, now and then.
-func (s *site) shift() {
-	if s.head == len(s.window) || s.head >= 32 && s.head >= len(s.window)/2 {
-		n := copy(s.window, s.live())
-		clear(s.window[n:])
-		s.window, s.head = s.window[:n], 0
-	}
-}
-
-// insert puts an entry into the window if it belongs there. What does not fit
-// stays on disk.
-func (s *site) insert(e Entry, limit int) {
-	w := s.live()
-	if len(w) == 0 && !s.complete {
-		if e.Place.Before(s.low) {
-			s.low = e.Place
-		}
+// move lets a host's line lead to another server, or to none. A server that no
+// line leads to is forgotten, but not that it is a CDN.
+func (f *Frontier) move(h *host, to *server) {
+	from := h.line.server
+	if from == to {
 		return
 	}
-	if !s.complete && !e.Place.Before(w[len(w)-1].Place) {
+	f.decline(h)
+	h.line.server = to
+	if to != nil {
+		to.lines++
+	}
+	if from == nil {
 		return
 	}
-	i := len(w)
-	for i > 0 && e.Place.Before(w[i-1].Place) {
-		i--
+	if from.lines--; from.lines == 0 && !from.cdn {
+		delete(f.servers, from.addr)
 	}
-	s.window = append(s.window, Entry{})
-	w = s.live()
-	copy(w[i+1:], w[i:])
-	w[i] = e
-	if len(w) > limit {
-		w[len(w)-1] = Entry{}
-		s.window = s.window[:len(s.window)-1]
-		s.complete = false
-	}
-	if i == 0 {
-		s.low = e.Place
-	}
-}
-
-// drop removes the entry at a place, if the window holds it.
-func (s *site) drop(p Place, hash uint64) {
-	w := s.live()
-	for i := range w {
-		if w[i].Place == p && w[i].Hash == hash {
-			copy(w[i:], w[i+1:])
-			w[len(w)-1] = Entry{}
-			s.window = s.window[:len(s.window)-1]
-			s.shift()
-			return
-		}
-	}
-}
-
-// chill forgets the window and the rules; they are loaded again when needed.
-func (s *site) chill() {
-	if w := s.live(); len(w) > 0 {
-		s.low = w[0].Place
-	}
-	s.window, s.head, s.complete = nil, 0, false
-	s.rules = nil
 }

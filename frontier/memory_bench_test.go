@@ -3,12 +3,26 @@ package frontier
 import (
 	"fmt"
 	"net/netip"
+	"reflect"
 	"runtime"
 	"testing"
 	"time"
 
 	"weir/page"
 )
+
+// There can be millions of sites that only wait: their structures must stay
+// small.
+func TestSizes(t *testing.T) {
+	for _, c := range []struct {
+		of   any
+		most uintptr
+	}{{site{}, 80}, {host{}, 80}, {care{}, 64}} {
+		if typ := reflect.TypeOf(c.of); typ.Size() > c.most {
+			t.Errorf("a %s takes %d bytes, at most %d are meant", typ.Name(), typ.Size(), c.most)
+		}
+	}
+}
 
 // BenchmarkSites is what a site costs in memory: while its one page waits on
 // disk, and when that page is done and durable and a day has gone by.

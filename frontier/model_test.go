@@ -45,7 +45,9 @@ type dSite struct {
 	ruled   bool
 	fetched int64
 	flying  int64
-	asks    int // robots.txt for it under way
+	ended   bool // a page of it has ended durably
+	over    bool // given up: its pages ended as the failures of its host
+	asks    int  // robots.txt for it under way
 }
 
 type dHost struct {
@@ -81,6 +83,7 @@ func newDriver(t *rapid.T) *driver {
 		Conns: d.n("r", 1, 5), PerServer: d.n("per server", 1, 2), PerCDN: 3, CDNDomains: d.n("cdn", 1, 4), Window: 1, Hot: d.n("hot", 0, 4),
 		Holdable: time.Duration(d.n("holdable", 0, 3)) * time.Second, Proxy: d.n("proxy", 0, 5) == 0,
 		SitePages: int64(d.n("site budget", 0, 1) * 12), DomainPages: int64(d.n("domain budget", 0, 1) * 25),
+		Linger: time.Duration(d.n("linger", 0, 2))*time.Second + 1,
 	}
 	d.f = New(d.cfg)
 	if d.bool("resumed") {
@@ -101,7 +104,7 @@ func newDriver(t *rapid.T) *driver {
 				s.disk = append(s.disk, d.entry(s))
 			}
 			slices.SortFunc(s.disk, byPlace)
-			d.f.Add(d.now, Known{ID: s.id, Name: s.name, Queued: int64(len(s.disk))})
+			d.f.Add(d.now, Known{ID: s.id, Name: s.name, Queued: int64(len(s.disk)), Old: len(s.disk) > 0})
 		}
 	}
 	return d
@@ -230,6 +233,9 @@ func (d *driver) settle(p Pick) {
 		if s.fetched+s.flying < d.cfg.SitePages {
 			d.t.Fatalf("%s: over budget after %d + %d pages", s.name, s.fetched, s.flying)
 		}
+	case page.DomainBudget:
+	default:
+		s.over = true
 	}
 	d.taken = append(d.taken, dTaken{s, p.Entry, p.Outcome})
 }
@@ -266,8 +272,14 @@ func (d *driver) request(p Pick) {
 		d.t.Fatalf("%s: %d pages on one connection", h.name, h.count)
 	}
 	h.busy, h.any = true, true
+	if s.over && s.host == h {
+		d.t.Fatalf("%s was given up and asked again", s.name)
+	}
 	if p.Kind == Robots {
 		s.asks++
+		if s.ruled && d.now.Sub(s.had) < RobotsAge && p.Hops == 0 {
+			d.t.Fatalf("%s: its robots.txt was asked for again after %v", s.name, d.now.Sub(s.had))
+		}
 		if p.Hops > RobotsHops {
 			d.t.Fatalf("%s: redirect %d of a robots.txt was followed", h.name, p.Hops)
 		}
@@ -369,6 +381,7 @@ func (d *driver) robots(v *Visit, s *dSite) {
 		v.Redirect = page.Join(rapid.SampledFrom([]string{"http://", "https://"}).Draw(d.t, "scheme")+to, "/robots.txt")
 	}
 	s.asks--
+	d.later(func() { d.f.RobotsSaved(s.id) })
 	rules, follow := RobotsVerdict(v.Outcome, v.Rules, v.Redirect, v.Hops)
 	if follow {
 		return
@@ -377,7 +390,6 @@ func (d *driver) robots(v *Visit, s *dSite) {
 		s.rules, s.had = rules, d.now
 		s.host.delay = max(s.host.delay, rules.CrawlDelay())
 	}
-	d.later(func() { d.f.RobotsSaved(s.id) })
 }
 
 // commit makes the end of one page durable, or queues it again.
@@ -387,7 +399,8 @@ func (d *driver) commit() {
 	d.taken = slices.Delete(d.taken, i, i+1)
 	x.s.remove(x.e)
 	d.f.Settled(page.Key{Site: x.s.id, Hash: x.e.Hash})
-	if x.o.Final(x.e.Attempt) || x.o.Row().Pause == page.NoPause || x.o.HostFault() && d.f.hosts[x.s.host.name].dead != page.None {
+	if x.o.Final(x.e.Attempt) || x.o.Row().Pause == page.NoPause || x.o.HostFault() && d.f.host(x.s.host.name).care.dead != page.None {
+		x.s.ended = true
 		return
 	}
 	e := x.e
@@ -396,16 +409,21 @@ func (d *driver) commit() {
 	}
 	x.s.seq++
 	e.Place = d.cfg.Order.Place(e.Depth, 0, x.s.seq)
-	x.s.insert(e)
-	d.f.Push(d.now, x.s.id, e)
+	d.queue(x.s, e)
+}
+
+// queue makes an entry durable and known, with its site: the frontier may have
+// forgotten that.
+func (d *driver) queue(s *dSite, e Entry) {
+	s.insert(e)
+	d.f.Add(d.now, Known{ID: s.id, Name: s.name, Used: s.fetched, Old: s.ended})
+	d.f.Push(d.now, s.id, e)
 }
 
 // push queues a new page.
 func (d *driver) push() {
 	s := rapid.SampledFrom(d.sites).Draw(d.t, "site")
-	e := d.entry(s)
-	s.insert(e)
-	d.f.Push(d.now, s.id, e)
+	d.queue(s, d.entry(s))
 }
 
 // move gives a queued page a better place.
@@ -426,6 +444,7 @@ func (d *driver) move() {
 			d.taken[i].e.Place = e.Place
 		}
 	}
+	d.f.Add(d.now, Known{ID: s.id, Name: s.name, Used: s.fetched, Old: s.ended})
 	d.f.Move(s.id, old, e)
 }
 
@@ -479,6 +498,25 @@ func (d *driver) finish() {
 	}
 }
 
+// forgotten lets time go by until nothing but sites that are left alone remain
+// in memory.
+func (d *driver) forgotten() {
+	for i := 0; i < 1000; i++ {
+		d.now = d.now.Add(time.Hour)
+		d.pump()
+	}
+	for _, s := range d.f.sites.all() {
+		if !s.asleep() {
+			d.t.Fatalf("%s is not forgotten: %+v", s.name, s)
+		}
+	}
+	for name, h := range d.f.hosts {
+		if h.known == 0 {
+			d.t.Fatalf("%s is not forgotten: %+v", name, h)
+		}
+	}
+}
+
 // TestPoliteness plays random crawls: the rules of the package doc hold at
 // every step, and every page gets its turn in the end.
 func TestPoliteness(t *testing.T) {
@@ -493,10 +531,11 @@ func TestPoliteness(t *testing.T) {
 			t.Fatalf("left over: %+v", c)
 		}
 		for _, s := range d.sites {
-			if len(s.disk) > 0 && !d.f.sites[s.id].asleep {
+			if known := d.f.sites.find(s.id); len(s.disk) > 0 && (known == nil || !known.asleep()) {
 				t.Fatalf("%s: %d pages never had their turn", s.name, len(s.disk))
 			}
 		}
+		d.forgotten()
 	})
 }
 

@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 
@@ -55,17 +56,19 @@ type Pick struct {
 // Next returns the next thing to do, or false when there is none for now: then
 // something under way must answer first, or Wake's time must come.
 func (f *Frontier) Next(now page.Time, room Room) (Pick, bool) {
+	f.now = now
+	f.sweep()
 	for f.timers.len() > 0 && f.timers.top().next <= now {
 		h := f.timers.pop()
-		if h.conn != nil {
+		if h.line.conn != nil {
 			f.hold(h)
 			continue
 		}
 		h.state = ready
 		f.ready.push(h)
 	}
-	for f.naps.len() > 0 && f.naps.top().again <= now {
-		f.back(now, f.naps.pop())
+	for f.naps.len() > 0 && f.naps.top().until <= now {
+		f.back(now, f.naps.pop().site)
 	}
 	for {
 		if f.closes.len() > 0 {
@@ -113,18 +116,19 @@ func (f *Frontier) stallOn(h *host, n int) (Pick, bool) {
 // package doc. It returns false when the host turned out to need nothing that
 // can be picked now; the host is then where it belongs.
 func (f *Frontier) step(now page.Time, h *host, room Room) (Pick, bool) {
+	s := h.line.conn
 	switch {
-	case h.conn != nil && (f.stopping || h.dead != page.None || h.conn.placed == 0 || h.conn.over != page.None || h.next.Sub(now) > f.cfg.Holdable):
+	case s != nil && (f.stopping || h.care.dead != page.None || s.placed == 0 || s.over != page.None || h.next.Sub(now) > f.cfg.Holdable):
 		f.hangUp(now, h, true)
 		return Pick{}, false
-	case h.conn != nil && h.next > now: // postponed meanwhile
+	case s != nil && h.next > now: // postponed meanwhile
 		f.sleep(h)
 		return Pick{}, false
-	case h.conn == nil && (!h.wanted() || h.next > now && h.asks()):
+	case s == nil && (!h.wanted() || h.next > now && h.asks()):
 		f.rest(now, h)
 		return Pick{}, false
-	case h.conn == nil && h.runs():
-		if h.dead != page.None {
+	case s == nil && h.runs():
+		if h.care.dead != page.None {
 			return f.fruitless(now, h)
 		}
 		if p, ok, sent := f.reach(now, h, room); sent {
@@ -132,14 +136,13 @@ func (f *Frontier) step(now page.Time, h *host, room Room) (Pick, bool) {
 		}
 		return f.request(now, h, nil, room)
 	}
-	s := h.conn
 	if s == nil {
 		s = h.sites.top()
 	}
 	if o := f.ending(now, h, s); o != page.None {
 		return f.settle(now, h, s, o, room)
 	}
-	if h.conn == nil && h.asks() {
+	if h.line.conn == nil && h.asks() {
 		if p, ok, sent := f.reach(now, h, room); sent {
 			return p, ok
 		}
@@ -149,7 +152,7 @@ func (f *Frontier) step(now page.Time, h *host, room Room) (Pick, bool) {
 			return f.stallOn(h, needLoad)
 		}
 		h.state = loading
-		return Pick{Kind: Load, Site: s.id, From: s.low, N: f.cfg.Window + s.taken}, true
+		return Pick{Kind: Load, Site: s.id, From: s.low(), N: f.cfg.Window + int(s.taken)}, true
 	}
 	return f.request(now, h, s, room)
 }
@@ -160,7 +163,7 @@ func (f *Frontier) settle(now page.Time, h *host, s *site, o page.Outcome, room 
 		return f.stallOn(h, needSettle)
 	}
 	p := Pick{Kind: Settle, Site: s.id, Host: h.name, Entry: f.take(s), Outcome: o}
-	if h.conn != nil {
+	if h.line.conn != nil {
 		f.hold(h)
 		return p, true
 	}
@@ -176,15 +179,18 @@ func (f *Frontier) ending(now page.Time, h *host, s *site) page.Outcome {
 		return page.None
 	}
 	switch {
-	case h.dead != page.None:
-		return h.dead
+	case h.care.dead != page.None:
+		return h.care.dead
 	case s.over != page.None:
 		return s.over
-	case s.budget > 0 && s.used >= s.budget:
+	}
+	if budget := cmp.Or(f.cfg.Sites[h.name].MaxPages, f.cfg.SitePages); budget > 0 && s.used >= budget {
 		return page.SiteBudget
-	case f.cfg.DomainPages > 0 && h.domain.used >= f.cfg.DomainPages:
+	}
+	if f.cfg.DomainPages > 0 && f.domains[page.Domain(h.name)] >= f.cfg.DomainPages {
 		return page.DomainBudget
-	case s.rules != nil && now < s.until && !s.rules.Allowed(page.RestPath(s.live()[0].Rest)):
+	}
+	if rules := s.rules(now); rules != nil && !rules.Allowed(page.RestPath(s.live()[0].Rest)) {
 		return page.Denied
 	}
 	return page.None
@@ -194,28 +200,29 @@ func (f *Frontier) ending(now page.Time, h *host, s *site) page.Outcome {
 // robots.txt, or its first page.
 func (f *Frontier) request(now page.Time, h *host, s *site, room Room) (Pick, bool) {
 	switch {
-	case h.conn != nil && room.Fetch == 0:
+	case h.line.conn != nil && room.Fetch == 0:
 		f.hold(h)
 		return Pick{}, false
 	case room.Fetch == 0:
 		return f.stallOn(h, needFetch)
-	case h.conn == nil && f.active >= f.cfg.Conns:
+	case h.line.conn == nil && f.active >= f.cfg.Conns:
 		h.state = ready
 		f.ready.push(h)
 		return Pick{}, false
 	}
 	h.ran = false
-	p := Pick{Host: h.name, Open: h.conn == nil}
+	l := f.dial(h)
+	p := Pick{Host: h.name, Open: l.conn == nil}
 	if p.Open {
 		f.connect(h, s)
 	}
 	switch {
 	case s == nil:
-		e := h.errands.pop()
-		h.errand, h.ran = true, true
+		e := l.errands.pop()
+		l.errand, h.ran = true, true
 		p.Kind, p.Site, p.URL, p.Hops = Robots, e.site.id, e.url, e.hops
 		e.site.unsaved++
-	case !f.cfg.NoRobots && (s.rules == nil || now >= s.until):
+	case !f.cfg.NoRobots && s.rules(now) == nil:
 		p.Kind, p.Site, p.URL = Robots, s.id, page.Join(s.name, "/robots.txt")
 		s.away = true
 		s.unsaved++
@@ -224,14 +231,13 @@ func (f *Frontier) request(now page.Time, h *host, s *site, room Room) (Pick, bo
 	default:
 		p.Kind, p.Site, p.Entry = Fetch, s.id, f.take(s)
 		p.URL = page.Join(s.name, p.Entry.Rest)
-		s.used++
-		h.domain.used++
+		f.use(s, 1)
 	}
-	if len(h.addrs) > 0 {
-		p.Addr = h.addrs[h.try]
+	if len(l.addrs) > 0 {
+		p.Addr = l.addrs[l.try]
 	}
-	h.pages++
-	p.Last = s == nil || h.pages >= f.cfg.PerConn || h.delay > f.cfg.Holdable
+	l.pages++
+	p.Last = s == nil || l.pages >= f.cfg.PerConn || h.care.delay > f.cfg.Holdable
 	h.state = busy
 	return p, true
 }
@@ -239,45 +245,49 @@ func (f *Frontier) request(now page.Time, h *host, s *site, room Room) (Pick, bo
 // connect takes a slot and room on the server for a connection of s, or of an
 // errand when there is no site.
 func (f *Frontier) connect(h *host, s *site) {
+	l := h.line
 	f.active++
-	h.server.active++
-	if h.called {
-		h.called = false
-		h.server.called--
+	if l.server != nil {
+		l.server.active++
 	}
-	h.resolved = false
-	h.conn, h.pages = s, 0
+	if l.called {
+		l.called = false
+		l.server.called--
+	}
+	l.resolved = false
+	l.conn, l.pages = s, 0
 }
 
 // reach sees to it that the host has an address with room. sent is true when
 // the host cannot go on now: ok then says whether p is to be done for it.
+// Behind a proxy there is nothing to see to: a host has one connection anyway.
 func (f *Frontier) reach(now page.Time, h *host, room Room) (p Pick, ok, sent bool) {
-	key := h.name
-	if !f.cfg.Proxy {
-		if len(h.addrs) == 0 || now >= h.expires && !h.resolved {
-			if room.Resolve == 0 {
-				_, _ = f.stallOn(h, needResolve)
-				return Pick{}, false, true
-			}
-			h.state = resolving
-			return Pick{Kind: Resolve, Host: h.name}, true, true
+	if f.cfg.Proxy {
+		return Pick{}, false, false
+	}
+	l := h.line
+	if len(l.addrs) == 0 || now >= l.expires && !l.resolved {
+		if room.Resolve == 0 {
+			_, _ = f.stallOn(h, needResolve)
+			return Pick{}, false, true
 		}
-		key = h.addrs[h.try].Unmap().String()
+		h.state = resolving
+		return Pick{Kind: Resolve, Host: h.name}, true, true
 	}
-	srv := f.servers[key]
+	addr := l.addrs[l.try].Unmap()
+	srv := f.servers[addr]
 	if srv == nil {
-		srv = &server{waiting: heap[*host]{less: f.earlier, place: hostPlace}}
-		f.servers[key] = srv
+		srv = &server{addr: addr, waiting: heap[*host]{less: f.earlier, place: hostPlace}}
+		f.servers[addr] = srv
 	}
-	if h.server != srv {
-		f.decline(h)
-		h.server = srv
+	if l.server != srv {
+		f.move(h, srv)
+		if srv.serves(page.Domain(h.name), f.cfg.CDNDomains) {
+			f.call(srv)
+		}
 	}
-	if srv.serves(h.domain, f.cfg.CDNDomains) {
-		f.call(srv)
-	}
-	if !h.called && srv.active+srv.called >= f.roomOf(srv) {
-		h.state, h.resolved = crowded, false
+	if !l.called && srv.active+srv.called >= f.roomOf(srv) {
+		h.state, l.resolved = crowded, false
 		srv.waiting.push(h)
 		if h.sites.len() > 0 {
 			f.cool(h.sites.top())
@@ -291,7 +301,7 @@ func (f *Frontier) reach(now page.Time, h *host, room Room) (p Pick, ok, sent bo
 func (f *Frontier) call(srv *server) {
 	for srv.waiting.len() > 0 && srv.active+srv.called < f.roomOf(srv) {
 		h := srv.waiting.pop()
-		h.called = true
+		h.line.called = true
 		srv.called++
 		h.state = ready
 		f.ready.push(h)
@@ -300,10 +310,10 @@ func (f *Frontier) call(srv *server) {
 
 // decline gives back the room that is kept for a host.
 func (f *Frontier) decline(h *host) {
-	if h.called {
-		h.called = false
-		h.server.called--
-		f.call(h.server)
+	if l := h.line; l.called {
+		l.called = false
+		l.server.called--
+		f.call(l.server)
 	}
 }
 
@@ -316,11 +326,11 @@ func (f *Frontier) roomOf(srv *server) int {
 
 // serves notes that the address serves a domain, and says whether that makes
 // it a CDN.
-func (srv *server) serves(d *domain, many int) bool {
-	if srv.cdn || slices.Contains(srv.domains, d) {
+func (srv *server) serves(domain string, many int) bool {
+	if srv.cdn || slices.Contains(srv.domains, domain) {
 		return false
 	}
-	srv.domains = append(srv.domains, d)
+	srv.domains = append(srv.domains, domain)
 	if len(srv.domains) > many {
 		srv.cdn, srv.domains = true, nil
 	}
@@ -342,7 +352,7 @@ func (f *Frontier) take(s *site) Entry {
 // fruitless gives up one of a dead host's errands: its site's robots.txt cannot
 // be had.
 func (f *Frontier) fruitless(now page.Time, h *host) (Pick, bool) {
-	f.robotsFailed(now, h.errands.pop().site, true, page.DeadHost)
+	f.robotsFailed(now, h.line.errands.pop().site, true, page.DeadHost)
 	f.rest(now, h)
 	return Pick{}, false
 }
@@ -351,11 +361,11 @@ func (f *Frontier) fruitless(now page.Time, h *host) (Pick, bool) {
 func (f *Frontier) Wake() (page.Time, bool) {
 	switch timers, naps := f.timers.len() > 0, f.naps.len() > 0; {
 	case timers && naps:
-		return min(f.timers.top().next, f.naps.top().again), true
+		return min(f.timers.top().next, f.naps.top().until), true
 	case timers:
 		return f.timers.top().next, true
 	case naps:
-		return f.naps.top().again, true
+		return f.naps.top().until, true
 	}
 	return 0, false
 }
@@ -365,7 +375,7 @@ func (f *Frontier) Wake() (page.Time, bool) {
 func (f *Frontier) Stop() {
 	f.stopping = true
 	for _, h := range slices.Clone(f.timers.items) {
-		if h.conn != nil {
+		if h.line.conn != nil {
 			f.timers.remove(h)
 			f.hold(h)
 		}
@@ -373,7 +383,7 @@ func (f *Frontier) Stop() {
 	for n := range f.stall {
 		for range f.stall[n].len() {
 			h := f.stall[n].pop()
-			if h.conn != nil {
+			if h.line.conn != nil {
 				f.hold(h)
 			} else {
 				f.stall[n].push(h)

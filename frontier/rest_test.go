@@ -28,7 +28,7 @@ func TestSlowAnswersAreKept(t *testing.T) {
 		}
 		again := newScene(t, func(c *Config) { c.NoRobots = true })
 		again.f.Resume(again.now)
-		again.f.Add(again.now, Known{ID: 1, Name: "http://a.example", Host: kept})
+		again.f.Recall(again.now, "a.example", kept, 0)
 		again.site(1, "http://a.example", 1)
 		if p, ok := again.next(); !ok || again.now.Sub(1) < min(last, page.MaxPause) {
 			t.Errorf("after a restart %s was asked after %v, its answers take %v", p.Host, again.now.Sub(1), last)

@@ -2,27 +2,31 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"weir/internal/testweb"
 )
 
-// lab runs crawls and keeps their folders apart.
+// lab runs crawls, keeps their folders apart and writes down what they gave.
 type lab struct {
-	dir   string
-	weir  string
-	scale float64
-	n     int
+	sheet
+	dir     string
+	weir    string
+	scale   float64
+	runs    int           // of everything that takes seconds
+	longest time.Duration // a large run may take, 0 for no bound
+	n       int           // crawls so far
 }
+
+// scaled is a number of the full job at the scale of this one.
+func (l *lab) scaled(n int) int { return max(1, int(float64(n)*l.scale)) }
 
 func build(to string) error {
 	cmd := exec.Command("go", "build", "-trimpath", "-o", to, "./cmd/weir")
@@ -31,190 +35,128 @@ func build(to string) error {
 	return cmd.Run()
 }
 
-// web is a testweb in a process of its own.
-type web struct {
-	cmd   *exec.Cmd
-	in    io.WriteCloser
-	out   *bufio.Reader
-	Seeds []string
-	DNS   string
-	CA    string // file
+// report is what the last line of weir --json says; progress lines have some of
+// its fields.
+type report struct {
+	Event     string
+	Fetched   int64
+	Queued    int64
+	Parked    int64
+	Bytes     int64
+	WireBytes int64 `json:"wire_bytes"`
+	// CommitMS is how long groups took to become durable in this run.
+	CommitMS *struct{ P50, P99, Max float64 } `json:"commit_ms"`
 }
 
-// served is what the serving process says at its start and at its end.
-type served struct {
-	Seeds    []string
-	DNS      string
-	CA       string
-	Problems []string `json:",omitempty"`
-	Pages    int      `json:",omitempty"` // distinct, complete
-	Truth    int      `json:",omitempty"`
-	Requests int      `json:",omitempty"`
+// known is how many URLs a crawl has met, of those that may be fetched.
+func (r report) known() int64 { return r.Fetched + r.Queued + r.Parked }
 
-	Heard time.Time `json:",omitzero"` // the first request after a mark
-}
-
-// webConfig is what the other process serves.
-type webConfig struct {
-	Sites     []testweb.Site
-	Addresses int
-}
-
-// serveWeb is the other process.
-func serveWeb(file string) error {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	var cfg webConfig
-	if err := json.Unmarshal(text, &cfg); err != nil {
-		return err
-	}
-	var marked atomic.Bool
-	var mu sync.Mutex
-	out := json.NewEncoder(os.Stdout)
-	w, err := testweb.Start(testweb.Config{Seed: 1, Sites: cfg.Sites, Addresses: cfg.Addresses, Heard: func(string, string) {
-		if marked.CompareAndSwap(true, false) {
-			mu.Lock()
-			defer mu.Unlock()
-			_ = out.Encode(served{Heard: time.Now()})
-		}
-	}})
-	if err != nil {
-		return err
-	}
-	defer w.Close()
-	if err := out.Encode(served{Seeds: w.Seeds(), DNS: w.DNS(), CA: string(w.CA())}); err != nil {
-		return err
-	}
-	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
-		marked.Store(true) // a line asks to be told of the next request
-	}
-	mu.Lock()
-	defer mu.Unlock()
-	report := w.Audit()
-	end := served{Problems: report.Problems(testweb.Manners{}), Requests: report.Requests()}
-	for _, h := range report.Hosts {
-		end.Pages += h.Pages
-	}
-	for _, s := range cfg.Sites {
-		end.Truth += s.Pages
-	}
-	return out.Encode(end)
-}
-
-func (l *lab) web(cfg webConfig) (*web, error) {
-	text, err := json.Marshal(cfg)
-	if err != nil {
-		return nil, err
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	file := filepath.Join(l.dir, "web.json")
-	if err := os.WriteFile(file, text, 0o644); err != nil {
-		return nil, err
-	}
-	w := &web{cmd: exec.Command(self, "-serve", file)}
-	w.cmd.Stderr = os.Stderr
-	if w.in, err = w.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	out, err := w.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := w.cmd.Start(); err != nil {
-		return nil, err
-	}
-	w.out = bufio.NewReader(out)
-	var s served
-	line, err := w.out.ReadBytes('\n')
-	if err == nil {
-		err = json.Unmarshal(line, &s)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("the web did not start: %w", err)
-	}
-	w.Seeds, w.DNS = s.Seeds, s.DNS
-	if s.CA != "" {
-		w.CA = filepath.Join(l.dir, "ca.pem")
-		err = os.WriteFile(w.CA, []byte(s.CA), 0o644)
-	}
-	return w, err
-}
-
-// mark asks the web to tell of its next request; heard waits for that.
-func (w *web) mark() error {
-	_, err := io.WriteString(w.in, "mark\n")
-	return err
-}
-
-func (w *web) heard() (time.Time, error) {
-	line, err := w.out.ReadBytes('\n')
-	if err != nil {
-		return time.Time{}, err
-	}
-	var s served
-	err = json.Unmarshal(line, &s)
-	return s.Heard, err
-}
-
-// close ends the web and returns its judgement.
-func (w *web) close() (served, error) {
-	if err := w.in.Close(); err != nil {
-		return served{}, err
-	}
-	var s served
-	for {
-		line, err := w.out.ReadBytes('\n')
-		if err == io.EOF {
-			return s, w.cmd.Wait()
-		}
-		if err != nil {
-			return s, err
-		}
-		s = served{}
-		if err := json.Unmarshal(line, &s); err != nil {
-			return s, err
-		}
-	}
-}
-
-// result is one crawl, measured.
+// result is one crawl, measured from outside.
 type result struct {
+	report
 	wall    time.Duration
 	cpu     time.Duration
 	rss     int64 // bytes, at most
-	fetched int64
-	report  map[string]any
+	archive int64 // bytes
+	audit   audit
 }
 
-func (r result) perThousand() float64 { return r.cpu.Seconds() / float64(r.fetched) * 1000 }
-func (r result) rate() float64        { return float64(r.fetched) / r.wall.Seconds() }
+func (r result) perThousand() float64 { return r.cpu.Seconds() / float64(r.Fetched) * 1000 }
+func (r result) speed() float64       { return float64(r.Fetched) / r.wall.Seconds() }
+func (r result) memory() float64      { return float64(r.rss) / 1e6 }
+func (r result) ratio() float64       { return float64(r.Bytes) / float64(r.archive) }
 
-// crawl runs weir to its end.
-func (l *lab) crawl(w *web, args ...string) (result, error) {
-	l.n++
-	dir := filepath.Join(l.dir, fmt.Sprintf("crawl%d", l.n))
-	seeds := filepath.Join(l.dir, "seeds.txt")
-	if err := os.WriteFile(seeds, []byte(strings.Join(w.Seeds, "\n")+"\n"), 0o644); err != nil {
-		return result{}, err
+// faults are pages that were fetched twice, against robots.txt, or not at all.
+func (r result) faults() float64 {
+	return float64(r.audit.Duplicates + r.audit.Forbidden + max(0, r.audit.Truth-r.audit.Pages))
+}
+
+// series are runs of the same crawl.
+type series []result
+
+// of picks one number of every run.
+func (s series) of(pick func(result) float64) figures {
+	f := make(figures, len(s))
+	for i, r := range s {
+		f[i] = pick(r)
 	}
-	fmt.Printf("weir crawl %s\n", strings.Join(args, " "))
-	all := append([]string{"crawl", "--dir", dir, "--seeds", seeds, "--dns", w.DNS, "--allow-private", "--json"}, args...)
+	return f
+}
+
+// command is a weir that crawls a web from its seeds into dir.
+func (l *lab) command(w *web, dir string, args ...string) *exec.Cmd {
+	all := append([]string{"crawl", "--dir", dir, "--seeds", w.seeds, "--dns", w.DNS, "--allow-private", "--json"}, args...)
 	cmd := exec.Command(l.weir, all...)
 	cmd.Env = os.Environ()
 	if w.CA != "" {
 		cmd.Env = append(cmd.Env, "SSL_CERT_FILE="+w.CA)
 	}
-	cmd.Stderr = os.Stderr
+	cmd.Stderr = quiet{}
+	return cmd
+}
+
+// quiet passes on what weir says to people, but for its warning about --wait 0s,
+// which is what these servers are for.
+type quiet struct{}
+
+func (quiet) Write(b []byte) (int, error) {
+	if bytes.Contains(b, []byte("WARNING: --wait 0s")) {
+		return len(b), nil
+	}
+	return os.Stderr.Write(b)
+}
+
+// crawl runs weir over a web to its end, as often as asked, each time over a web of its own.
+func (l *lab) crawl(sites []testweb.Site, args ...string) (series, error) {
+	l.say("weir crawl %s", strings.Join(args, " "))
+	var s series
+	for range max(1, l.runs) {
+		r, err := l.once(sites, args)
+		if err != nil {
+			return nil, err
+		}
+		s = append(s, r)
+		for _, p := range r.audit.Problems {
+			l.say("  MANNERS: %s", p)
+		}
+		if r.audit.Pages != r.audit.Truth {
+			l.say("  PAGES: %d fetched of %d", r.audit.Pages, r.audit.Truth)
+		}
+	}
+	l.target("pages twice, forbidden or missing", s.of(result.faults), "", atMost(0))
+	return s, nil
+}
+
+func (l *lab) once(sites []testweb.Site, args []string) (result, error) {
+	w, err := l.serve(webConfig{Sites: sites})
+	if err != nil {
+		return result{}, err
+	}
+	l.n++
+	dir := filepath.Join(l.dir, fmt.Sprintf("crawl%d", l.n))
+	defer os.RemoveAll(dir)
+	r, err := run(l.command(w, dir, args...))
+	var ended error
+	if r.audit, ended = w.close(); err == nil {
+		err = ended
+	}
+	if err != nil {
+		return r, err
+	}
+	if _, missing := os.Stat(filepath.Join(dir, "warc")); missing == nil {
+		r.archive, err = folderSize(filepath.Join(dir, "warc"))
+	}
+	return r, err
+}
+
+// run runs weir to its end.
+func run(cmd *exec.Cmd) (result, error) {
+	var r result
 	begin := time.Now()
 	out, err := cmd.Output()
-	r := result{wall: time.Since(begin)}
+	r.wall = time.Since(begin)
 	if err != nil {
-		return r, fmt.Errorf("weir %s: %w", strings.Join(all, " "), err)
+		return r, fmt.Errorf("%s: %w", strings.Join(cmd.Args, " "), err)
 	}
 	r.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	r.rss = maxRSS(cmd.ProcessState)
@@ -222,25 +164,31 @@ func (l *lab) crawl(w *web, args ...string) (result, error) {
 	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &r.report); err != nil {
 		return r, fmt.Errorf("the report: %w", err)
 	}
-	if n, ok := r.report["fetched"].(float64); ok {
-		r.fetched = int64(n)
-	}
-	return r, os.RemoveAll(dir)
+	return r, nil
 }
 
-// target prints one number beside what it must reach.
-func target(what string, got float64, unit, op string, want float64) {
-	met := got <= want
-	if op == ">=" {
-		met = got >= want
+// begin starts weir and leaves it running; its lines must be read.
+func begin(cmd *exec.Cmd) (*bufio.Scanner, error) {
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
 	}
-	verdict := "met"
-	if !met {
-		verdict = "NOT MET"
-	}
-	fmt.Printf("  %-44s %10.3f %-12s target %s %g: %s\n", what, got, unit, op, want, verdict)
+	return bufio.NewScanner(out), cmd.Start()
 }
 
-func value(what string, got float64, unit string) {
-	fmt.Printf("  %-44s %10.3f %s\n", what, got, unit)
+// kill ends weir as a crash would. It does no harm to one that has ended.
+func kill(cmd *exec.Cmd) {
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+}
+
+func folderSize(dir string) (int64, error) {
+	var n int64
+	err := filepath.Walk(dir, func(_ string, info os.FileInfo, err error) error {
+		if err == nil && !info.IsDir() {
+			n += info.Size()
+		}
+		return err
+	})
+	return n, err
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -13,162 +12,192 @@ import (
 	"weir/internal/testweb"
 )
 
-// large crawls until ten million URLs are known, over many small sites and over
-// fewer large ones, then kills the crawler and starts it again.
-func (l *lab) large() error {
-	for _, shape := range []struct {
-		name                string
-		sites, pages, links int
-		memory              string
-	}{
-		{"100,000 sites of 100 pages", 100_000, 100, 200, "1GB"},
-		{"1,000 sites of 10,000 pages", 1000, 10_000, 200, "1GB"},
-	} {
-		fmt.Printf("%s\n", shape.name)
-		sites := testweb.Even(int(float64(shape.sites)*l.scale), testweb.Site{Pages: shape.pages, Links: shape.links, Size: 12_000})
-		if err := l.grow(sites, shape.memory); err != nil {
-			return err
-		}
-	}
-	return nil
+// shape is a web that is larger than what a crawl fetches of it: every page has
+// 200 links, so that few pages make many URLs known.
+type shape struct {
+	sites, urls int    // URLs to know of each site
+	memory      string // --memory
+	most        float64
+	warc        string
 }
+
+// The shapes: ten million URLs over many small sites and over few large ones,
+// five times as many, and a tenth with an archive that is synced too.
+var (
+	many     = shape{sites: 100_000, urls: 100, memory: "1GB", most: 600, warc: "none"}
+	few      = shape{sites: 1000, urls: 10_000, memory: "1GB", most: 600, warc: "none"}
+	fifty    = shape{sites: 100_000, urls: 500, memory: "1GB", most: 1000, warc: "none"}
+	archived = shape{sites: 10_000, urls: 100, memory: "1GB", most: 600, warc: "gzip"}
+)
 
 // sample is the crawl at one moment.
 type sample struct {
-	pages, seen int64
-	cpu         time.Duration
-	rss         int64
-	at          time.Time
+	report
+	cpu time.Duration
+	rss int64 // at most, so far
+	at  time.Time
 }
 
-func (l *lab) grow(sites []testweb.Site, memory string) error {
-	w, err := l.web(webConfig{Sites: sites, Addresses: 32})
+// Rhythm of a large run.
+const (
+	tellEvery  = 30 * time.Second
+	fewSamples = 9                // are too few for comparing thirds
+	goOn       = 20 * time.Second // after the kill
+)
+
+// grow crawls until the URLs of the shape are known, kills the crawler, starts
+// it again and ends it in peace.
+func (l *lab) grow(s shape) error {
+	sites := testweb.Even(l.scaled(s.sites), testweb.Site{Pages: s.urls * 103 / 100, Links: 200, Size: 12_000})
+	want := int64(len(sites)) * int64(s.urls)
+	w, err := l.serve(webConfig{Sites: sites, Addresses: 32})
 	if err != nil {
 		return err
 	}
 	defer w.close()
 	dir := filepath.Join(l.dir, "large")
 	defer os.RemoveAll(dir)
-	seeds := filepath.Join(l.dir, "seeds.txt")
-	if err := os.WriteFile(seeds, []byte(strings.Join(w.Seeds, "\n")+"\n"), 0o644); err != nil {
-		return err
-	}
-	want := int64(0)
-	for _, s := range sites {
-		want += int64(s.Pages)
-	}
-	want = want * 98 / 100
-	args := []string{
-		"crawl", "--dir", dir, "--seeds", seeds, "--dns", w.DNS, "--allow-private", "--json", "--wait", "0s", "--per-conn", "2",
-		"--per-server", "64", "--warc", "none", "--order", "depth", "--memory", memory,
-	}
-	fmt.Printf("weir %s\n", strings.Join(args[9:], " "))
-	samples, err := l.follow(args, want)
+	args := []string{"--wait", "0s", "--per-conn", "2", "--per-server", "64", "--order", "depth", "--memory", s.memory, "--warc", s.warc}
+	l.say("weir crawl %s", strings.Join(args, " "))
+	samples, err := l.follow(l.command(w, dir, args...), want)
 	if err != nil {
 		return err
 	}
-	n := len(samples)
-	if n < 6 {
-		return fmt.Errorf("the crawl was over after %d samples", n)
+	last := samples[len(samples)-1]
+	if last.known() < want {
+		l.short = fmt.Sprintf("%d of %d URLs known", last.known(), want)
+		defer func() { l.short = "" }()
 	}
-	last := samples[n-1]
-	value("URLs known", float64(last.seen), "")
-	value("pages fetched", float64(last.pages), "")
-	value("time", last.at.Sub(samples[0].at).Seconds(), "s")
-	target("memory", float64(last.rss)/1e6, "MB", "<=", 600)
-	per := func(a, b sample) float64 { return (b.cpu - a.cpu).Seconds() / float64(b.pages-a.pages) * 1e3 }
-	first, end := per(samples[1], samples[1+n/3]), per(samples[n-1-n/3], samples[n-1])
-	value("CPU per page, first third", first, "ms")
-	value("CPU per page, last third", end, "ms")
-	target("no slower at the end", end/first, "times", "<=", 1.1)
+	l.growth(samples, s.most)
+	l.commits("while growing", last.report)
+	if err := l.disk("killed, not compacted", dir, last.known()); err != nil {
+		return err
+	}
+	end, err := l.again(w, l.command(w, dir, args...))
+	if err != nil {
+		return err
+	}
+	l.commits("at that size", end)
+	if err := l.disk("ended in peace", dir, end.known()); err != nil {
+		return err
+	}
+	_, rss := usage(w.cmd.Process.Pid)
+	l.value("memory of the web server", one(float64(rss)/1e6), "MB")
+	return nil
+}
+
+// growth prints what a crawl cost as it grew.
+func (l *lab) growth(samples []sample, most float64) {
+	n := len(samples)
+	first, last := samples[0], samples[n-1]
+	l.value("URLs known", one(float64(last.known())), "")
+	l.value("pages fetched", one(float64(last.Fetched)), "")
+	l.value("time", one(last.at.Sub(first.at).Seconds()), "s")
+	l.target("memory", one(float64(last.rss)/1e6), "MB", atMost(most))
+	per := func(a, b sample) float64 { return (b.cpu - a.cpu).Seconds() / float64(b.Fetched-a.Fetched) * 1e6 }
+	early, late := per(first, samples[n/3]), per(samples[n-1-n/3], last)
+	fresh := func(a, b sample) figures { return one(float64(b.known()-a.known()) / float64(b.Fetched-a.Fetched)) }
+	l.value("CPU per page, first third", one(early), "us")
+	l.value("CPU per page, last third", one(late), "us")
+	// New URLs are what a page costs most for, and pages show fewer of them as a web becomes known.
+	l.value("new URLs per page, first third", fresh(first, samples[n/3]), "")
+	l.value("new URLs per page, last third", fresh(samples[n-1-n/3], last), "")
+	l.target("CPU per page, last third to first", one(late/early), "times", atMost(1.1))
+}
+
+// commits prints how long groups took to become durable, if weir says.
+func (l *lab) commits(when string, r report) {
+	if r.CommitMS == nil {
+		l.untold("commit "+when+", p99", atMost(20), "weir does not say commit_ms")
+		l.untold("commit "+when+", longest", atMost(200), "weir does not say commit_ms")
+		return
+	}
+	l.value("commit "+when+", p50", one(r.CommitMS.P50), "ms")
+	l.target("commit "+when+", p99", one(r.CommitMS.P99), "ms", atMost(20))
+	l.target("commit "+when+", longest", one(r.CommitMS.Max), "ms", atMost(200))
+}
+
+// disk prints what the state takes. The target is about a settled one.
+func (l *lab) disk(how, dir string, urls int64) error {
 	size, err := folderSize(filepath.Join(dir, "state"))
 	if err != nil {
 		return err
 	}
-	target("disk, killed and not yet compacted", float64(size)/float64(last.seen), "B/URL", "<=", 40)
-	return l.again(w, args)
-}
-
-// again starts a killed crawl and waits for its first request.
-func (l *lab) again(w *web, args []string) error {
-	if err := w.mark(); err != nil {
-		return err
+	per := one(float64(size) / float64(urls))
+	if how == "ended in peace" {
+		l.target("disk, "+how, per, "B/URL", atMost(40))
+		return nil
 	}
-	begin := time.Now()
-	cmd, _, err := start(l.weir, args)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	}()
-	at, err := w.heard()
-	if err != nil {
-		return err
-	}
-	target("first request after kill -9", at.Sub(begin).Seconds(), "s", "<=", 2)
+	l.value("disk, "+how, per, "B/URL")
 	return nil
 }
 
-// follow runs weir until it knows so many URLs, then kills it.
-func (l *lab) follow(args []string, want int64) ([]sample, error) {
-	cmd, lines, err := start(l.weir, args)
+// again starts a killed crawl, waits for its first request, lets it go on for a
+// while and ends it as Ctrl-C does. It returns what it said last.
+func (l *lab) again(w *web, cmd *exec.Cmd) (report, error) {
+	var end report
+	if err := w.mark(); err != nil {
+		return end, err
+	}
+	from := time.Now()
+	lines, err := begin(cmd)
+	if err != nil {
+		return end, err
+	}
+	defer kill(cmd)
+	at, err := w.heard()
+	if err != nil {
+		return end, err
+	}
+	l.target("first request after kill -9", one(at.Sub(from).Seconds()), "s", atMost(2))
+	stop := time.AfterFunc(goOn, func() { _ = cmd.Process.Signal(os.Interrupt) })
+	defer stop.Stop()
+	for lines.Scan() {
+		_ = json.Unmarshal(lines.Bytes(), &end)
+	}
+	if end.Event != "report" {
+		return end, fmt.Errorf("weir ended without a report: %v", lines.Err())
+	}
+	return end, nil
+}
+
+// follow runs weir until it knows so many URLs, has come to its end or has used
+// up its time, and kills it.
+func (l *lab) follow(cmd *exec.Cmd, want int64) ([]sample, error) {
+	lines, err := begin(cmd)
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	}()
+	defer kill(cmd)
+	from := time.Now()
+	told := from
 	var samples []sample
 	for lines.Scan() {
 		s, ok := read(lines.Bytes(), cmd.Process.Pid)
-		if !ok || s.seen == 0 {
+		if !ok {
 			continue
 		}
 		samples = append(samples, s)
-		if s.seen >= want {
-			break
+		if s.at.Sub(told) >= tellEvery {
+			told = s.at
+			fmt.Fprintf(os.Stderr, "%v: %d URLs known, %d pages fetched, %d MB\n", s.at.Sub(from).Round(time.Second), s.known(), s.Fetched, s.rss/1e6)
+		}
+		late := l.longest > 0 && s.at.Sub(from) > l.longest
+		done := s.known() >= want && (len(samples) >= fewSamples || s.Queued < want/3)
+		if (late || done) && len(samples) >= 3 {
+			return samples, nil
 		}
 	}
-	return samples, nil
-}
-
-func start(weir string, args []string) (*exec.Cmd, *bufio.Scanner, error) {
-	cmd := exec.Command(weir, args...)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, nil, err
-	}
-	cmd.Stderr = os.Stderr
-	return cmd, bufio.NewScanner(out), cmd.Start()
+	return nil, fmt.Errorf("the crawl was over after %d samples, before it could be killed: it needs a larger -scale", len(samples))
 }
 
 // read makes a sample of a progress line and what the system says of the
 // process.
 func read(line []byte, pid int) (sample, bool) {
-	var p struct {
-		Event           string
-		Pages           int64
-		Fetched, Queued int64
-		Parked          int64
+	s := sample{at: time.Now()}
+	if json.Unmarshal(line, &s.report) != nil || s.Event != "progress" || s.Fetched == 0 {
+		return s, false
 	}
-	if json.Unmarshal(line, &p) != nil || p.Event != "progress" {
-		return sample{}, false
-	}
-	s := sample{pages: p.Fetched, seen: p.Fetched + p.Queued + p.Parked, at: time.Now()}
 	s.cpu, s.rss = usage(pid)
 	return s, true
-}
-
-func folderSize(dir string) (int64, error) {
-	var n int64
-	err := filepath.Walk(dir, func(_ string, info os.FileInfo, err error) error {
-		if err == nil && !info.IsDir() {
-			n += info.Size()
-		}
-		return err
-	})
-	return n, err
 }

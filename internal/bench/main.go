@@ -4,17 +4,23 @@
 // measures CPU as the system accounts it to the crawler's process, so a server
 // on the same cores costs time but not CPU.
 //
-//	go run ./internal/bench            all suites that take seconds
-//	go run ./internal/bench farm tls   some
+//	go run ./internal/bench                all suites that take seconds
+//	go run ./internal/bench farm forms     some
+//	go run ./internal/bench -runs 5 farm   medians
 //	go run ./internal/bench -list
+//
+// Read sheet.go for how numbers are judged, web.go for the other process, lab.go for
+// a crawl, then the suite in question.
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 )
 
 // suite is a set of runs that answer one question.
@@ -28,28 +34,41 @@ type suite struct {
 var suites = []suite{
 	{"farm", "20 sites x 5,000 pages of 20 KB with 30 links, three archive forms", false, (*lab).farm},
 	{"forms", "the same pages over TLS, gzipped and chunked", false, (*lab).forms},
+	{"real", "real pages, of two documentation packages of Debian under 20 names", false, (*lab).real},
 	{"start", "start to first request, and after kill -9", false, (*lab).start},
-	{"large", "ten million URLs, over 100,000 sites and over 1,000", true, (*lab).large},
-	{"peers", "wget, wget2, httrack, scrapy and colly on 20 x 1,000 pages", true, (*lab).others},
+	{"store", "the seen-test and the commit alone, ten million URLs", true, (*lab).store},
+	{"large-many", "ten million URLs over 100,000 sites", true, func(l *lab) error { return l.grow(many) }},
+	{"large-few", "ten million URLs over 1,000 sites", true, func(l *lab) error { return l.grow(few) }},
+	{"large-50m", "fifty million URLs over 100,000 sites", true, func(l *lab) error { return l.grow(fifty) }},
+	{"large-warc", "a million URLs over 10,000 sites, with an archive", true, func(l *lab) error { return l.grow(archived) }},
 	{"slow", "5,000 servers of 2 KB/s", true, (*lab).slow},
+	{"peers", "wget, wget2, httrack, scrapy and colly on 20 x 1,000 pages", true, (*lab).others},
 }
 
+// groups are names for several suites.
+var groups = map[string][]string{"large": {"large-many", "large-few", "large-warc"}}
+
 func main() {
-	serve := flag.String("serve", "", "serve the web described in this file and wait for the end of standard input")
+	var l lab
+	serve := flag.String("serve", "", "serve the web described in this `file` and wait for the end of standard input")
 	list := flag.Bool("list", false, "list the suites")
-	binary := flag.String("weir", "", "measure this binary instead of building one")
-	scale := flag.Float64("scale", 1, "multiply the number of pages")
+	flag.StringVar(&l.weir, "weir", "", "measure this `binary` instead of building one")
+	flag.Float64Var(&l.scale, "scale", 1, "multiply the size of every job")
+	flag.IntVar(&l.runs, "runs", 1, "repeat what takes seconds so often, and judge the median")
+	minutes := flag.Float64("minutes", 0, "let a large crawl grow for so long, and judge nothing that was not reached")
 	flag.Parse()
-	if *serve != "" {
+	l.longest = time.Duration(*minutes * float64(time.Minute))
+	l.out = os.Stdout
+	switch {
+	case *serve != "":
 		exit(serveWeb(*serve))
-	}
-	if *list {
+	case *list:
 		for _, s := range suites {
-			fmt.Printf("%-8s %s\n", s.name, s.what)
+			fmt.Printf("%-11s %s\n", s.name, s.what)
 		}
-		return
+	default:
+		exit(l.measure(flag.Args()))
 	}
-	exit(measure(*binary, *scale, flag.Args()))
 }
 
 func exit(err error) {
@@ -60,32 +79,54 @@ func exit(err error) {
 	os.Exit(0)
 }
 
-func measure(binary string, scale float64, names []string) error {
+// chosen are the suites that the names mean, all short ones for no name.
+func chosen(names []string) ([]suite, error) {
+	want := map[string]bool{}
 	for _, n := range names {
-		if !slices.ContainsFunc(suites, func(s suite) bool { return s.name == n }) {
-			return fmt.Errorf("no suite is called %q; -list names them", n)
+		for _, n := range append([]string{n}, groups[n]...) {
+			want[n] = true
+		}
+		if groups[n] == nil && !slices.ContainsFunc(suites, func(s suite) bool { return s.name == n }) {
+			return nil, fmt.Errorf("no suite is called %q; -list names them", n)
 		}
 	}
-	dir, err := os.MkdirTemp("", "weir-bench")
+	var list []suite
+	for _, s := range suites {
+		if want[s.name] || len(names) == 0 && !s.long {
+			list = append(list, s)
+		}
+	}
+	return list, nil
+}
+
+// measure runs suites. One that cannot run does not keep the others from it.
+func (l *lab) measure(names []string) error {
+	list, err := chosen(names)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	l := &lab{dir: dir, scale: scale, weir: binary}
-	if binary == "" {
-		l.weir = filepath.Join(dir, "weir")
+	if l.dir, err = os.MkdirTemp("", "weir-bench"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(l.dir)
+	if l.weir == "" {
+		l.weir = filepath.Join(l.dir, "weir")
 		if err := build(l.weir); err != nil {
 			return err
 		}
 	}
-	for _, s := range suites {
-		if len(names) == 0 && s.long || len(names) > 0 && !slices.Contains(names, s.name) {
-			continue
+	var failed error
+	for _, s := range list {
+		l.say("\n## %s: %s", s.name, s.what)
+		if l.scale != 1 {
+			l.say("(at %g times that size: the verdicts are about another job)", l.scale)
 		}
-		fmt.Printf("\n## %s: %s\n\n", s.name, s.what)
+		l.say("")
 		if err := s.run(l); err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
+			l.say("  FAILED: %v", err)
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", s.name, err))
 		}
 	}
-	return nil
+	l.sum()
+	return failed
 }

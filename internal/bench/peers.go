@@ -27,8 +27,9 @@ var peers = []peer{
 		return append([]string{"-r", "-l", "0", "-q", "--max-threads=20", "-P", dir}, seeds...)
 	}, "writes files, 20 threads, no state"},
 	{"httrack", func(dir string, seeds []string) []string {
-		return append(append([]string{}, seeds...), "-O", dir, "-q", "-c20", "-%c1000", "-A0", "-%!", "-s2", "-I0")
-	}, "writes files, 20 connections"},
+		// Its own limits are of 10 connections a second and a modest rate; -A0, which should lift the latter, makes it stand still.
+		return append(append([]string{}, seeds...), "-O", dir, "-q", "-%!", "-A1000000000", "-%c0", "-c20", "-%k", "-s2", "-C0", "-I0")
+	}, "writes files, 20 connections, no state"},
 	{"scrapy", func(dir string, seeds []string) []string {
 		return []string{"runspider", filepath.Join(dir, "spider.py"), "-L", "ERROR", "-a", "seeds=" + strings.Join(seeds, ","),
 			"-s", "ROBOTSTXT_OBEY=1", "-s", "CONCURRENT_REQUESTS=32", "-s", "CONCURRENT_REQUESTS_PER_DOMAIN=1", "-s", "DEPTH_PRIORITY=1"}
@@ -37,7 +38,7 @@ var peers = []peer{
 }
 
 // patience is how long a peer may take.
-const patience = 2 * time.Minute
+const patience = 10 * time.Minute
 
 // spider follows every link on the hosts it was given.
 const spider = `import scrapy
@@ -62,24 +63,38 @@ class Spider(scrapy.Spider):
 func (l *lab) others() error {
 	sites := make([]testweb.Site, 20)
 	for i := range sites {
-		sites[i] = testweb.Site{Pages: int(1000 * l.scale), Links: 30, Size: 20_000}
+		sites[i] = testweb.Site{Pages: l.scaled(1000), Links: 30, Size: 20_000}
 	}
 	for _, form := range []string{"none", "gzip"} {
-		r, err := l.judged(sites, "--wait", "0s", "--per-conn", "100", "--warc", form)
+		s, err := l.crawl(sites, append(fast, form)...)
 		if err != nil {
 			return err
 		}
-		fmt.Printf("  %-10s %8.3f CPU s/1,000 pages %8.0f pages/s %6.0f MB  archive %s\n", "weir", r.perThousand(), r.rate(), float64(r.rss)/1e6, form)
+		l.beside("weir", s, "archive "+form+", synced state")
 	}
 	for _, p := range peers {
-		if err := l.peer(p, sites); err != nil {
+		s, err := l.peer(p, sites)
+		if err != nil {
 			return err
+		}
+		if len(s) > 0 {
+			l.beside(p.name, s, p.note)
 		}
 	}
 	return nil
 }
 
-func (l *lab) peer(p peer, sites []testweb.Site) error {
+// beside prints one line of the comparison. Its pages are those that the web saw
+// go out whole, so that what was fetched twice counts once.
+func (l *lab) beside(name string, s series, note string) {
+	a := s[len(s)-1].audit
+	l.say("  %-8s %7.3f CPU s/1,000 pages%s %7.0f pages/s %5.0f MB  %d of %d pages, %d twice, %d against robots.txt, %d requests; %s", name,
+		s.of(result.perThousand).median(), s.of(result.perThousand).spread(), s.of(result.speed).median(), s.of(result.memory).median(),
+		a.Pages, a.Truth, a.Duplicates, a.Forbidden, a.Requests, note)
+}
+
+// peer runs another crawler as often as asked; none that is not installed.
+func (l *lab) peer(p peer, sites []testweb.Site) (series, error) {
 	path := p.name
 	if p.name == "colly" {
 		path = filepath.Join(l.dir, "colly")
@@ -87,43 +102,57 @@ func (l *lab) peer(p peer, sites []testweb.Site) error {
 		cmd.Dir = filepath.Join("internal", "bench", "colly")
 		cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("build colly: %w\n%s", err, out)
+			return nil, fmt.Errorf("build colly: %w\n%s", err, out)
 		}
 	} else if _, err := exec.LookPath(path); err != nil {
-		fmt.Printf("  %-10s not installed\n", p.name)
-		return nil
+		l.say("  %-8s not installed", p.name)
+		return nil, nil
 	}
+	var s series
+	for range max(1, l.runs) {
+		r, err := l.visit(p, path, sites)
+		if err != nil {
+			return nil, err
+		}
+		s = append(s, r)
+	}
+	return s, nil
+}
+
+// visit runs another crawler once, to its end or to the end of patience.
+func (l *lab) visit(p peer, path string, sites []testweb.Site) (result, error) {
+	var r result
 	dir := filepath.Join(l.dir, "peer-"+p.name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
+		return r, err
 	}
 	defer os.RemoveAll(dir)
 	if err := os.WriteFile(filepath.Join(dir, "spider.py"), []byte(spider), 0o644); err != nil {
-		return err
+		return r, err
 	}
-	w, err := l.web(webConfig{Sites: sites})
+	w, err := l.serve(webConfig{Sites: sites})
 	if err != nil {
-		return err
+		return r, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, path, p.args(dir, w.Seeds)...)
+	cmd := exec.CommandContext(ctx, path, p.args(dir, w.URLs)...)
+	cmd.Dir = dir
 	begin := time.Now()
 	out, err := cmd.CombinedOutput()
-	wall := time.Since(begin)
+	r.wall = time.Since(begin)
 	if ctx.Err() != nil {
-		fmt.Printf("  %-10s gave up after %v\n", p.name, patience)
+		l.say("  %-8s gave up after %v", p.name, patience)
 	}
-	s, closed := w.close()
-	if closed != nil {
-		return closed
+	var ended error
+	if r.audit, ended = w.close(); ended != nil {
+		return r, ended
 	}
-	if s.Pages == 0 {
-		return fmt.Errorf("%s fetched nothing: %w\n%s", p.name, err, out)
+	if r.audit.Pages == 0 {
+		return r, fmt.Errorf("%s fetched nothing: %w\n%s", p.name, err, out)
 	}
-	cpu := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	fmt.Printf("  %-10s %8.3f CPU s/1,000 pages %8.0f pages/s %6.0f MB  %d of %d pages, %d requests; %s\n", p.name,
-		cpu.Seconds()/float64(s.Pages)*1000, float64(s.Pages)/wall.Seconds(), float64(maxRSS(cmd.ProcessState))/1e6,
-		s.Pages, s.Truth, s.Requests, p.note)
-	return nil
+	r.Fetched = int64(r.audit.Pages)
+	r.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	r.rss = maxRSS(cmd.ProcessState)
+	return r, nil
 }

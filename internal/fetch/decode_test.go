@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
+	"pgregory.net/rapid"
 
 	"weir/page"
 )
@@ -102,6 +105,58 @@ func TestDecoded(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A payload is read in one go or as a stream, by its size and its layers; a
+// caller sees hardly a difference, also when it is damaged.
+func TestDecodedInOneGo(t *testing.T) {
+	noise := make([]byte, maxBuffer+maxBuffer/4)
+	rand.NewChaCha8([32]byte{}).Read(noise)
+	long := append(noise, strings.Repeat("<p>All work and no play. ", 1000)...)
+	for _, form := range []string{"gzip", "zlib", "deflate"} {
+		coding := strings.Replace(form, "zlib", "deflate", 1)
+		for name, damage := range map[string]func(b []byte) []byte{
+			"whole":         func(b []byte) []byte { return b },
+			"cut":           func(b []byte) []byte { return b[:len(b)/2] },
+			"no trailer":    func(b []byte) []byte { return b[:len(b)-4] },
+			"wrong trailer": func(b []byte) []byte { b[len(b)-5] ^= 1; return b },
+			"junk after it": func(b []byte) []byte { return append(b, "some junk after it"...) },
+			"twice":         func(b []byte) []byte { return append(b, b...) },
+			"flipped":       func(b []byte) []byte { b[len(b)/2] ^= 0x10; return b },
+		} {
+			t.Run(form+"/"+name, func(t *testing.T) {
+				decoded := func(coding string, body []byte) string {
+					a := get(t, local(), serve(t, encoded(coding, body, false)), "/")
+					got, o := a.Decoded(0)
+					if o != page.OK {
+						t.Error(o)
+					}
+					return string(got)
+				}
+				short := damage(squeeze(t, form, long[len(noise)-2000:]))
+				once, layered := decoded(coding, short), decoded(coding+", br", squeeze(t, "br", short))
+				// Before damage a stream reads ahead, and misses a symbol or two.
+				if !strings.HasPrefix(once, layered) || len(once)-len(layered) > 2*258 || name == "whole" && once != layered {
+					t.Errorf("%d bytes in one go, %d as a stream", len(once), len(layered))
+				}
+				if got := decoded(coding, damage(squeeze(t, form, long))); !strings.HasPrefix(got, string(long[:maxBuffer/3])) {
+					t.Errorf("%d bytes of a long one", len(got))
+				}
+			})
+		}
+	}
+}
+
+func TestLimitsDecoded(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := Limits{MaxRatio: rapid.Int64Range(1, 1<<40).Draw(t, "ratio")}
+		wire := rapid.Int64Range(0, 1<<40).Draw(t, "wire")
+		most := rapid.Int64Range(1, math.MaxInt64-1).Draw(t, "most")
+		bomb := func(out int64) bool { return out > most || out > ratioFloor && out/l.MaxRatio > wire }
+		if n := l.decoded(wire, most); bomb(n) || !bomb(n+1) {
+			t.Errorf("%d bytes", n)
+		}
+	})
 }
 
 func TestBomb(t *testing.T) {

@@ -156,7 +156,7 @@ func (n *node) openCore() error {
 		return err
 	}
 	n.ledger, err = crawl.NewLedger(n.store, crawl.LedgerConfig{
-		Order: order, Trap: n.cfg.Trap, Rules: rules, Secret: secret, Memory: n.cfg.Memory / 2,
+		Order: order, Trap: n.cfg.Trap, Rules: rules, Secret: secret, Domains: n.cfg.DomainPages > 0, Memory: n.cfg.Memory / 2,
 	})
 	if err != nil {
 		return err

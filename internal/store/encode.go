@@ -14,6 +14,8 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+
+	"weir/internal/pack"
 )
 
 // Form is how an archive is compressed. The numbers are stored.
@@ -129,49 +131,38 @@ func (r *Record) Size() int64 { return r.out.size }
 // Encoder makes records. It keeps its compressor and buffers from one record to
 // the next. Not safe for concurrent use: every worker has its own.
 type Encoder struct {
-	form  Form
-	gz    *gzip.Writer
-	flat  *gzip.Writer // stored blocks; made when a long answer needs it
-	short short
-	zs    *zstd.Encoder
-	level zstd.EncoderLevel
-	dict  *dictionary                 // that zs uses
-	share *atomic.Pointer[dictionary] // the one to use, of a Store
-	ids   *rand.ChaCha8
-	hdr   []byte // WARC header of the record under way
-	block []byte // an answer that did not lie in one piece
-	in    []byte // a member in one piece
-	out   []byte // and compressed
-	copy  []byte // for answers too long for memory
+	form    Form
+	deflate pack.Deflater
+	gz      *gzip.Writer // for answers too long for memory; made when one needs it
+	flat    *gzip.Writer // stored blocks, alike
+	zs      *zstd.Encoder
+	level   zstd.EncoderLevel
+	dict    *dictionary                 // that zs uses
+	share   *atomic.Pointer[dictionary] // the one to use, of a Store
+	ids     *rand.ChaCha8
+	hdr     []byte // WARC header of the record under way
+	block   []byte // an answer that did not lie in one piece
+	in      []byte // a member in one piece
+	out     []byte // and compressed
+	copy    []byte // for answers too long for memory
 }
 
-// Levels when none is asked for. gzip's second makes a page a hundredth smaller
-// and, with tables that do not stay in the cache while a crawl runs, a quarter
-// dearer; zstd's second costs more than twice its first.
+// Levels of the libraries: of gzip for answers too long for memory, of zstd when
+// none is asked for. The second of either costs far more than it saves.
 const (
 	gzipLevel = 1
 	zstdLevel = 1
 )
 
 // NewEncoder returns an Encoder for archives of the given form. Level 0 is a
-// fast one; gzip knows 1 to 9, zstd 1 to 22. The one of [Store.NewEncoder] knows
+// fast one, the only one of gzip; zstd knows 1 to 22. The one of [Store.NewEncoder] knows
 // the archive's dictionary too.
 func NewEncoder(form Form, level int) *Encoder {
 	e := &Encoder{form: form}
 	var seed [32]byte
 	crand.Read(seed[:])
 	e.ids = rand.NewChaCha8(seed)
-	switch form {
-	case Gzip:
-		if level == 0 {
-			level = gzipLevel
-		}
-		w, err := gzip.NewWriterLevel(io.Discard, level)
-		if err != nil {
-			w, _ = gzip.NewWriterLevel(io.Discard, gzipLevel)
-		}
-		e.gz = w
-	case Zstd:
+	if form == Zstd {
 		if level == 0 {
 			level = zstdLevel
 		}

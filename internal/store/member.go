@@ -2,7 +2,6 @@ package store
 
 import (
 	"encoding/binary"
-	"hash/crc32"
 	"io"
 
 	"github.com/cespare/xxhash/v2"
@@ -25,26 +24,12 @@ func (e *Encoder) member(w io.Writer, block []byte, packed int) error {
 		} else {
 			e.out = e.zs.EncodeAll(e.in, e.out[:0])
 		}
-	case packed > 0 && len(e.hdr)+len(plain) <= shortMax:
+	case packed > 0:
 		e.in = append(append(e.in[:0], e.hdr...), plain...)
-		e.out = e.short.deflate(append(e.out[:0], gzipHeader...), e.in, false)
-		sum := crc32.ChecksumIEEE(e.in)
-		body := block[len(plain):]
-		e.out = appendStored(e.out, body)
-		sum = crc32.Update(crc32.Update(sum, crc32.IEEETable, body), crc32.IEEETable, []byte(tail))
-		e.out = appendTrailer(e.out, sum, len(e.in)+packed+len(tail))
-	case len(e.hdr)+len(block)+len(tail) <= briefMax:
-		e.in = append(append(append(e.in[:0], e.hdr...), block...), tail...)
-		e.out = e.short.deflate(append(e.out[:0], gzipHeader...), e.in, true)
-		e.out = appendTrailer(e.out, crc32.ChecksumIEEE(e.in), len(e.in))
+		e.out = e.deflate.Gzip(e.out[:0], e.in, block[len(plain):], []byte(tail))
 	default:
-		e.gz.Reset(w)
-		for _, p := range [...][]byte{e.hdr, block, []byte(tail)} {
-			if _, err := e.gz.Write(p); err != nil {
-				return err
-			}
-		}
-		return e.gz.Close()
+		e.in = append(append(append(e.in[:0], e.hdr...), block...), tail...)
+		e.out = e.deflate.Gzip(e.out[:0], e.in)
 	}
 	_, err := w.Write(e.out)
 	return err
@@ -64,6 +49,9 @@ func (e *Encoder) long(w io.Writer, head []byte, x *Exchange, size int64, packed
 		e.flat.Reset(w)
 		c = e.flat
 	default:
+		if e.gz == nil {
+			e.gz, _ = gzip.NewWriterLevel(io.Discard, gzipLevel)
+		}
 		e.gz.Reset(w)
 		c = e.gz
 	}
@@ -88,33 +76,6 @@ func dense(body []byte) bool {
 		body = body[(n-sample)/2:][:sample]
 	}
 	return compress.Estimate(body) < 0.1
-}
-
-// The frame of a gzip member (RFC 1952) around deflate blocks: no name, no
-// time, unknown system.
-var gzipHeader = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255}
-
-func appendTrailer(b []byte, sum uint32, size int) []byte {
-	b = binary.LittleEndian.AppendUint32(b, sum)
-	return binary.LittleEndian.AppendUint32(b, uint32(size))
-}
-
-// appendStored adds a body and the record's tail as stored blocks (RFC 1951,
-// section 3.2.4), the last of the stream. The first three bits of the first are
-// there already.
-func appendStored(b, body []byte) []byte {
-	for {
-		n := min(len(body), 1<<16-1)
-		b = append(b, byte(n), byte(n>>8), ^byte(n), ^byte(n>>8))
-		b = append(b, body[:n]...)
-		if body = body[n:]; len(body) == 0 {
-			break
-		}
-		b = append(b, 0)
-	}
-	const n = byte(len(tail))
-	b = append(b, 1, n, 0, ^n, 0xff)
-	return append(b, tail...)
 }
 
 // Frames of so many bytes are not compressed: making the encoder forget the page

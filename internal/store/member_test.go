@@ -2,7 +2,6 @@ package store
 
 import (
 	"bytes"
-	"compress/flate"
 	stdgzip "compress/gzip"
 	"crypto/sha1"
 	"fmt"
@@ -30,30 +29,6 @@ func unpack(t interface{ Fatalf(string, ...any) }, b []byte) []byte {
 	return out
 }
 
-func FuzzShort(f *testing.F) {
-	f.Add([]byte(""))
-	f.Add([]byte("WARC/1.1\r\nWARC-Type: request\r\nWARC-Type: response\r\n\r\n"))
-	f.Add(bytes.Repeat([]byte("a"), 300))
-	f.Add([]byte(randomText(shortMax)))
-	for _, n := range []int{3, 4, 7, 8, 10, 11, 66, 131, 257, 258, 259, 261, 516} {
-		f.Add(append(bytes.Repeat([]byte("\xff\x90ab"), n), randomText(n)...))
-	}
-	f.Fuzz(func(t *testing.T, in []byte) {
-		in = in[:min(len(in), shortMax)]
-		var s short
-		out := s.deflate([]byte("before"), in, true)
-		got, err := io.ReadAll(flate.NewReader(bytes.NewReader(out[len("before"):])))
-		if err != nil || !bytes.Equal(got, in) {
-			t.Fatalf("%d bytes read back as %d, %v", len(in), len(got), err)
-		}
-		out = appendStored(s.deflate(nil, in, false), in)
-		got, err = io.ReadAll(flate.NewReader(bytes.NewReader(out)))
-		if want := string(in) + string(in) + tail; err != nil || string(got) != want {
-			t.Fatalf("with stored blocks %d bytes read back as %d, %v", len(want), len(got), err)
-		}
-	})
-}
-
 // TestMembers reads every kind of member that Encode makes with another
 // decoder, whether the answer came as one piece or through a reader.
 func TestMembers(t *testing.T) {
@@ -78,7 +53,7 @@ func TestMembers(t *testing.T) {
 			fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(packed), packed), true},
 		{"not coded at all", "Content-Encoding: gzip\r\n", strings.Repeat("some words ", 900), false},
 		{"image", "Content-Type: image/png\r\n", packed[:3000], true},
-		{"coded, long head", "Content-Encoding: gzip\r\nX: " + randomText(shortMax) + "\r\n", packed[3000:6000], true},
+		{"coded, long head", "Content-Encoding: gzip\r\nX: " + randomText(16<<10) + "\r\n", packed[3000:6000], true},
 		{"coded, beyond memory", "Content-Encoding: gzip\r\n", strings.Repeat(packed, 5), true},
 	} {
 		head := "HTTP/1.1 200 OK\r\n" + c.head + "\r\n"

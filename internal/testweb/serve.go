@@ -3,6 +3,7 @@ package testweb
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -377,12 +378,12 @@ func (x *exchange) reply(status int, kind, extra string, body []byte) bool {
 	return x.send(slices.Concat(head, body)) && !x.last
 }
 
-// trickle sends an answer at a rate, twenty pieces a second.
+// trickle sends an answer at a rate, piece by piece.
 func (x *exchange) trickle(status int, head, body []byte, rate int64) bool {
 	if !x.send(head) {
 		return false
 	}
-	step := max(1, int(rate/20))
+	step := max(1, cmp.Or(x.host.site.Piece, int(rate/20)))
 	pause := time.Second * time.Duration(step) / time.Duration(rate)
 	for len(body) > step {
 		if !x.send(body[:step]) || !x.v.web.wait(pause) {

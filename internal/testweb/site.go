@@ -26,6 +26,7 @@ type site struct {
 	robots    string
 	rules     rules
 	behaviour *behaviour
+	folder    *folder
 	host      *host
 	hole      io.Closer // a listener that answers nothing
 
@@ -38,16 +39,25 @@ func newSite(w *Web, i int, desc Site) (*site, error) {
 	s := &site{Site: desc, web: w, index: i, name: strings.ToLower(desc.Name), spent: make(map[int]int)}
 	s.Pages = max(1, s.Pages)
 	switch {
-	case s.Links < 0 || s.Size < 0 || s.Rate < 0 || s.Latency < 0 || s.Delay < 0 || s.PerConn < 0:
+	case s.Links < 0 || s.Size < 0 || s.Rate < 0 || s.Latency < 0 || s.Delay < 0 || s.PerConn < 0 || s.Piece < 0:
 		return nil, errors.New("negative number")
 	case s.Links > 10_000 || s.Size > 64<<20:
 		return nil, errors.New("more than 10000 links or 64 MB a page")
-	case s.Pages > 1 && s.Links == 0:
+	case s.Pages > 1 && s.Links == 0 && s.Folder == "":
 		return nil, errors.New("several pages and no links")
 	}
 	if s.Behaviour != "" {
 		if s.behaviour = behaviours[s.Behaviour]; s.behaviour == nil {
 			return nil, fmt.Errorf("no behaviour %q", s.Behaviour)
+		}
+	}
+	if s.Folder != "" {
+		if s.folder = w.folders[s.Folder]; s.folder == nil {
+			f, err := readFolder(s.Folder)
+			if err != nil {
+				return nil, err
+			}
+			s.folder, w.folders[s.Folder] = f, f
 		}
 	}
 	s.robots = s.Robots
@@ -207,6 +217,9 @@ func (s *site) answer(x *exchange) bool {
 	if s.Latency > 0 && !x.v.web.wait(s.Latency) {
 		return false
 	}
+	if s.folder != nil && string(x.path) != "/robots.txt" {
+		return s.folder.answer(x)
+	}
 	if page := s.page(x.path); page >= 0 {
 		x.page = page
 		if f := s.strikes(page); f != nil {
@@ -326,9 +339,13 @@ func (s *site) leads(kind FaultKind, page int) link {
 	return link{site: s.index, page: r.below(page)}
 }
 
+var zippers = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
+
 func zip(b []byte) []byte {
 	var out bytes.Buffer
-	z := gzip.NewWriter(&out)
+	z := zippers.Get().(*gzip.Writer)
+	defer zippers.Put(z)
+	z.Reset(&out)
 	z.Write(b) // a bytes.Buffer does not fail
 	z.Close()
 	return out.Bytes()

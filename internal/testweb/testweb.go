@@ -54,8 +54,10 @@ type Site struct {
 
 	// Latency passes before the first byte of an answer.
 	Latency time.Duration
-	// Rate is the speed of answers in bytes per second, 0 as fast as possible.
-	Rate int64
+	// Rate is the speed of answers in bytes per second, 0 as fast as possible. Piece is how many bytes then leave at a time, those
+	// of a twentieth of a second unless set.
+	Rate  int64
+	Piece int
 
 	// Robots is robots.txt verbatim. When it is "" and Delay or Deny is set, one is made of those; otherwise it is a 404.
 	Robots string
@@ -76,6 +78,10 @@ type Site struct {
 	TLS bool
 	// Wildcard also answers to every name below Name.
 	Wildcard bool
+
+	// Folder serves the files of a folder instead of made-up pages; of the Faults only Gzip counts, for all of them. Truth leaves such
+	// a site out, and no other site links to it.
+	Folder string
 
 	// Behaviour names the hostile script that answers instead of pages, see [Hostile].
 	Behaviour string
@@ -154,7 +160,8 @@ type Web struct {
 	port    int
 	text    *text
 	sites   []*site
-	plain   []*site // those with pages, which others link to
+	plain   []*site // those with made-up pages, which others link to
+	folders map[string]*folder
 	servers []*server
 	certs   *certs
 	dns     *dns
@@ -182,6 +189,7 @@ func Start(cfg Config) (*Web, error) {
 		slots:   make(chan struct{}, cmp.Or(cfg.Conns, 8192)),
 		closing: make(chan struct{}),
 		open:    make(map[net.Conn]struct{}),
+		folders: make(map[string]*folder),
 	}
 	for i := range cfg.Sites {
 		s, err := newSite(w, i, cfg.Sites[i])
@@ -228,7 +236,7 @@ func (w *Web) settle() error {
 		s.origin = s.scheme() + "://" + s.name + ":" + strconv.Itoa(w.port)
 	}
 	for _, s := range w.sites {
-		if s.behaviour == nil {
+		if s.behaviour == nil && s.folder == nil {
 			s.rank = len(w.plain)
 			w.plain = append(w.plain, s)
 		}

@@ -18,7 +18,7 @@ func (w *Web) Truth() []string {
 // TruthOf is the truth of site i for a crawl that starts there and does not leave it.
 func (w *Web) TruthOf(i int) []string {
 	t := newTruth(w)
-	if w.sites[i].behaviour == nil {
+	if w.sites[i].behaviour == nil && w.sites[i].folder == nil {
 		t.visit(i, 0)
 	}
 	t.run(func(l link) bool { return l.site == i })
