@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"weir/frontier"
@@ -22,6 +21,9 @@ func (l *Ledger) page(k page.Key) (*pageRecord, error) {
 	if row := l.rows.find(k); row != nil {
 		r.urlRow = *row
 	} else {
+		if l.ahead.absent(k) {
+			return nil, nil
+		}
 		b, ok, err := l.kv.Get(pageKey(keyURL, k))
 		if err != nil {
 			return nil, fmt.Errorf("look a page up: %w", err)
@@ -33,11 +35,16 @@ func (l *Ledger) page(k page.Key) (*pageRecord, error) {
 			return nil, fmt.Errorf("look a page up: %w", err)
 		}
 	}
+	l.had(r)
+	return r, nil
+}
+
+// had takes a record that was read into the group.
+func (l *Ledger) had(r *pageRecord) {
 	if r.state == stateQueued {
 		r.stored, r.old = true, r.place
 	}
-	l.pages[k] = r
-	return r, nil
+	l.pages[r.key] = r
 }
 
 // load reads the queue's part of a record.
@@ -52,6 +59,7 @@ func (l *Ledger) load(r *pageRecord) error {
 	}
 	if err == nil {
 		r.entry, err = readEntry(key, b)
+		r.entry.Hash = r.key.Hash
 	}
 	if err != nil {
 		return fmt.Errorf("read a queued page: %w", err)
@@ -75,51 +83,6 @@ func (l *Ledger) touch(s *siteRecord) {
 	}
 }
 
-// siteID returns the number of a site, giving it one when it is new.
-func (l *Ledger) siteID(name string) (page.SiteID, error) {
-	if id, ok := l.names[name]; ok {
-		return id, nil
-	}
-	b, ok, err := l.kv.Get(nameKey(name))
-	if err != nil {
-		return 0, fmt.Errorf("look a site up: %w", err)
-	}
-	if ok {
-		if len(b) != 4 {
-			return 0, errRow
-		}
-		id := page.SiteID(binary.BigEndian.Uint32(b))
-		l.names[strings.Clone(name)] = id
-		return id, nil
-	}
-	l.totals.Sites++
-	name = strings.Clone(name) // it may be part of a whole page's links
-	id := page.SiteID(l.totals.Sites)
-	s := &siteRecord{id: id, fresh: true, siteRow: siteRow{name: name}}
-	l.names[name], l.sites[id] = id, s
-	l.touch(s)
-	return id, nil
-}
-
-func (l *Ledger) site(id page.SiteID) (*siteRecord, error) {
-	if s := l.sites[id]; s != nil {
-		return s, nil
-	}
-	b, ok, err := l.kv.Get(siteKey(keySite, id))
-	if err == nil && !ok {
-		err = errRow
-	}
-	s := &siteRecord{id: id}
-	if err == nil {
-		err = s.read(b)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read site %d: %w", id, err)
-	}
-	l.sites[id], l.names[s.name] = s, id
-	return s, nil
-}
-
 // Pending returns how many records the open group holds.
 func (l *Ledger) Pending() int { return len(l.order) + len(l.ev.IDs) + len(l.extra) + len(l.touched) }
 
@@ -127,6 +90,10 @@ func (l *Ledger) Pending() int { return len(l.order) + len(l.ev.IDs) + len(l.ext
 // once the rows are durable, and must reach the Engine then and not before.
 func (l *Ledger) Flush(w Writer) (Committed, error) {
 	ev := l.ev
+	if l.kept {
+		w.Delete(stampKey)
+		l.kept = false
+	}
 	for _, s := range l.touched {
 		if s.fresh {
 			var id [4]byte
@@ -162,9 +129,7 @@ func (l *Ledger) Flush(w Writer) (Committed, error) {
 		s.told = false
 	}
 	l.clear()
-	if len(l.sites) > siteCache || len(l.names) > siteCache {
-		l.forget()
-	}
+	l.sites.age()
 	return ev, nil
 }
 
@@ -234,6 +199,7 @@ func (l *Ledger) Load(o Load) (Loaded, error) {
 			bad = err
 			return false
 		}
+		e.Hash = l.cfg.Secret.Hash(e.Rest)
 		b.Entries = append(b.Entries, e)
 		return true
 	})

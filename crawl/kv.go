@@ -6,6 +6,9 @@ type KV interface {
 	// Scan calls fn for the keys from lower up to but not including upper,
 	// in order, until fn returns false. Key and value hold during the call.
 	Scan(lower, upper []byte, fn func(key, value []byte) bool) error
+	// Find calls fn for those of the keys that are there, with their place.
+	// Keys are in order. The value holds during the call.
+	Find(keys [][]byte, fn func(i int, value []byte)) error
 }
 
 // Writer collects what the next commit makes durable.

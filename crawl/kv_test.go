@@ -53,6 +53,18 @@ func (m *memory) Scan(lower, upper []byte, fn func(key, value []byte) bool) erro
 	return nil
 }
 
+func (m *memory) Find(keys [][]byte, fn func(i int, value []byte)) error {
+	for k, key := range keys {
+		if k > 0 && bytes.Compare(keys[k-1], key) >= 0 {
+			panic("keys out of order")
+		}
+		if c, i, ok := m.seek(string(key)); ok {
+			fn(k, m.chunks[c][i].value)
+		}
+	}
+	return nil
+}
+
 // batch collects changes; the last one of a key counts.
 type batch struct{ ops []kvRow }
 

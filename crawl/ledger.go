@@ -41,10 +41,14 @@ type Ledger struct {
 	kv  KV
 
 	totals Totals
-	names  map[string]page.SiteID
-	sites  map[page.SiteID]*siteRecord
+	sites  sites
 	seen   *seen
+	stamp  uint64 // of the snapshot that the state had when it was opened
 	rows   rows
+	ahead  ahead
+
+	stamped bool // there was one
+	kept    bool // its row is still there
 
 	// the group
 	pages   map[page.Key]*pageRecord
@@ -58,17 +62,6 @@ type Ledger struct {
 	ev      Committed
 	out     Out
 	wall    int64
-}
-
-// siteCache bounds the sites that are kept in memory between groups.
-const siteCache = 1 << 16
-
-type siteRecord struct {
-	siteRow
-	id    page.SiteID
-	dirty bool
-	fresh bool // made in this group
-	told  bool // this group describes it to the Engine
 }
 
 type pageRecord struct {
@@ -91,10 +84,13 @@ type variants struct {
 
 // NewLedger opens the ledger of a store that may be empty.
 func NewLedger(kv KV, cfg LedgerConfig) (*Ledger, error) {
-	l := &Ledger{cfg: cfg, kv: kv}
-	l.forget()
+	l := &Ledger{cfg: cfg, kv: kv, sites: newSites()}
 	l.clear()
 	var err error
+	if l.stamp, l.stamped, err = readStamp(kv); err != nil {
+		return nil, err
+	}
+	l.kept = l.stamped
 	l.totals, err = ReadTotals(kv)
 	l.seen = newSeen(cfg.Memory, l.totals.Seen == 0)
 	l.rows = newRows(cfg.Memory)
@@ -138,11 +134,6 @@ func (l *Ledger) Totals() Totals { return l.totals }
 // Clock tells the ledger the time of day, Unix nanoseconds; ages and rests are
 // kept by it.
 func (l *Ledger) Clock(wall int64) { l.wall = wall }
-
-func (l *Ledger) forget() {
-	l.names = map[string]page.SiteID{}
-	l.sites = map[page.SiteID]*siteRecord{}
-}
 
 func (l *Ledger) clear() {
 	l.pages = map[page.Key]*pageRecord{}
@@ -323,11 +314,15 @@ func (l *Ledger) finish(r *pageRecord, f *page.Facts, at Archived) error {
 func (l *Ledger) derive(f *page.Facts) error {
 	l.out.Crawl, l.out.Put = l.out.Crawl[:0], l.out.Put[:0]
 	l.cfg.Rules.Page(f, &l.out)
+	if err := l.lookAhead(l.out.Crawl); err != nil {
+		return err
+	}
 	for i := range l.out.Crawl {
 		if err := l.crawl(f, &l.out.Crawl[i]); err != nil {
 			return err
 		}
 	}
+	l.ahead.forget()
 	for _, p := range l.out.Put {
 		l.extra = append(l.extra, Pair{append([]byte{keyFact}, p.Key...), p.Value})
 	}
@@ -343,13 +338,12 @@ func (l *Ledger) crawl(f *page.Facts, row *Row) error {
 	}
 	key := page.Key{Site: id, Hash: row.Hash}
 	print, depth := fingerprint(key), uint8(min(row.Depth, 255))
-	plain := !row.Seed && !row.Root // nothing but its depth could be better
 	least, known := l.seen.find(print)
-	if plain && known && least <= depth {
+	if row.plain() && known && least <= depth {
 		return nil
 	}
 	whole := l.seen.whole()
-	if plain && !whole && l.seen.met(print, depth) {
+	if row.plain() && !whole && l.seen.met(print, depth) {
 		return nil
 	}
 	if known || !whole {

@@ -15,13 +15,15 @@ func appendPark(b []byte, why string, e *frontier.Entry) []byte {
 	return appendEntry(b, e)
 }
 
-func readPark(b []byte) (why string, e frontier.Entry, err error) {
+// readPark reads a parkRow of the page with this hash.
+func readPark(hash uint64, b []byte) (why string, e frontier.Entry, err error) {
 	d := decoder{b: b}
 	why = d.text()
 	if d.err != nil {
 		return "", e, d.err
 	}
 	e, err = readEntry(make([]byte, 14), d.b)
+	e.Hash = hash
 	return why, e, err
 }
 
@@ -41,7 +43,7 @@ func (l *Ledger) Release(n int, want func(u page.URL, why string) bool) (int, er
 			bad = err
 			return false
 		}
-		why, e, err := readPark(value)
+		why, e, err := readPark(k.Hash, value)
 		if err != nil {
 			bad = err
 			return false
@@ -99,7 +101,7 @@ func (l *Ledger) freed(r *pageRecord) error {
 	if !r.loaded {
 		b, _, err := l.kv.Get(pageKey(keyPark, r.key))
 		if err == nil {
-			_, r.entry, err = readPark(b)
+			_, r.entry, err = readPark(r.key.Hash, b)
 		}
 		if err != nil {
 			return fmt.Errorf("read a parked page: %w", err)

@@ -54,7 +54,12 @@ func siteKey(kind byte, id page.SiteID) []byte {
 }
 
 func pageKey(kind byte, k page.Key) []byte {
-	return binary.BigEndian.AppendUint64(siteKey(kind, k.Site), k.Hash)
+	return appendPageKey(make([]byte, 0, 13), kind, k)
+}
+
+func appendPageKey(b []byte, kind byte, k page.Key) []byte {
+	b = binary.BigEndian.AppendUint32(append(b, kind), uint32(k.Site))
+	return binary.BigEndian.AppendUint64(b, k.Hash)
 }
 
 func queueKey(id page.SiteID, p frontier.Place) []byte {
@@ -191,9 +196,9 @@ func (r *urlRow) read(b []byte) error {
 	return d.err
 }
 
-// appendEntry writes a queueRow; its place is in the key.
+// appendEntry writes a queueRow. Its place is in the key; its hash is not
+// written, since it follows from the rest.
 func appendEntry(b []byte, e *frontier.Entry) []byte {
-	b = binary.BigEndian.AppendUint64(b, e.Hash)
 	flags := byte(0)
 	if e.Root {
 		flags |= 1
@@ -201,7 +206,13 @@ func appendEntry(b []byte, e *frontier.Entry) []byte {
 	if e.Score != 0 {
 		flags |= 2
 	}
-	b = append(b, flags, e.Hops, e.Attempt)
+	if e.Hops != 0 || e.Attempt != 0 {
+		flags |= 4
+	}
+	b = append(b, flags)
+	if flags&4 != 0 {
+		b = append(b, e.Hops, e.Attempt)
+	}
 	b = binary.AppendUvarint(b, uint64(e.Depth))
 	if e.Score != 0 {
 		b = binary.BigEndian.AppendUint32(b, math.Float32bits(e.Score))
@@ -209,6 +220,7 @@ func appendEntry(b []byte, e *frontier.Entry) []byte {
 	return append(b, e.Rest...)
 }
 
+// readEntry reads a queueRow; the caller adds the hash.
 func readEntry(key, b []byte) (frontier.Entry, error) {
 	var e frontier.Entry
 	if len(key) != 14 {
@@ -216,10 +228,11 @@ func readEntry(key, b []byte) (frontier.Entry, error) {
 	}
 	e.Place = frontier.Place{Class: key[5], Seq: binary.BigEndian.Uint64(key[6:])}
 	d := decoder{b: b}
-	e.Hash = d.uint64()
 	flags := d.byte()
 	e.Root = flags&1 != 0
-	e.Hops, e.Attempt = d.byte(), d.byte()
+	if flags&4 != 0 {
+		e.Hops, e.Attempt = d.byte(), d.byte()
+	}
 	e.Depth = uint16(d.uvarint())
 	if flags&2 != 0 {
 		e.Score = math.Float32frombits(d.uint32())

@@ -27,5 +27,8 @@ type Row struct {
 	By    Rule
 }
 
+// plain says that of a page that is known only its depth could be better.
+func (r *Row) plain() bool { return !r.Seed && !r.Root }
+
 // Pair is one key and its value; keys are the rules' own.
 type Pair struct{ Key, Value []byte }

@@ -77,13 +77,16 @@ func fingerprint(k page.Key) uint64 {
 // met says that the same link, at this depth or a lesser one, passed a moment
 // ago; it notes it if not.
 func (s *seen) met(print uint64, depth uint8) bool {
-	tag := print ^ uint64(depth)<<56
-	slot := &s.recent[print%recentSize]
-	if *slot == tag {
+	if s.hasMet(print, depth) {
 		return true
 	}
-	*slot = tag
+	s.recent[print%recentSize] = print ^ uint64(depth)<<56
 	return false
+}
+
+// hasMet is met without the note.
+func (s *seen) hasMet(print uint64, depth uint8) bool {
+	return s.recent[print%recentSize] == print^uint64(depth)<<56
 }
 
 // split returns the shard and the tag of a fingerprint.

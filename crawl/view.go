@@ -93,7 +93,7 @@ func (v *View) Pages(fn func(*PageInfo) bool) error {
 // Parked calls fn for every page that is held back.
 func (v *View) Parked(fn func(*PageInfo) bool) error {
 	return v.each(keyPark, func(k page.Key, _, value []byte) (bool, error) {
-		why, e, err := readPark(value)
+		why, e, err := readPark(k.Hash, value)
 		if err != nil {
 			return false, err
 		}
@@ -114,6 +114,7 @@ func (v *View) Queue(fn func(*PageInfo) bool) error {
 			bad = err
 			return false
 		}
+		e.Hash = v.secret.Hash(e.Rest)
 		k := page.Key{Site: page.SiteID(binary.BigEndian.Uint32(key[1:])), Hash: e.Hash}
 		name, err := v.siteName(k.Site)
 		if err != nil {
@@ -201,13 +202,14 @@ func (v *View) info(k page.Key, row, text []byte) (*PageInfo, error) {
 		if p.Entry, err = readEntry(key, b); err != nil {
 			return nil, err
 		}
+		p.Entry.Hash = k.Hash
 		p.State, p.URL = "queued", page.Join(name, p.Entry.Rest)
 	case stateParked:
 		b, _, err := v.kv.Get(pageKey(keyPark, k))
 		if err != nil {
 			return nil, err
 		}
-		why, e, err := readPark(b)
+		why, e, err := readPark(k.Hash, b)
 		if err != nil {
 			return nil, err
 		}

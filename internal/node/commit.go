@@ -132,9 +132,11 @@ func (c *committer) commit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	begin := time.Now()
 	if err := c.group.Commit(); err != nil {
 		return err
 	}
+	c.n.commits.add(time.Since(begin))
 	c.group, c.pages, c.last, c.armed = nil, 0, time.Now(), false
 	c.timer.Stop()
 	c.n.send(ctx, ev)
@@ -165,28 +167,4 @@ func (c *committer) finish(ctx context.Context) error {
 		return nil
 	}
 	return c.commit(ctx)
-}
-
-// recalled are known pages of earlier runs.
-type recalled struct {
-	prints []crawl.Print
-	last   bool
-}
-
-// recall reads the pages of earlier runs into the Ledger's memory while the
-// crawl already runs.
-func (n *node) recall(ctx context.Context) {
-	send := func(k recalled) bool {
-		select {
-		case n.known <- k:
-			return true
-		case <-ctx.Done():
-			return false
-		}
-	}
-	if err := crawl.ReadPrints(n.store, func(p []crawl.Print) bool { return send(recalled{prints: p}) }); err != nil {
-		n.fail(err)
-		return
-	}
-	send(recalled{last: true})
 }

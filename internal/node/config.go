@@ -116,6 +116,7 @@ type Report struct {
 	Sites     int64            `json:"sites"`
 	Outcomes  map[string]int64 `json:"outcomes"`
 	Bandwidth Bandwidth        `json:"bandwidth"`
+	Commits   Commits          `json:"commits"`
 	StoppedBy string           `json:"stopped_by"`
 	Resumed   bool             `json:"resumed"`
 	RunPages  int64            `json:"run_fetched"` // fetched in this run

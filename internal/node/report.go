@@ -18,7 +18,7 @@ func (n *node) report() Report {
 		Pages: t.Ended(), Fetched: t.Fetched, Bytes: t.Bytes, WireBytes: t.Wire, Errors: t.Errors(), Queued: t.Queued,
 		Parked: t.Parked, Seconds: time.Since(n.began).Seconds(), Seeds: t.Seeds, SeedsOK: t.SeedsOK, Sites: int64(t.Sites),
 		Outcomes: map[string]int64{}, StoppedBy: n.reason, Resumed: n.resumed, RunPages: t.Fetched - n.fresh.Fetched,
-		Robots: t.Robots, Dir: n.cfg.Dir, Waiting: n.engine.Status().Unreachable,
+		Commits: n.commits.commits(), Robots: t.Robots, Dir: n.cfg.Dir, Waiting: n.engine.Status().Unreachable,
 	}
 	for _, o := range page.Outcomes() {
 		if k := t.Outcomes[o]; k > 0 {

@@ -53,6 +53,7 @@ type node struct {
 	results chan *result
 	known   chan recalled // pages of earlier runs, on their way into memory
 	mail    mailbox
+	commits latency // of the committer; read after it has ended
 	tools   chan *tool
 	visits  map[string]*visit // of the loop: who holds a host's connection
 	tracer  *crawl.Tracer
@@ -266,7 +267,9 @@ func (n *node) flush(g *store.Group) error {
 // close writes the report and lets go of everything.
 func (n *node) close(err error) (Report, error) {
 	if err == nil && !n.cut {
-		err = n.store.Finish()
+		if err = n.store.Finish(); err == nil {
+			err = n.keepSeen()
+		}
 	}
 	if err != nil && n.reason == crawl.StopByNobody {
 		n.reason = crawl.StopByStore

@@ -67,7 +67,7 @@ func fileKey(n uint32) []byte {
 }
 
 const (
-	version    = 1
+	version    = 2
 	stateDir   = "state"
 	warcDir    = "warc"
 	indexName  = "index.cdxj"
@@ -462,6 +462,33 @@ func (s *Store) Get(key []byte) (value []byte, ok bool, err error) {
 		value = []byte{}
 	}
 	return value, true, c.Close()
+}
+
+// Find calls fn with the committed values of those of the keys that are there,
+// and their place among them. Keys must be in order: neighbours then share what
+// is read. The value is valid during the call only.
+func (s *Store) Find(keys [][]byte, fn func(i int, value []byte)) error {
+	if err := s.Err(); err != nil {
+		return err
+	}
+	it, err := s.db.NewIter(&pebble.IterOptions{UseL6Filters: true})
+	if err != nil {
+		return fmt.Errorf("state: find: %w", err)
+	}
+	for i, key := range keys {
+		if !it.SeekPrefixGE(key) {
+			continue
+		}
+		v, err := it.ValueAndErr()
+		if err != nil {
+			return fmt.Errorf("state: find: %w", errors.Join(err, it.Close()))
+		}
+		fn(i, v)
+	}
+	if err := errors.Join(it.Error(), it.Close()); err != nil {
+		return fmt.Errorf("state: find: %w", err)
+	}
+	return nil
 }
 
 // Scan calls fn with the committed rows from lower up to but not including

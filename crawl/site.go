@@ -1,0 +1,115 @@
+package crawl
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+
+	"weir/page"
+)
+
+// sites are the sites that the Ledger had to do with of late, by name and by
+// number. There are two generations: what nobody asked for while the young one
+// filled is forgotten, and read from its rows when it is asked for again.
+type sites struct {
+	young, old generation
+}
+
+type generation struct {
+	names map[string]page.SiteID
+	rows  map[page.SiteID]*siteRecord
+}
+
+// siteCache is how many sites make a generation.
+const siteCache = 1 << 16
+
+type siteRecord struct {
+	siteRow
+	id    page.SiteID
+	dirty bool
+	fresh bool // made in this group
+	told  bool // this group describes it to the Engine
+}
+
+func newSites() sites { return sites{young: newGeneration()} }
+
+func newGeneration() generation {
+	return generation{names: map[string]page.SiteID{}, rows: map[page.SiteID]*siteRecord{}}
+}
+
+// age begins a generation when the young one is full. Between groups only: the
+// records of an open one must stay the only ones of their sites.
+func (s *sites) age() {
+	if len(s.young.names) > siteCache || len(s.young.rows) > siteCache {
+		s.old, s.young = s.young, newGeneration()
+	}
+}
+
+func (s *sites) number(name string) (page.SiteID, bool) {
+	id, ok := s.young.names[name]
+	if !ok {
+		if id, ok = s.old.names[name]; ok {
+			s.young.names[strings.Clone(name)] = id
+		}
+	}
+	return id, ok
+}
+
+func (s *sites) row(id page.SiteID) *siteRecord {
+	r := s.young.rows[id]
+	if r == nil {
+		if r = s.old.rows[id]; r != nil {
+			s.keep(r)
+		}
+	}
+	return r
+}
+
+func (s *sites) keep(r *siteRecord) {
+	s.young.rows[r.id] = r
+	s.young.names[r.name] = r.id
+}
+
+// siteID returns the number of a site, giving it one when it is new.
+func (l *Ledger) siteID(name string) (page.SiteID, error) {
+	if id, ok := l.sites.number(name); ok {
+		return id, nil
+	}
+	b, ok, err := l.kv.Get(nameKey(name))
+	if err != nil {
+		return 0, fmt.Errorf("look a site up: %w", err)
+	}
+	name = strings.Clone(name) // it may be part of a whole page's links
+	if ok {
+		if len(b) != 4 {
+			return 0, errRow
+		}
+		id := page.SiteID(binary.BigEndian.Uint32(b))
+		l.sites.young.names[name] = id
+		return id, nil
+	}
+	l.totals.Sites++
+	s := &siteRecord{id: page.SiteID(l.totals.Sites), fresh: true, siteRow: siteRow{name: name}}
+	l.sites.keep(s)
+	l.touch(s)
+	return s.id, nil
+}
+
+func (l *Ledger) site(id page.SiteID) (*siteRecord, error) {
+	if s := l.sites.row(id); s != nil {
+		return s, nil
+	}
+	b, ok, err := l.kv.Get(siteKey(keySite, id))
+	if err == nil && !ok {
+		err = errRow
+	}
+	s := &siteRecord{id: id}
+	if err == nil {
+		err = s.read(b)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read site %d: %w", id, err)
+	}
+	l.sites.keep(s)
+	return s, nil
+}

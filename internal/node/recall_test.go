@@ -1,0 +1,110 @@
+package node
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"weir/crawl"
+	"weir/frontier"
+	"weir/internal/store"
+	"weir/page"
+)
+
+// TestKnownPagesAreRecalled ends a crawl of many pages and begins it again, with
+// its snapshot, without it, and with a damaged one: each time all pages are
+// known before the store is asked, and none is taken for new.
+func TestKnownPagesAreRecalled(t *testing.T) {
+	const pages, links = 80, 1000
+	dir := t.TempDir()
+	secret := page.Secret{1}
+	link := func(i int) page.Link {
+		u := page.Canonical(fmt.Sprintf("http://a.test/%d", i))
+		return page.Link{URL: u, Hash: secret.Hash(u.Rest())}
+	}
+	open := func() *node {
+		s, err := store.Create(dir, store.Options{Form: store.None})
+		if err != nil {
+			if s, err = store.Open(dir, store.Options{Form: store.None}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		rules, err := crawl.NewScope(crawl.ScopeConfig{Scope: "host", Depth: -1, Secret: secret}, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := crawl.NewLedger(s, crawl.LedgerConfig{Order: frontier.Length{}, Trap: frontier.DefaultTrap(), Rules: rules, Secret: secret})
+		if err != nil {
+			t.Fatal(err)
+		}
+		log, err := openJournal(filepath.Join(dir, "log.jsonl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &node{cfg: Config{Dir: dir}, store: s, ledger: l, log: log, known: make(chan recalled), failed: make(chan error, 1)}
+	}
+	crawlAll := func(n *node) {
+		if err := n.ledger.Seed(link(0).URL, 0); err != nil {
+			t.Fatal(err)
+		}
+		for i := range pages {
+			f := &page.Facts{Key: page.Key{Site: 1, Hash: link(i).Hash}, URL: link(i).URL, Outcome: page.OK, Status: 200}
+			for k := range links {
+				f.Links = append(f.Links, link(i*links+k))
+			}
+			if err := n.ledger.Page(uint64(i), f, crawl.Archived{}, false); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := n.flush(n.store.Begin()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	end := func(n *node) {
+		if err := n.keepSeen(); err != nil {
+			t.Fatal(err)
+		}
+		n.log.close()
+		if err := n.store.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n := open()
+	crawlAll(n)
+	end(n)
+	file := filepath.Join(dir, "seen")
+	for _, c := range []struct {
+		name    string
+		spoil   func() error
+		stamped bool
+	}{
+		{"with its snapshot", func() error { return nil }, true},
+		{"without it", func() error { return os.Remove(file) }, false},
+		{"with a damaged one", func() error { return os.Truncate(file, 100_000) }, false},
+	} {
+		if err := c.spoil(); err != nil {
+			t.Fatal(err)
+		}
+		n := open()
+		read := n.readSnapshot(func([]crawl.Print) bool { return true })
+		if (read == nil) != c.stamped {
+			t.Errorf("%s: the snapshot reads %v", c.name, read)
+		}
+		go n.recall(t.Context())
+		for last := false; !last; {
+			k := <-n.known
+			n.ledger.Recall(k.prints, k.last)
+			last = k.last
+		}
+		before := n.ledger.Totals().Seen
+		if !n.ledger.Remembers() || before < pages*links {
+			t.Errorf("%s: %d pages, remembers %v", c.name, before, n.ledger.Remembers())
+		}
+		crawlAll(n)
+		if after := n.ledger.Totals().Seen; after != before {
+			t.Errorf("%s: %d pages of %d were taken for new", c.name, after-before, before)
+		}
+		end(n)
+	}
+}
