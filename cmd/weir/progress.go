@@ -187,9 +187,11 @@ func (p *progress) json(s node.Status) {
 		Idle    int      `json:"idle"`
 		Resting int      `json:"resting"`
 		ETA     *float64 `json:"eta,omitempty"`
+
+		Commits node.Commits `json:"commit_ms"`
 	}{
 		"progress", s.Run.Seconds(), s.Totals.Ended(), s.Totals.Fetched, s.Totals.Bytes, s.Totals.Errors(), s.Totals.Queued,
-		s.Totals.Parked, s.Sites, s.Rate, s.Pages, s.Active, s.Idle, s.Resting, nil,
+		s.Totals.Parked, s.Sites, s.Rate, s.Pages, s.Active, s.Idle, s.Resting, nil, s.Commits,
 	}
 	if eta, ok := s.ETA(*p.cfg); ok {
 		seconds := eta.Seconds()

@@ -64,6 +64,7 @@ type Status struct {
 	Wire    int64         // bytes on the wire in this run, both ways
 	Rate    float64       // bytes a second over the last seconds
 	Pages   float64       // pages a second over the last seconds
+	Commits Commits // of this run
 	Resumed bool
 }
 
@@ -116,7 +117,7 @@ type Report struct {
 	Sites     int64            `json:"sites"`
 	Outcomes  map[string]int64 `json:"outcomes"`
 	Bandwidth Bandwidth        `json:"bandwidth"`
-	Commits   Commits          `json:"commits"`
+	Commits   Commits          `json:"commit_ms"`
 	StoppedBy string           `json:"stopped_by"`
 	Resumed   bool             `json:"resumed"`
 	RunPages  int64            `json:"run_fetched"` // fetched in this run

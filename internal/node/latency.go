@@ -2,13 +2,15 @@ package node
 
 import (
 	"math/bits"
+	"sync"
 	"time"
 )
 
 // latency counts durations by their size, so that quantiles of any number of
 // them take the same few hundred bytes. A quantile is at most an eighth too
-// large.
+// large. Safe for concurrent use.
 type latency struct {
+	mu    sync.Mutex
 	count [64 * 8]uint32
 	n     int64
 	max   time.Duration
@@ -22,6 +24,8 @@ func slot(d time.Duration) int {
 }
 
 func (l *latency) add(d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.count[slot(d)]++
 	l.n++
 	l.max = max(l.max, d)
@@ -40,16 +44,18 @@ func (l *latency) quantile(q float64) time.Duration {
 	return l.max
 }
 
-// Commits says how long it took to make groups durable: archive, state and
-// index, with their syncs.
+// Commits says how many milliseconds it took to make groups durable: archive,
+// state and index, with their syncs.
 type Commits struct {
 	Groups int64   `json:"groups"`
-	P50    float64 `json:"p50_ms"`
-	P99    float64 `json:"p99_ms"`
-	Max    float64 `json:"max_ms"`
+	P50    float64 `json:"p50"`
+	P99    float64 `json:"p99"`
+	Max    float64 `json:"max"`
 }
 
 func (l *latency) commits() Commits {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
 	return Commits{Groups: l.n, P50: ms(l.quantile(0.5)), P99: ms(l.quantile(0.99)), Max: ms(l.max)}
 }

@@ -154,7 +154,7 @@ func (s *speed) status() Status {
 	now := time.Now()
 	st := Status{
 		Status: s.n.engine.Status(), Run: now.Sub(s.n.began), Started: s.n.fresh,
-		Wire: s.n.client.Meter().Bytes(), Resumed: s.n.resumed,
+		Wire: s.n.client.Meter().Bytes(), Commits: s.n.commits.commits(), Resumed: s.n.resumed,
 	}
 	m := mark{now, st.Wire, st.Totals.Fetched}
 	old := s.marks[s.at]

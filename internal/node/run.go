@@ -53,7 +53,7 @@ type node struct {
 	results chan *result
 	known   chan recalled // pages of earlier runs, on their way into memory
 	mail    mailbox
-	commits latency // of the committer; read after it has ended
+	commits latency
 	tools   chan *tool
 	visits  map[string]*visit // of the loop: who holds a host's connection
 	tracer  *crawl.Tracer
