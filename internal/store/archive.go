@@ -245,11 +245,12 @@ func (a *archive) copy(r *Record, off, n int64) error {
 	if err := z.Reset(&member); err != nil {
 		return err
 	}
-	a.enc.zs.Reset(a)
-	if _, err := io.Copy(a.enc.zs, z); err != nil {
+	w := a.enc.library()
+	w.Reset(a)
+	if _, err := io.Copy(w, z); err != nil {
 		return err
 	}
-	return a.enc.zs.Close()
+	return w.Close()
 }
 
 // useNext makes the file that is being begun, or was found, use a.next.

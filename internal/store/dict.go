@@ -9,8 +9,11 @@ import (
 	"math/rand/v2"
 	"net/url"
 	"slices"
+	"sync"
 
 	"github.com/klauspost/compress/zstd"
+
+	"weir/internal/pack"
 )
 
 // dictionary is what the frames of a zstd archive file may refer to beside
@@ -21,7 +24,20 @@ import (
 //	0x5D 0x2A 0x4D 0x18 | length (4 bytes) | the dictionary, itself a zstd frame
 type dictionary struct {
 	id   uint32
-	body []byte // in zstd's own format (RFC 8878, section 5)
+	body []byte                  // in zstd's own format (RFC 8878, section 5)
+	near func() *pack.Dictionary // the same for pack, made when it is first needed; nil if that cannot use it
+}
+
+// newDictionary returns the dictionary in b.
+func newDictionary(b []byte) (*dictionary, error) {
+	info, err := zstd.InspectDictionary(b)
+	if err != nil {
+		return nil, err
+	}
+	return &dictionary{info.ID(), b, sync.OnceValue(func() *pack.Dictionary {
+		d, _ := pack.ReadDictionary(b)
+		return d
+	})}, nil
 }
 
 const (
@@ -72,11 +88,11 @@ func readDictionary(r io.Reader) (*dictionary, error) {
 			return nil, fmt.Errorf("%w: dictionary: %w", ErrSyntax, err)
 		}
 	}
-	info, err := zstd.InspectDictionary(b)
+	d, err := newDictionary(b)
 	if err != nil {
 		return nil, fmt.Errorf("%w: dictionary: %w", ErrSyntax, err)
 	}
-	return &dictionary{id: info.ID(), body: b}, nil
+	return d, nil
 }
 
 func unzstd(b []byte) ([]byte, error) {
@@ -99,15 +115,26 @@ func (d *dictionary) decoder() (*zstd.Decoder, error) {
 
 // use makes the Encoder compress with d, which may be nil.
 func (e *Encoder) use(d *dictionary) {
-	opts := []zstd.EOption{zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(1 << 20), zstd.WithEncoderLevel(e.level)}
+	e.dict, e.near, e.zs = d, nil, nil
 	if d != nil {
-		opts = append(opts, zstd.WithEncoderDict(d.body))
+		e.near = d.near()
 	}
-	w, err := zstd.NewWriter(nil, opts...)
-	if err != nil {
-		panic(err) // options out of range or a dictionary that train would not have returned
+}
+
+// library returns the encoder for all that pack does not do.
+func (e *Encoder) library() *zstd.Encoder {
+	if e.zs == nil {
+		opts := []zstd.EOption{zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(1 << 20), zstd.WithEncoderLevel(e.level)}
+		if e.dict != nil {
+			opts = append(opts, zstd.WithEncoderDict(e.dict.body))
+		}
+		w, err := zstd.NewWriter(nil, opts...)
+		if err != nil {
+			panic(err) // options out of range or a dictionary that was found good before
+		}
+		e.zs = w
 	}
-	e.zs, e.dict = w, d
+	return e.zs
 }
 
 // trainer gathers the first pages of a crawl and makes a dictionary of them.
@@ -166,32 +193,34 @@ func (t *trainer) close() {
 
 // train returns a dictionary, or nil when none would help.
 func (t *trainer) train() *dictionary {
-	var all [][]byte
-	for _, p := range t.pages {
-		all = append(all, p.text)
-	}
+	// Pages that are in it find themselves there: the others tell what it is
+	// worth, and which codes suit it.
 	history, used := t.history()
-	d, err := build(all, history)
+	whole := !slices.Contains(used, false)
+	var others [][]byte
+	for i, p := range t.pages {
+		if whole || !used[i] {
+			others = append(others, p.text)
+		}
+	}
+	d, err := build(others, history)
 	if err != nil {
 		return nil
 	}
-	// All pages must survive it; those that are not in it tell what it is worth.
-	without, with := NewEncoder(Zstd, 0), NewEncoder(Zstd, 0)
-	with.use(d)
 	z, err := d.decoder()
-	if err != nil {
+	if err != nil || d.near() == nil {
 		return nil
 	}
 	defer z.Close()
+	var with, without pack.Zstd
 	before, after := 0, 0
-	whole := !slices.Contains(used, false)
-	for i, text := range all {
-		packed := with.zs.EncodeAll(text, nil)
-		if got, err := z.DecodeAll(packed, nil); err != nil || !bytes.Equal(got, text) {
+	for i, p := range t.pages {
+		packed := with.Frame(nil, p.text, d.near())
+		if got, err := z.DecodeAll(packed, nil); err != nil || !bytes.Equal(got, p.text) {
 			return nil
 		}
 		if whole || !used[i] {
-			before += len(without.zs.EncodeAll(text, nil))
+			before += len(without.Frame(nil, p.text, nil))
 			after += len(packed)
 		}
 	}
@@ -222,25 +251,13 @@ func (t *trainer) history() (out []byte, used []bool) {
 	}
 }
 
-// build makes a dictionary. The pages are strangers' bytes; should the library
-// stumble over them the crawl goes on without one.
-func build(pages [][]byte, history []byte) (d *dictionary, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("dictionary: %v", r)
-		}
-	}()
+func build(pages [][]byte, history []byte) (*dictionary, error) {
 	id := 1<<15 + rand.Uint32N(1<<31-1<<15) // the range that is free for all
-	body, err := zstd.BuildDict(zstd.BuildDictOptions{
-		ID: id, Contents: pages, History: history, Offsets: [3]int{1, 4, 8}, Level: zstd.SpeedFastest, CompatV155: true,
-	})
+	body, err := pack.MakeDictionary(id, history, pages)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := zstd.InspectDictionary(body); err != nil {
-		return nil, err
-	}
-	return &dictionary{id: id, body: body}, nil
+	return newDictionary(body)
 }
 
 var errDictionary = errors.New("zstd with a dictionary that the file does not begin with")

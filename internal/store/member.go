@@ -1,12 +1,13 @@
 package store
 
 import (
-	"encoding/binary"
 	"io"
 
-	"github.com/cespare/xxhash/v2"
 	"github.com/klauspost/compress"
 	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
+	"weir/internal/pack"
 )
 
 // tail ends every record.
@@ -19,10 +20,10 @@ func (e *Encoder) member(w io.Writer, block []byte, packed int) error {
 	switch {
 	case e.form == Zstd:
 		e.in = append(append(append(e.in[:0], e.hdr...), block...), tail...)
-		if len(e.in) >= rawMin && len(e.in) <= rawMax {
-			e.out = appendRaw(e.out[:0], e.in, e.dict)
+		if e.level == zstd.SpeedFastest && (e.dict == nil) == (e.near == nil) && len(e.in) <= pack.ZstdMax {
+			e.out = e.frame.Frame(e.out[:0], e.in, e.near)
 		} else {
-			e.out = e.zs.EncodeAll(e.in, e.out[:0])
+			e.out = e.library().EncodeAll(e.in, e.out[:0])
 		}
 	case packed > 0:
 		e.in = append(append(e.in[:0], e.hdr...), plain...)
@@ -40,7 +41,7 @@ func (e *Encoder) long(w io.Writer, head []byte, x *Exchange, size int64, packed
 	var c io.WriteCloser
 	switch {
 	case e.form == Zstd:
-		e.zs.Reset(w)
+		e.library().Reset(w)
 		c = e.zs
 	case packed:
 		if e.flat == nil {
@@ -76,28 +77,4 @@ func dense(body []byte) bool {
 		body = body[(n-sample)/2:][:sample]
 	}
 	return compress.Estimate(body) < 0.1
-}
-
-// Frames of so many bytes are not compressed: making the encoder forget the page
-// before takes it as long for a request as for a page, a quarter of the time of
-// both.
-const (
-	rawMin = 256 // from here on a frame states its size in two bytes
-	rawMax = 1 << 10
-)
-
-// appendRaw adds p as a zstd frame of one raw block (RFC 8878, section 3.1.1)
-// that names the dictionary, if there is one: window of 1 KiB, size, checksum.
-func appendRaw(b, p []byte, d *dictionary) []byte {
-	b = append(b, zstdMagic...)
-	if d == nil {
-		b = append(b, 0x44, 0)
-	} else {
-		b = binary.LittleEndian.AppendUint32(append(b, 0x47, 0), d.id)
-	}
-	b = binary.LittleEndian.AppendUint16(b, uint16(len(p)-rawMin))
-	n := len(p)<<3 | 1 // the last block, raw
-	b = append(b, byte(n), byte(n>>8), byte(n>>16))
-	b = append(b, p...)
-	return binary.LittleEndian.AppendUint32(b, uint32(xxhash.Sum64(p)))
 }

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/klauspost/compress/zstd"
 	"pgregory.net/rapid"
 )
 
@@ -126,27 +125,4 @@ func TestSurtPaths(t *testing.T) {
 			t.Fatalf("%s: %s, want %s", raw, got, want)
 		}
 	})
-}
-
-func TestRawFrame(t *testing.T) {
-	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
-	must(t, err)
-	defer z.Close()
-	for _, n := range []int{rawMin, rawMin + 1, 511, 512, rawMax} {
-		text := randomText(n)
-		b := appendRaw(nil, []byte(text), nil)
-		got, err := z.DecodeAll(b, nil)
-		if err != nil || string(got) != text {
-			t.Errorf("%d bytes read back as %d, %v", n, len(got), err)
-		}
-		var h zstd.Header
-		must(t, h.Decode(b))
-		if h.FrameContentSize != uint64(n) || !h.HasCheckSum {
-			t.Errorf("%d bytes: header %+v", n, h)
-		}
-		b[len(b)-6] ^= 1
-		if _, err := z.DecodeAll(b, nil); err == nil {
-			t.Error("a changed byte goes unnoticed")
-		}
-	}
 }
