@@ -64,7 +64,7 @@ type Status struct {
 	Wire    int64         // bytes on the wire in this run, both ways
 	Rate    float64       // bytes a second over the last seconds
 	Pages   float64       // pages a second over the last seconds
-	Commits Commits // of this run
+	Commits Commits       // of this run
 	Resumed bool
 }
 
