@@ -34,6 +34,7 @@ type Zstd struct {
 	desc  [3][]byte
 	own   [2]litTable // lit may be one of them
 	maker litMaker
+	sum   xxhash.Digest
 }
 
 // ZstdMax is the length of the longest frame's content.
@@ -41,22 +42,40 @@ const ZstdMax = 1 << 20
 
 const blockMax = 128 << 10
 
-// Frame adds src to dst as one frame with its size and a checksum, that uses d
-// if it is not nil. src must not be longer than [ZstdMax].
-func (z *Zstd) Frame(dst, src []byte, d *Dictionary) []byte {
-	if len(src) > ZstdMax {
+// Frame adds src, and what is to be stored behind it as it is, to dst as one
+// frame with its size and a checksum. It uses d if that is not nil. All together
+// must not be longer than [ZstdMax].
+func (z *Zstd) Frame(dst, src []byte, d *Dictionary, stored ...[]byte) []byte {
+	rest := len(src)
+	for _, p := range stored {
+		rest += len(p)
+	}
+	if rest > ZstdMax {
 		panic("pack: frame too long")
 	}
-	dst = frameHeader(dst, len(src), d)
+	dst = frameHeader(dst, rest, d)
+	z.sum.Reset()
+	z.sum.Write(src)
 	from := z.begin(d, src)
-	for end := from + len(src); ; {
+	for end := from + len(src); from < end || rest == 0; {
 		to := min(from+blockMax, end)
-		dst = z.block(dst, from, to, to == end)
-		if from = to; from == end {
+		rest -= to - from
+		dst = z.block(dst, from, to, rest == 0)
+		if from = to; rest == 0 {
 			break
 		}
 	}
-	return binary.LittleEndian.AppendUint32(dst, uint32(xxhash.Sum64(src)))
+	for _, p := range stored {
+		z.sum.Write(p)
+		for len(p) > 0 {
+			n := min(len(p), blockMax)
+			rest -= n
+			dst = blockHeader(dst, blockRaw, n, rest == 0)
+			dst = append(dst, p[:n]...)
+			p = p[n:]
+		}
+	}
+	return binary.LittleEndian.AppendUint32(dst, uint32(z.sum.Sum64()))
 }
 
 // frameHeader adds the header of a frame that is a single segment.
@@ -112,35 +131,36 @@ func (z *Zstd) begin(d *Dictionary, src []byte) int {
 	return len(before)
 }
 
+const blockRaw, blockPacked = 0, 2
+
+func blockHeader(dst []byte, kind, n int, last bool) []byte {
+	n = n<<3 | kind<<1
+	if last {
+		n |= 1
+	}
+	return append(dst, byte(n), byte(n>>8), byte(n>>16))
+}
+
 // block adds z.text[from:to] as one block.
 func (z *Zstd) block(dst []byte, from, to int, last bool) []byte {
-	const packed = 2 << 1
-	kind := 0
-	if last {
-		kind = 1
-	}
 	at := len(dst)
 	prev, lit, repeat := z.prev, z.lit, z.repeat
 	z.find(z.far, from, to)
-	dst = append(dst, 0, 0, 0)
+	dst = append(dst, 0, 0, 0) // for the header
 	dst = z.literals(dst)
 	dst = z.sequences(dst)
-	n := len(dst) - at - 3
-	if n < to-from {
-		kind |= packed
-	} else {
-		z.prev, z.lit, z.repeat = prev, lit, repeat
-		for k := range z.prev {
-			if z.prev[k] == &z.fresh[k] {
-				z.prev[k] = nil // it may have been made anew
-			}
-		}
-		n = to - from
-		dst = append(dst[:at+3], z.text[from:to]...)
+	if n := len(dst) - at - 3; n < to-from {
+		blockHeader(dst[:at], blockPacked, n, last)
+		return dst
 	}
-	n = n<<3 | kind
-	dst[at], dst[at+1], dst[at+2] = byte(n), byte(n>>8), byte(n>>16)
-	return dst
+	z.prev, z.lit, z.repeat = prev, lit, repeat
+	for k := range z.prev {
+		if z.prev[k] == &z.fresh[k] {
+			z.prev[k] = nil // it may have been made anew
+		}
+	}
+	dst = blockHeader(dst[:at], blockRaw, to-from, last)
+	return append(dst, z.text[from:to]...)
 }
 
 // literals adds the literals section of a block.
