@@ -20,10 +20,13 @@ func (e *Encoder) member(w io.Writer, block []byte, packed int) error {
 	switch {
 	case e.form == Zstd:
 		e.in = append(append(append(e.in[:0], e.hdr...), block...), tail...)
-		if e.level == zstd.SpeedFastest && (e.dict == nil) == (e.near == nil) && len(e.in) <= pack.ZstdMax {
-			e.out = e.frame.Frame(e.out[:0], e.in, e.near)
-		} else {
+		switch n := len(e.hdr) + len(plain); {
+		case e.level > zstd.SpeedFastest || (e.dict == nil) != (e.near == nil) || len(e.in) > pack.ZstdMax:
 			e.out = e.library().EncodeAll(e.in, e.out[:0])
+		case packed > 0:
+			e.out = e.frame.Frame(e.out[:0], e.in[:n], e.near, e.in[n:])
+		default:
+			e.out = e.frame.Frame(e.out[:0], e.in, e.near)
 		}
 	case packed > 0:
 		e.in = append(append(e.in[:0], e.hdr...), plain...)
