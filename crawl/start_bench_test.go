@@ -12,7 +12,10 @@ import (
 
 // rowsOfSites is a KV of a million sites with pages waiting, and as many that
 // are over; every tenth host has failed. It makes its rows as they are read.
-type rowsOfSites struct{ n int }
+type rowsOfSites struct {
+	KV
+	n int
+}
 
 func (rowsOfSites) Get([]byte) ([]byte, bool, error) { return nil, false, nil }
 
@@ -49,7 +52,7 @@ func BenchmarkStart(b *testing.B) {
 	}
 	for range b.N {
 		before := heap()
-		l, err := NewLedger(rowsOfSites{sites}, LedgerConfig{Order: frontier.Length{}})
+		l, err := NewLedger(rowsOfSites{n: sites}, LedgerConfig{Order: frontier.Length{}})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -386,7 +386,7 @@ func (f *Frontier) sleep(h *host) {
 
 // spare gives up a host's line when too many hold one.
 func (f *Frontier) spare(h *host) {
-	if f.lines > f.cfg.Hot+f.cfg.Conns {
+	if f.tight() {
 		f.part(h)
 	}
 }
@@ -461,6 +461,7 @@ func (f *Frontier) Loaded(now page.Time, b Batch) {
 	f.rest(now, h)
 	if h.state != ready || f.ready.top() != h {
 		f.cool(s) // it is not its turn after all
+		f.spare(h)
 	}
 }
 
@@ -496,7 +497,7 @@ func (f *Frontier) Resolved(now page.Time, name string, addrs []netip.Addr, ttl 
 			h.care.lost = streak{}
 		}
 		l := f.dial(h)
-		l.addrs, l.try = addrs, l.try%len(addrs)
+		l.addrs, l.try = addrs, l.try%int32(len(addrs))
 		l.expires, l.resolved = now.Add(ttl), true
 	}
 	f.rest(now, h)

@@ -162,6 +162,9 @@ func TestMemoryIsBounded(t *testing.T) {
 			if s.f.warm > 20+4+9 { // and those just being visited or loaded
 				t.Fatalf("%s: %d sites hold memory", order.Name(), s.f.warm)
 			}
+			if s.f.lines > 20+2*4+9 {
+				t.Fatalf("%s: %d hosts hold addresses", order.Name(), s.f.lines)
+			}
 		}
 		for n := 0; n < 300; {
 			if p, ok := s.next(); ok {

@@ -61,19 +61,22 @@ type care struct {
 // line is how a host is visited: its addresses, its connection, and the errands
 // that wait for one. It is given up while the host rests when there are many.
 type line struct {
-	errands  fifo[errand] // robots.txt of other sites, redirected here
-	addrs    []netip.Addr
-	try      int // which of addrs is in use
-	expires  page.Time
-	resolved bool // just now: the addresses may be used once, however short they live
+	errands fifo[errand] // robots.txt of other sites, redirected here
+	addrs   []netip.Addr
+	expires page.Time // of addrs
+	server  *server   // where its connection goes, or would go; none behind a proxy
+	conn    *site     // whose connection is open
+	end     page.Time // of the last visit
+	try     int32     // which of addrs is in use
+	pages   int32     // requests made on the connection
 
-	server *server   // where its connection goes, or would go; none behind a proxy
-	called bool      // room on the server is kept for it
-	conn   *site     // whose connection is open
-	errand bool      // an errand is under way; its connection serves nothing else
-	pages  int       // requests made on it
-	end    page.Time // of the last visit
+	resolved bool // just now: the addresses may be used once, however short they live
+	called   bool // room on the server is kept for it
+	errand   bool // an errand is under way; its connection serves nothing else
 }
+
+// turn goes on to the next address.
+func (l *line) turn() { l.try = (l.try + 1) % int32(len(l.addrs)) }
 
 // errand is a robots.txt that lies elsewhere than at its site.
 type errand struct {
@@ -111,6 +114,9 @@ func (f *Frontier) dial(h *host) *line {
 	}
 	return h.line
 }
+
+// tight says that too many hosts hold a line.
+func (f *Frontier) tight() bool { return f.lines > f.cfg.Hot+f.cfg.Conns }
 
 // part gives up the line of a host that rests or has no work, unless something
 // waits on it.

@@ -237,7 +237,7 @@ func (f *Frontier) request(now page.Time, h *host, s *site, room Room) (Pick, bo
 		p.Addr = l.addrs[l.try]
 	}
 	l.pages++
-	p.Last = s == nil || l.pages >= f.cfg.PerConn || h.care.delay > f.cfg.Holdable
+	p.Last = s == nil || int(l.pages) >= f.cfg.PerConn || h.care.delay > f.cfg.Holdable
 	h.state = busy
 	return p, true
 }
@@ -289,6 +289,9 @@ func (f *Frontier) reach(now page.Time, h *host, room Room) (p Pick, ok, sent bo
 	if !l.called && srv.active+srv.called >= f.roomOf(srv) {
 		h.state, l.resolved = crowded, false
 		srv.waiting.push(h)
+		if f.tight() {
+			l.addrs = nil // by the time there is room they may be old
+		}
 		if h.sites.len() > 0 {
 			f.cool(h.sites.top())
 		}
