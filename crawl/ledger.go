@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -127,6 +128,17 @@ func ReadSecret(kv KV) (s page.Secret, ok bool, err error) {
 
 // WriteSecret keeps the crawl's secret.
 func WriteSecret(w Writer, s page.Secret) { w.Set(secretKey, s[:]) }
+
+// Seeded says that the seeds with this digest were all taken: nothing would
+// come of telling them again.
+func Seeded(kv KV, digest []byte) (bool, error) {
+	b, ok, err := kv.Get(seededKey)
+	return ok && bytes.Equal(b, digest), err
+}
+
+// WriteSeeded notes that the seeds with this digest are all there, with the last
+// of them or after it.
+func WriteSeeded(w Writer, digest []byte) { w.Set(seededKey, digest) }
 
 // Totals returns the numbers, those of the open group included.
 func (l *Ledger) Totals() Totals { return l.totals }

@@ -43,6 +43,7 @@ const (
 
 var (
 	totalsKey = []byte("mtotals")
+	seededKey = []byte("mseeded")
 	secretKey = []byte("msecret")
 )
 

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,37 +13,72 @@ import (
 	"weir/page"
 )
 
+var testSecret = page.Secret{1}
+
+// reopen returns a node with store and Ledger only, on a folder that may hold
+// a crawl.
+func reopen(t *testing.T, dir string) *node {
+	s, err := store.Open(dir, store.Options{Form: store.None})
+	if errors.Is(err, store.ErrNotCrawl) {
+		s, err = store.Create(dir, store.Options{Form: store.None})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, err := crawl.NewScope(crawl.ScopeConfig{Scope: "host", Depth: -1, Secret: testSecret}, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := crawl.NewLedger(s, crawl.LedgerConfig{Order: frontier.Length{}, Trap: frontier.DefaultTrap(), Rules: rules, Secret: testSecret})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := openJournal(filepath.Join(dir, "log.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &node{cfg: Config{Dir: dir}, store: s, ledger: l, log: log, known: make(chan recalled), failed: make(chan error, 1)}
+}
+
+// TestSeedsAreTakenOnce: a crawl that goes on does not ask for seeds it has, and
+// takes those it has not.
+func TestSeedsAreTakenOnce(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		seeds []string
+		known int64
+	}{
+		{[]string{"http://a.test/", "http://b.test/"}, 2},
+		{[]string{"http://a.test/", "http://b.test/"}, 2},
+		{[]string{"http://a.test/", "http://c.test/"}, 3},
+	} {
+		n := reopen(t, dir)
+		for _, s := range c.seeds {
+			n.cfg.Seeds = append(n.cfg.Seeds, Seed{URL: page.Canonical(s)})
+		}
+		if err := n.seed(); err != nil {
+			t.Fatal(err)
+		}
+		if got := n.ledger.Totals().Seen; got != c.known {
+			t.Errorf("%v: %d pages known, want %d", c.seeds, got, c.known)
+		}
+		n.log.close()
+		if err := n.store.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestKnownPagesAreRecalled ends a crawl of many pages and begins it again, with
 // its snapshot, without it, and with a damaged one: each time all pages are
 // known before the store is asked, and none is taken for new.
 func TestKnownPagesAreRecalled(t *testing.T) {
 	const pages, links = 80, 1000
 	dir := t.TempDir()
-	secret := page.Secret{1}
+	secret := testSecret
 	link := func(i int) page.Link {
 		u := page.Canonical(fmt.Sprintf("http://a.test/%d", i))
 		return page.Link{URL: u, Hash: secret.Hash(u.Rest())}
-	}
-	open := func() *node {
-		s, err := store.Create(dir, store.Options{Form: store.None})
-		if err != nil {
-			if s, err = store.Open(dir, store.Options{Form: store.None}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		rules, err := crawl.NewScope(crawl.ScopeConfig{Scope: "host", Depth: -1, Secret: secret}, s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		l, err := crawl.NewLedger(s, crawl.LedgerConfig{Order: frontier.Length{}, Trap: frontier.DefaultTrap(), Rules: rules, Secret: secret})
-		if err != nil {
-			t.Fatal(err)
-		}
-		log, err := openJournal(filepath.Join(dir, "log.jsonl"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return &node{cfg: Config{Dir: dir}, store: s, ledger: l, log: log, known: make(chan recalled), failed: make(chan error, 1)}
 	}
 	crawlAll := func(n *node) {
 		if err := n.ledger.Seed(link(0).URL, 0); err != nil {
@@ -70,7 +106,7 @@ func TestKnownPagesAreRecalled(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	n := open()
+	n := reopen(t, dir)
 	crawlAll(n)
 	end(n)
 	file := filepath.Join(dir, "seen")
@@ -86,7 +122,7 @@ func TestKnownPagesAreRecalled(t *testing.T) {
 		if err := c.spoil(); err != nil {
 			t.Fatal(err)
 		}
-		n := open()
+		n := reopen(t, dir)
 		read := n.readSnapshot(func([]crawl.Print) bool { return true })
 		if (read == nil) != c.stamped {
 			t.Errorf("%s: the snapshot reads %v", c.name, read)

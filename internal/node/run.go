@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -239,8 +240,13 @@ func (n *node) run(ctx context.Context, stop <-chan struct{}) error {
 	}
 }
 
-// seed makes the user's pages durable before anything is fetched.
+// seed makes the user's pages durable before anything is fetched. A resumed
+// crawl has them already, unless the user names others.
 func (n *node) seed() error {
+	digest := n.seedDigest()
+	if had, err := crawl.Seeded(n.store, digest); err != nil || had {
+		return err
+	}
 	n.ledger.Clock(time.Now().UnixNano())
 	for _, s := range n.cfg.Seeds {
 		if err := n.ledger.Seed(n.cfg.Strip.Apply(s.URL), s.Score); err != nil {
@@ -252,7 +258,19 @@ func (n *node) seed() error {
 			}
 		}
 	}
-	return n.flush(n.store.Begin())
+	g := n.store.Begin()
+	crawl.WriteSeeded(g, digest)
+	return n.flush(g)
+}
+
+// seedDigest stands for what seeds bring into the state.
+func (n *node) seedDigest() []byte {
+	h := sha256.New()
+	fmt.Fprintln(h, n.cfg.Scope.Scope)
+	for _, s := range n.cfg.Seeds {
+		fmt.Fprintln(h, n.cfg.Strip.Apply(s.URL), s.Score)
+	}
+	return h.Sum(nil)
 }
 
 // flush commits what the Ledger has gathered, before the Engine has started:
