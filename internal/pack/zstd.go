@@ -16,7 +16,7 @@ import (
 type Zstd struct {
 	text   []byte      // the dictionary's content, the frame, and slack
 	dict   *Dictionary // whose content is in text
-	far    *dictTable  // and its table
+	far    *dictTable  // and its table, nil without
 	table  findTable
 	repeat [3]int // the last offsets
 
@@ -113,7 +113,7 @@ func (z *Zstd) begin(d *Dictionary, src []byte) int {
 	clear(z.table[:])
 	z.prev, z.lit, z.repeat = [3]*fseTable{}, nil, [3]int{1, 4, 8}
 	var before []byte
-	z.far = &noTable
+	z.far = nil
 	if d != nil {
 		z.prev = [3]*fseTable{&d.seq[0], &d.seq[1], &d.seq[2]}
 		z.lit, z.repeat = &d.lit, d.repeat
@@ -193,7 +193,7 @@ func (z *Zstd) literals(dst []byte) []byte {
 			size = c/8 + 1
 		}
 	}
-	if t == nil || size > best+best/64 {
+	if t == nil || size > best+best/32 {
 		if best > n-n/32 {
 			return append(litHeader(dst, raw, n), lits...)
 		}

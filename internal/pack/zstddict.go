@@ -73,13 +73,10 @@ func (d *Dictionary) index() {
 	d.tail = d.content[max(len(d.content)-(placeNone-ZstdMax-slack), 0):]
 	d.table = new(dictTable)
 	for i := 0; i+8 <= len(d.tail); i++ {
-		h := findHash(binary.LittleEndian.Uint64(d.tail[i:]))
+		h := findHash(binary.LittleEndian.Uint64(d.tail[i:]), farMin)
 		d.table[h>>(64-dictBits)] = uint32(i) | findTag(h)
 	}
 }
 
 // ID returns the number that frames name the dictionary by.
 func (d *Dictionary) ID() uint32 { return d.id }
-
-// noTable is for frames without a dictionary.
-var noTable dictTable

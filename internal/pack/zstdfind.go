@@ -6,12 +6,13 @@ import (
 	"slices"
 )
 
-// Places are found by a hash of the six bytes there. Both tables, of the frame
+// Places are found by a hash of the bytes there. Both tables, of the frame
 // and of its dictionary, have under the top bits of the hash the last place, and
 // above that the hash's next bits: a place that has other bytes is told from
 // one worth looking at without looking at it.
 const (
 	findMin   = 6  // bytes of a match
+	farMin    = 7  // in a frame with a dictionary, where most offsets are long
 	findBits  = 13 // of entries in the table of the frame
 	dictBits  = 15 // of entries in that of a dictionary
 	placeBits = 21
@@ -25,43 +26,60 @@ type (
 	dictTable [1 << dictBits]uint32
 )
 
-func findHash(v uint64) uint64 { return v << (64 - 8*findMin) * 0x9fb21c651e98df25 }
+// findHash hashes the first bytes of v, so many as must be alike.
+func findHash(v uint64, least uint) uint64 { return v << (64 - 8*least&63) * 0x9fb21c651e98df25 }
 
 // findTag returns the bits of a hash that are kept with a place.
 func findTag(h uint64) uint32 { return uint32(h>>(64-dictBits-32)) &^ (placeNone - 1) }
 
 // put notes that the bytes v are at s.
-func (t *findTable) put(v uint64, s int) {
-	h := findHash(v)
+func (t *findTable) put(v uint64, least uint, s int) {
+	h := findHash(v, least)
 	t[h>>(64-findBits)] = uint32(s) | findTag(h)
 }
 
 // next looks from s on for a place whose bytes are likely to have been there
 // before, and returns it and the other one. It goes the faster the longer there
 // was nothing. At end it gives up.
-func (t *findTable) next(dict *dictTable, text []byte, s, start, end int) (at, other int) {
+func (t *findTable) next(text []byte, s, start, end int) (at, other int) {
 	for s < end {
-		v := binary.LittleEndian.Uint64(text[s:])
-		h, g := findHash(v), findHash(v>>8)
+		h := findHash(binary.LittleEndian.Uint64(text[s:]), findMin)
 		e := &t[h>>(64-findBits)]
 		tag := findTag(h)
-		c, far := *e^tag, dict[h>>(64-dictBits)]^tag
+		c := *e ^ tag
 		*e = uint32(s) | tag
-		e = &t[g>>(64-findBits)]
-		tag = findTag(g)
-		c2, far2 := *e^tag, dict[g>>(64-dictBits)]^tag
+		if c < placeNone {
+			return s, int(c)
+		}
+		s += 1 + (s-start)>>6
+	}
+	return s, 0
+}
+
+// nextFar is next for a frame with a dictionary. It looks at two places at once:
+// the dictionary's table is too large to be near.
+func (t *findTable) nextFar(dict *dictTable, text []byte, s, start, end int) (at, other int) {
+	for s < end {
+		v := binary.LittleEndian.Uint64(text[s:])
+		h, h2 := findHash(v, farMin), findHash(v>>8, farMin)
+		e, e2 := &t[h>>(64-findBits)], &t[h2>>(64-findBits)]
+		tag, tag2 := findTag(h), findTag(h2)
+		far, far2 := dict[h>>(64-dictBits)]^tag, dict[h2>>(64-dictBits)]^tag2
+		c := *e ^ tag
+		*e = uint32(s) | tag
 		if c >= placeNone {
 			c = far
 		}
 		if c < placeNone {
 			return s, int(c)
 		}
-		*e = uint32(s+1) | tag
-		if c2 >= placeNone {
-			c2 = far2
+		c = *e2 ^ tag2
+		*e2 = uint32(s+1) | tag2
+		if c >= placeNone {
+			c = far2
 		}
-		if c2 < placeNone {
-			return s + 1, int(c2)
+		if c < placeNone {
+			return s + 1, int(c)
 		}
 		s += 2 + (s-start)>>6
 	}
@@ -69,23 +87,33 @@ func (t *findTable) next(dict *dictTable, text []byte, s, start, end int) (at, o
 }
 
 // find cuts the block z.text[from:to] into sequences and the literals that are
-// left over at its end. All that comes before it is there to be referred to.
+// left over at its end. All that comes before it is there to be referred to; dict,
+// if it is not nil, finds it in the dictionary.
 func (z *Zstd) find(dict *dictTable, from, to int) {
 	z.seqs, z.nlit = z.seqs[:0], 0
 	z.seqCount = [3][fseSyms]uint32{}
 	if len(z.lits) < to-from+slack {
 		z.lits = make([]byte, to-from+slack)
 	}
+	least := uint(findMin)
+	if dict != nil {
+		least = farMin
+	}
 	text := z.text
 	end := to - findEnd
 	start := from              // of the literals not yet in a sequence
 	for s := max(from, 1); ; { // a place has something before it
 		var c int
-		if s, c = z.table.next(dict, text, s, start, end); s >= end {
+		if dict != nil {
+			s, c = z.table.nextFar(dict, text, s, start, end)
+		} else {
+			s, c = z.table.next(text, s, start, end)
+		}
+		if s >= end {
 			break
 		}
 		x := binary.LittleEndian.Uint64(text[s:]) ^ binary.LittleEndian.Uint64(text[c:])
-		if x<<(64-8*findMin) != 0 {
+		if x<<(64-8*least&63) != 0 {
 			s++
 			continue
 		}
@@ -105,7 +133,7 @@ func (z *Zstd) find(dict *dictTable, from, to int) {
 		if s >= end {
 			break
 		}
-		z.table.put(binary.LittleEndian.Uint64(text[s-2:]), s-2)
+		z.table.put(binary.LittleEndian.Uint64(text[s-2:]), least, s-2)
 	}
 	z.nlit += copy(z.lits[z.nlit:], text[start:to])
 }

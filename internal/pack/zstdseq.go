@@ -89,7 +89,7 @@ func (z *Zstd) choose(k int) (mode int) {
 	case kinds == 1 && cost > 8<<8:
 		mode, t = modeSingle, &z.fresh[k]
 		t.single(uint8(last))
-	case kinds > 1 && entropy+uint32(24+4*last)<<8+entropy/64 < cost:
+	case kinds > 1 && entropy+uint32(24+4*last)<<8+entropy/32 < cost:
 		mode, t = modeFresh, &z.fresh[k]
 		var room [fseSyms]int16
 		var norm []int16
