@@ -318,8 +318,8 @@ func FuzzZstd(f *testing.F) {
 	f.Add([]byte("hello hello hello"), byte(1))
 	f.Add(zstdPages(1, 3000)[0], byte(3))
 	f.Add(zstdNoise(2000), byte(200))
-	var z Zstd
 	f.Fuzz(func(t *testing.T, src []byte, times byte) {
+		var z Zstd
 		// Many inputs are too short to be interesting.
 		src = bytes.Repeat(src, 1+int(times))
 		zstdCheck(t, &z, src[:min(len(src), 1<<16)])

@@ -15,7 +15,8 @@ type litTable struct {
 	desc []byte      // the table as it is written
 }
 
-// set makes codes from the weights of the symbols, whose largest is top+1-1 bit.
+// set makes codes from the weights of the symbols: one of weight w has top+1-w
+// bits, and none if that is 0.
 func (t *litTable) set(weight []uint8, top uint8) {
 	var many, at [litMax + 2]uint32
 	for _, w := range weight {

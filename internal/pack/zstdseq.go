@@ -92,7 +92,6 @@ func (z *Zstd) choose(k int) (mode int) {
 	case kinds > 1 && entropy+uint32(24+4*last)<<8+entropy/32 < cost:
 		mode, t = modeFresh, &z.fresh[k]
 		var room [fseSyms]int16
-		var norm []int16
 		norm, log := fseNormal(room[:0], count[:], seqKinds[k].log)
 		t.build(norm, log)
 		z.desc[k] = fseWrite(z.desc[k][:0], norm, log)
