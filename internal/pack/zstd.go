@@ -110,7 +110,9 @@ func frameHeader(dst []byte, n int, d *Dictionary) []byte {
 // begin forgets the frame before and lays out the new one, behind the
 // dictionary's content. It returns where it lies.
 func (z *Zstd) begin(d *Dictionary, src []byte) int {
-	clear(z.table[:])
+	if len(src) > 0 {
+		clear(z.table[:])
+	}
 	z.prev, z.lit, z.repeat = [3]*fseTable{}, nil, [3]int{1, 4, 8}
 	var before []byte
 	z.far = nil

@@ -13,6 +13,10 @@ import (
 // tail ends every record.
 const tail = "\r\n\r\n"
 
+// shortMax is how many bytes are not worth tables of their own: without a
+// dictionary, those take longer to make than all else that is done for a request.
+const shortMax = 1 << 10
+
 // member writes the header in e.hdr and a block as one member. The last packed
 // bytes of the block are compressed already and not worth another try.
 func (e *Encoder) member(w io.Writer, block []byte, packed int) error {
@@ -20,14 +24,18 @@ func (e *Encoder) member(w io.Writer, block []byte, packed int) error {
 	switch {
 	case e.form == Zstd:
 		e.in = append(append(append(e.in[:0], e.hdr...), block...), tail...)
-		switch n := len(e.hdr) + len(plain); {
-		case e.level > zstd.SpeedFastest || (e.dict == nil) != (e.near == nil) || len(e.in) > pack.ZstdMax:
+		if e.level > zstd.SpeedFastest || (e.dict == nil) != (e.near == nil) || len(e.in) > pack.ZstdMax {
 			e.out = e.library().EncodeAll(e.in, e.out[:0])
-		case packed > 0:
-			e.out = e.frame.Frame(e.out[:0], e.in[:n], e.near, e.in[n:])
-		default:
-			e.out = e.frame.Frame(e.out[:0], e.in, e.near)
+			break
 		}
+		n := len(e.in)
+		if packed > 0 {
+			n = len(e.hdr) + len(plain)
+		}
+		if e.near == nil && n <= shortMax {
+			n = 0
+		}
+		e.out = e.frame.Frame(e.out[:0], e.in[:n], e.near, e.in[n:])
 	case packed > 0:
 		e.in = append(append(e.in[:0], e.hdr...), plain...)
 		e.out = e.deflate.Gzip(e.out[:0], e.in, block[len(plain):], []byte(tail))
