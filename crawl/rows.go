@@ -41,6 +41,10 @@ const (
 	keyMeta  = 'm'
 )
 
+// Ordered are the first bytes of keys that are read in their order, and looked
+// up one by one for people only.
+const Ordered = string(keyQueue) + string(keyText)
+
 var (
 	totalsKey = []byte("mtotals")
 	seededKey = []byte("mseeded")

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"flag"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,6 +21,10 @@ import (
 func TestMain(m *testing.M) {
 	if text := os.Getenv(childEnv); text != "" {
 		os.Exit(crawlAsChild(text))
+	}
+	if dir := os.Getenv(growEnv); dir != "" {
+		flag.Parse()
+		os.Exit(growAsChild(dir))
 	}
 	goleak.VerifyTestMain(m)
 }

@@ -11,7 +11,6 @@ import (
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -24,6 +23,7 @@ type Options struct {
 	MaxFile  int64       // a WARC file this long is followed by a new one; default 1 GB
 	Info     [][2]string // fields of every warcinfo record: software, operator, robots, ...
 	Cache    int64       // Pebble's block cache in bytes; default 64 MB
+	Ordered  string      // first bytes of keys that are only scanned: a look-up of them may be slow
 	ReadOnly bool        // change nothing, repair nothing; a folder on read-only media will do
 }
 
@@ -274,10 +274,11 @@ func (s *Store) openState(o Options) error {
 	opts.Experimental.TombstoneDenseCompactionThreshold = -1
 	sched := newScheduler()
 	opts.Experimental.CompactionScheduler = sched
+	filter := newLookups(o.Ordered)
 	for i := range opts.Levels {
 		l := &opts.Levels[i]
 		l.BlockSize = 32 << 10
-		l.FilterPolicy = bloom.FilterPolicy(10)
+		l.FilterPolicy = filter
 		profile := sstable.SnappyCompression
 		if i >= len(opts.Levels)-2 {
 			profile = sstable.ZstdCompression
