@@ -158,10 +158,14 @@ func (e *env) crawl(cfg *node.Config, asJSON bool) error {
 		s, _ := p.status()
 		p.say("finishing " + inFlight(s.Flying) + "; Ctrl-C again stops now")
 	})
+	// Most of a large crawl's memory is tables and caches that stay. The collector
+	// may let the rest grow to half of that, and works harder before it would fill
+	// what was allowed.
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(50)
+	}
 	if os.Getenv("GOMEMLIMIT") == "" {
-		// The collector works harder before garbage fills what was allowed; the
-		// store's own caches and the system need the rest.
-		debug.SetMemoryLimit(cfg.Memory * 55 / 100)
+		debug.SetMemoryLimit(cfg.Memory * 80 / 100)
 	}
 	r, err := node.Run(ctx, stop, *cfg)
 	interrupted := ctx.Err() != nil

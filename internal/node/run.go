@@ -76,7 +76,7 @@ const (
 
 func open(cfg Config) (_ *node, err error) {
 	n := &node{cfg: cfg, began: time.Now(), visits: map[string]*visit{}, flying: map[uint64]string{}, failed: make(chan error, 1)}
-	opts := store.Options{Form: cfg.Archive, MaxFile: cfg.MaxFile, Info: cfg.Info, Cache: cfg.Memory / 8, Ordered: crawl.Ordered}
+	opts := store.Options{Form: cfg.Archive, MaxFile: cfg.MaxFile, Info: cfg.Info, Cache: cfg.Memory / 10, Ordered: crawl.Ordered}
 	n.store, err = store.Open(cfg.Dir, opts)
 	n.resumed = err == nil
 	if errors.Is(err, store.ErrNotCrawl) {
@@ -157,7 +157,7 @@ func (n *node) openCore() error {
 		return err
 	}
 	n.ledger, err = crawl.NewLedger(n.store, crawl.LedgerConfig{
-		Order: order, Trap: n.cfg.Trap, Rules: rules, Secret: secret, Domains: n.cfg.DomainPages > 0, Memory: n.cfg.Memory / 2,
+		Order: order, Trap: n.cfg.Trap, Rules: rules, Secret: secret, Domains: n.cfg.DomainPages > 0, Memory: n.cfg.Memory * 3 / 8,
 	})
 	if err != nil {
 		return err
