@@ -38,8 +38,10 @@ func growIn(dir string) error {
 	}
 	// As in a crawl, what earlier runs knew is read while this one goes on.
 	n := &node{store: s, ledger: w.ledger, known: make(chan recalled, 2), failed: make(chan error, 1)}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	if !w.ledger.Remembers() {
-		go n.recall(context.Background())
+		n.work.Go(func() { n.recall(ctx) })
 	}
 	for w.ledger.Totals().Seen < int64(*growthURLs) {
 		select {
@@ -54,6 +56,8 @@ func growIn(dir string) error {
 		}
 		fmt.Println(w.pages)
 	}
+	cancel()
+	n.work.Wait()
 	return s.Close()
 }
 
