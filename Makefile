@@ -11,7 +11,7 @@ FUZZTIME  = 30s
 KILLS     = 30
 BENCH     =
 
-.PHONY: run demo build test lint tools check cross race bench books bench-large bench-50m bench-peers fuzz kill test-sites
+.PHONY: run demo build test lint tools check cross race bench books bench-large bench-50m bench-peers fuzz kill kill-large test-sites
 
 ## run, demo: a small web on loopback, crawled with a limit; works offline
 run demo:
@@ -63,6 +63,10 @@ test-sites: tools
 ## kill: kill -9 one crawl again and again, and look for what was lost
 kill:
 	go test -count=1 -v -timeout 60m -run Kill ./internal/node -kills $(KILLS)
+
+## kill-large: the same to a state of ten million URLs; takes ten minutes
+kill-large:
+	go test -count=1 -v -timeout 60m -run KillGrowing ./internal/node -urls 10000000
 
 ## fuzz: every fuzz target for FUZZTIME
 fuzz:
