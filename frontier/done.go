@@ -83,7 +83,7 @@ func (f *Frontier) took(h *host, last time.Duration) {
 // fault is: else one robots.txt could end another host's crawl.
 func (f *Frontier) stranger(now page.Time, h *host, o page.Outcome, asked time.Duration) {
 	if l := h.line; (o == page.ConnectFailed || o == page.ConnectTimeout) && len(l.addrs) > 0 {
-		l.turn()
+		f.mind(h).turn(l)
 	}
 	f.postpone(h, now.Add(o.Rest(f.wait(h), min(asked, page.MaxAsked), 1)))
 }
@@ -97,7 +97,7 @@ func (f *Frontier) fail(now page.Time, h *host, on *site, o page.Outcome, asked 
 	if (o == page.ConnectFailed || o == page.ConnectTimeout) && int(c.tried)+1 < min(len(l.addrs), maxTries) {
 		// Another address may answer; the name has not failed yet.
 		c.tried++
-		l.turn()
+		c.turn(l)
 		f.postpone(h, now.Add(f.wait(h)))
 		return
 	}

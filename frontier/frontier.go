@@ -497,8 +497,7 @@ func (f *Frontier) Resolved(now page.Time, name string, addrs []netip.Addr, ttl 
 			h.care.lost = streak{}
 		}
 		l := f.dial(h)
-		l.addrs, l.try = addrs, l.try%int32(len(addrs))
-		l.expires, l.resolved = now.Add(ttl), true
+		l.addrs, l.expires, l.resolved = addrs, now.Add(ttl), true
 	}
 	f.rest(now, h)
 }

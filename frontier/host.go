@@ -56,6 +56,7 @@ type care struct {
 	tried    int32         // addresses that failed to connect since the last success
 	lost     streak        // lookups of its name that failed
 	dead     page.Outcome  // not None: every page of the host ends so
+	try      int32         // which of its addresses is in use
 }
 
 // line is how a host is visited: its addresses, its connection, and the errands
@@ -67,7 +68,6 @@ type line struct {
 	server  *server   // where its connection goes, or would go; none behind a proxy
 	conn    *site     // whose connection is open
 	end     page.Time // of the last visit
-	try     int32     // which of addrs is in use
 	pages   int32     // requests made on the connection
 
 	resolved bool // just now: the addresses may be used once, however short they live
@@ -75,8 +75,12 @@ type line struct {
 	errand   bool // an errand is under way; its connection serves nothing else
 }
 
-// turn goes on to the next address.
-func (l *line) turn() { l.try = (l.try + 1) % int32(len(l.addrs)) }
+// addr is the address in use. There may be fewer now than when it was chosen.
+func (h *host) addr() netip.Addr { return h.line.addrs[int(h.care.try)%len(h.line.addrs)] }
+
+// turn goes on to the next address. It outlives the line: a host whose first
+// address is down must not begin with it every time.
+func (c *care) turn(l *line) { c.try = (c.try + 1) % int32(len(l.addrs)) }
 
 // errand is a robots.txt that lies elsewhere than at its site.
 type errand struct {

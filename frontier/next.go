@@ -234,7 +234,7 @@ func (f *Frontier) request(now page.Time, h *host, s *site, room Room) (Pick, bo
 		f.use(s, 1)
 	}
 	if len(l.addrs) > 0 {
-		p.Addr = l.addrs[l.try]
+		p.Addr = h.addr()
 	}
 	l.pages++
 	p.Last = s == nil || int(l.pages) >= f.cfg.PerConn || h.care.delay > f.cfg.Holdable
@@ -274,7 +274,7 @@ func (f *Frontier) reach(now page.Time, h *host, room Room) (p Pick, ok, sent bo
 		h.state = resolving
 		return Pick{Kind: Resolve, Host: h.name}, true, true
 	}
-	addr := l.addrs[l.try].Unmap()
+	addr := h.addr().Unmap()
 	srv := f.servers[addr]
 	if srv == nil {
 		srv = &server{addr: addr, waiting: heap[*host]{less: f.earlier, place: hostPlace}}

@@ -1,6 +1,8 @@
 package frontier
 
 import (
+	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -114,6 +116,37 @@ func TestFailuresCountByKind(t *testing.T) {
 	for i := 2; i < 6; i++ {
 		if before, gap := s.sent[i-1].at.Sub(s.sent[i-2].at), s.sent[i].at.Sub(s.sent[i-1].at); gap < 2*before {
 			t.Errorf("rest %d was %v, the one before %v", i, gap, before)
+		}
+	}
+}
+
+// TestOtherAddressIsTried: a host whose first address is down is visited at its
+// second, however little is remembered of hosts that rest.
+func TestOtherAddressIsTried(t *testing.T) {
+	for _, hot := range []int{1000, -11} { // below nothing: every line is given up at once
+		s := newStage(t, func(c *Config) { c.Hot = hot })
+		down, up := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+		s.addr = func(string) ([]netip.Addr, time.Duration) { return []netip.Addr{down, up}, time.Hour }
+		s.site(1, 1, 1, 1, 1, 1)
+		var asked []netip.Addr
+		for range 5 {
+			p, ok := s.next()
+			for !ok && s.wait() {
+				p, ok = s.next()
+			}
+			if !ok {
+				t.Fatalf("hot %d: nothing after %v", hot, asked)
+			}
+			asked = append(asked, p.Addr)
+			s.open[p.Host]--
+			o := page.OK
+			if p.Addr == down {
+				o = page.ConnectFailed
+			}
+			s.f.Done(s.now, Visit{Host: p.Host, Site: p.Site, Outcome: o})
+		}
+		if want := []netip.Addr{down, up, up, up, up}; !slices.Equal(asked, want) {
+			t.Errorf("hot %d: asked %v", hot, asked)
 		}
 	}
 }

@@ -39,6 +39,9 @@ func (n *node) recall(ctx context.Context) {
 			return
 		}
 	}
+	if ctx.Err() != nil {
+		return // it was cut short
+	}
 	send(recalled{last: true})
 }
 

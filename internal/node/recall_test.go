@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +13,24 @@ import (
 	"weir/internal/store"
 	"weir/page"
 )
+
+// recallCut reads while the run ends: that all was read may be said only if it
+// was.
+func recallCut(t *testing.T, n *node, ended context.Context, all int) {
+	known := n.known
+	defer func() { n.known = known }()
+	n.known = make(chan recalled, 1000)
+	n.recall(ended)
+	close(n.known)
+	got, last := 0, false
+	for k := range n.known {
+		got += len(k.prints)
+		last = last || k.last
+	}
+	if last && got < all {
+		t.Fatalf("%d pages of %d were all", got, all)
+	}
+}
 
 var testSecret = page.Secret{1}
 
@@ -126,6 +145,11 @@ func TestKnownPagesAreRecalled(t *testing.T) {
 		read := n.readSnapshot(func([]crawl.Print) bool { return true })
 		if (read == nil) != c.stamped {
 			t.Errorf("%s: the snapshot reads %v", c.name, read)
+		}
+		cut, cancel := context.WithCancel(t.Context())
+		cancel()
+		for range 50 {
+			recallCut(t, n, cut, pages*links)
 		}
 		go n.recall(t.Context())
 		for last := false; !last; {

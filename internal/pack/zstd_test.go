@@ -277,6 +277,36 @@ func TestZstdRepeats(t *testing.T) {
 	}
 }
 
+// TestZstdWideSequences has sequences with as many extra bits as there are: far
+// offsets, long matches and long runs of literals together, so that the bits
+// held back fill up to every number.
+func TestZstdWideSequences(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	noise := make([]byte, 200_000)
+	for i := range noise {
+		noise[i] = byte(rng.Uint32())
+	}
+	var z Zstd
+	widest := uint8(0)
+	for range 60 {
+		var src []byte
+		for len(src) < 120_000 {
+			i := rng.IntN(len(noise) / 2)
+			src = append(src, noise[i:i+1+rng.IntN(20_000)>>rng.IntN(15)]...)
+			if far := len(src) - 1 - rng.IntN(len(src)); len(src) > 1 {
+				src = append(src, src[far:min(len(src), far+8+rng.IntN(20_000)>>rng.IntN(12))]...)
+			}
+		}
+		zstdCheck(t, &z, src)
+		for _, q := range z.seqs {
+			widest = max(widest, uint8(q.width))
+		}
+	}
+	if widest < 36 {
+		t.Errorf("no sequence has more than %d extra bits", widest)
+	}
+}
+
 // zstdText draws bytes that have much in common with themselves and the
 // dictionary.
 func zstdText(t *rapid.T) []byte {

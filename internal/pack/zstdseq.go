@@ -172,7 +172,7 @@ func (z *Zstd) sequences(dst []byte) []byte {
 		n += w
 		sl = uint32(lit.next[(int32(sl>>(w&31))+y.find)&(1<<fseLog-1)])
 
-		if n+uint32(q.width) > 64 {
+		if n+uint32(q.width) >= 64 { // with all 64 taken the next flush could not tell
 			binary.LittleEndian.PutUint64(out[p:], acc)
 			p += int(n >> 3)
 			acc >>= n & 56

@@ -487,16 +487,20 @@ func (s *Store) Find(keys [][]byte, fn func(i int, value []byte)) error {
 		return fmt.Errorf("state: find: %w", err)
 	}
 	for i, key := range keys {
-		if !it.SeekPrefixGE(key) {
-			continue
+		var v []byte
+		found := it.SeekPrefixGE(key)
+		err := it.Error() // the next seek would forget it
+		if found && err == nil {
+			v, err = it.ValueAndErr()
 		}
-		v, err := it.ValueAndErr()
 		if err != nil {
 			return fmt.Errorf("state: find: %w", errors.Join(err, it.Close()))
 		}
-		fn(i, v)
+		if found {
+			fn(i, v)
+		}
 	}
-	if err := errors.Join(it.Error(), it.Close()); err != nil {
+	if err := it.Close(); err != nil {
 		return fmt.Errorf("state: find: %w", err)
 	}
 	return nil

@@ -9,11 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/klauspost/compress/zstd"
 	"github.com/nlnwa/gowarc/v2"
 	"go.uber.org/goleak"
@@ -549,4 +551,59 @@ func TestReadOnlyMedia(t *testing.T) {
 		t.Errorf("body %q", got)
 	}
 	must(t, s.Close())
+}
+
+// failing makes reads of tables fail when it is told to.
+type failing struct {
+	left atomic.Int64 // reads until one fails; 0 = none does
+}
+
+func (f *failing) String() string { return "failing" }
+
+func (f *failing) MaybeError(op errorfs.Op) error {
+	if op.Kind == errorfs.OpFileReadAt && strings.HasSuffix(op.Path, ".sst") && f.left.Add(-1) == 0 {
+		return errors.New("the disk is bad")
+	}
+	return nil
+}
+
+// TestFindTellsOfFailedReads: a row that cannot be read is not one that is not
+// there.
+func TestFindTellsOfFailedReads(t *testing.T) {
+	var bad failing
+	fsys := errorfs.Wrap(vfs.NewMem(), &bad)
+	var keys [][]byte
+	for i := range 40 {
+		keys = append(keys, fmt.Appendf(nil, "u%04d", i))
+	}
+	s, err := Create("crawl", Options{FS: fsys, Form: None})
+	must(t, err)
+	g := s.Begin()
+	for _, k := range keys {
+		g.Set(k, bytes.Repeat(k, 2000))
+	}
+	must(t, g.Commit())
+	must(t, s.Close())
+	told := 0
+	for n := int64(1); ; n++ {
+		s, err := Open("crawl", Options{FS: fsys, Form: None})
+		must(t, err)
+		bad.left.Store(n)
+		found := 0
+		err = s.Find(keys, func(int, []byte) { found++ })
+		over := bad.left.Swap(0) > 0 // fewer reads than that
+		if err == nil && found != len(keys) {
+			t.Fatalf("read %d failed: %d of %d rows, and no error", n, found, len(keys))
+		}
+		if err != nil {
+			told++
+		}
+		s.Close()
+		if over {
+			break
+		}
+	}
+	if told < 5 {
+		t.Errorf("only %d reads failed", told)
+	}
 }
