@@ -79,7 +79,7 @@ func (l *Ledger) lookAhead(rows []Row) error {
 
 // remembered says that the seen-test of this row needs no look into the store.
 func (l *Ledger) remembered(k page.Key, row *Row) bool {
-	if l.pages[k] != nil || l.rows.find(k) != nil {
+	if l.pages[k] != nil || l.rows.at(k).key == k {
 		return true
 	}
 	print, depth := fingerprint(k), uint8(min(row.Depth, 255))

@@ -18,8 +18,8 @@ func (l *Ledger) page(k page.Key) (*pageRecord, error) {
 		return r, nil
 	}
 	r := &pageRecord{key: k}
-	if row := l.rows.find(k); row != nil {
-		r.urlRow = *row
+	if row, ok := l.rows.find(k); ok {
+		r.urlRow = row
 	} else {
 		if l.ahead.absent(k) {
 			return nil, nil

@@ -133,7 +133,10 @@ func WriteSecret(w Writer, s page.Secret) { w.Set(secretKey, s[:]) }
 // come of telling them again.
 func Seeded(kv KV, digest []byte) (bool, error) {
 	b, ok, err := kv.Get(seededKey)
-	return ok && bytes.Equal(b, digest), err
+	if err != nil {
+		return false, fmt.Errorf("read what was seeded: %w", err)
+	}
+	return ok && bytes.Equal(b, digest), nil
 }
 
 // WriteSeeded notes that the seeds with this digest are all there, with the last

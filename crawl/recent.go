@@ -1,6 +1,9 @@
 package crawl
 
-import "weir/page"
+import (
+	"weir/frontier"
+	"weir/page"
+)
 
 // rows holds the rows of pages that were queued a while ago, by their key: the
 // one that ends next is often among them, and then needs no read. A row that is
@@ -8,15 +11,20 @@ import "weir/page"
 // one out.
 type rows []rowSlot
 
+// rowSlot is what a queued page's urlRow says.
 type rowSlot struct {
-	key page.Key // Site 0: empty
-	row urlRow
+	key              page.Key // Site 0: empty
+	parent           page.Key
+	place            frontier.Place
+	depth            uint16
+	rule             Rule
+	seed, root, free bool
 }
 
 // newRows returns room for the budget: a thirty-second of the memory for seen
-// pages, at most some thirty megabytes.
+// pages, at most some fifteen megabytes.
 func newRows(memory int64) rows {
-	const slot = 128 // bytes, about
+	const slot = 56 // bytes
 	n := int64(1 << 18)
 	if memory > 0 {
 		n = min(n, max(memory/32/slot, 1))
@@ -26,12 +34,15 @@ func newRows(memory int64) rows {
 
 func (c rows) at(k page.Key) *rowSlot { return &c[fingerprint(k)%uint64(len(c))] }
 
-// find returns a page's row, or nil.
-func (c rows) find(k page.Key) *urlRow {
-	if s := c.at(k); s.key == k {
-		return &s.row
+// find returns a page's row, if it is there.
+func (c rows) find(k page.Key) (urlRow, bool) {
+	s := c.at(k)
+	if s.key != k {
+		return urlRow{}, false
 	}
-	return nil
+	return urlRow{
+		state: stateQueued, seed: s.seed, root: s.root, free: s.free, depth: s.depth, rule: s.rule, parent: s.parent, place: s.place,
+	}, true
 }
 
 // put keeps the row of a page that waits, and forgets that of one that does not.
@@ -39,7 +50,9 @@ func (c rows) put(k page.Key, r *urlRow) {
 	s := c.at(k)
 	switch {
 	case r.state == stateQueued:
-		*s = rowSlot{k, *r}
+		*s = rowSlot{
+			key: k, parent: r.parent, place: r.place, depth: r.depth, rule: r.rule, seed: r.seed, root: r.root, free: r.free,
+		}
 	case s.key == k:
 		*s = rowSlot{}
 	}

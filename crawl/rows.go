@@ -26,7 +26,10 @@ import (
 //	h|host               -> hostRow
 //	r|site               -> robotsRow: read when its site's turn comes
 //	f|...                -> what the rules keep
-//	m|totals             -> Totals;  m|secret: the hash's key
+//	m|totals             -> Totals
+//	m|secret             -> the hash's key
+//	m|seeded             -> digest of the seeds that were taken
+//	m|stamp              -> that of the snapshot of seen pages
 const (
 	keyName  = 'n'
 	keySite  = 's'
@@ -41,8 +44,8 @@ const (
 	keyMeta  = 'm'
 )
 
-// Ordered are the first bytes of keys that are read in their order, and looked
-// up one by one for people only.
+// Ordered are the first bytes of keys that are read in their order, and seldom
+// looked up one by one: for people, and when a page that waits moves.
 const Ordered = string(keyQueue) + string(keyText)
 
 var (

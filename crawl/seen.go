@@ -20,13 +20,13 @@ import (
 // is sixteen bits of the fingerprint, the tag in the bucket the other 48, so
 // nothing of it is lost. A bucket that is full spills into the next. A shard that
 // is seven eighths full grows by an eighth: some hundred entries move, and
-// nobody waits. That is 8 to 9 bytes a page. When the table would pass its budget
+// nobody waits. That is 8 to 9 bytes a page, and ten megabytes before the first. When the table would pass its budget
 // it stops growing and is no longer whole: what it does not know may be known to
 // the store, which must then be asked. A small table of links met a moment ago
 // then saves most of these questions.
 type seen struct {
 	shards [1 << shardBits]shard
-	recent []uint64 // by fingerprint and depth, direct-mapped; nil when off
+	recent []uint64 // by fingerprint and depth, direct-mapped
 	budget int64    // bytes, 0 = none
 	bytes  int64
 	pages  int64
@@ -63,7 +63,7 @@ func newSeen(budget int64, filled bool) *seen {
 func (s *seen) whole() bool { return s.filled && !s.full }
 
 // fingerprint mixes a key into 64 bits (the finalizer of MurmurHash3, over a
-// hash that is keyed already). 0 is kept for empty places.
+// hash that is keyed already).
 func fingerprint(k page.Key) uint64 {
 	x := k.Hash ^ uint64(k.Site)*0x9e3779b97f4a7c15
 	x ^= x >> 33
@@ -71,11 +71,11 @@ func fingerprint(k page.Key) uint64 {
 	x ^= x >> 33
 	x *= 0xc4ceb9fe1a85ec53
 	x ^= x >> 33
-	return max(x, 1)
+	return x
 }
 
-// met says that the same link, at this depth or a lesser one, passed a moment
-// ago; it notes it if not.
+// met says that the same link passed at this depth a moment ago; it notes it if
+// not.
 func (s *seen) met(print uint64, depth uint8) bool {
 	if s.hasMet(print, depth) {
 		return true

@@ -21,7 +21,7 @@ type generation struct {
 }
 
 // siteCache is how many sites make a generation.
-const siteCache = 1 << 16
+const siteCache = 1 << 15
 
 type siteRecord struct {
 	siteRow

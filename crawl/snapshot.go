@@ -14,7 +14,7 @@ import (
 // long as nothing was committed after it. So it has a stamp that stands in the
 // store too, and the first group that is written after it takes that away.
 //
-//	"weirseen" | stamp (8 bytes) | blocks
+//	"weirsee1" | stamp (8 bytes) | blocks
 //	block: count (4 bytes) | CRC-32C (4 bytes) | count x (fingerprint 8, depth 1)
 //
 // A block of no pages is the last.
@@ -23,7 +23,7 @@ import (
 const snapshotLeast = 1 << 16
 
 const (
-	snapshotMagic = "weirseen"
+	snapshotMagic = "weirsee1"
 	snapshotBlock = 8192
 	printBytes    = 9
 )
@@ -131,7 +131,7 @@ func ReadSnapshot(r io.Reader, stamp uint64, fn func([]Print) bool) error {
 		prints := make([]Print, n)
 		for i := range prints {
 			p := block[i*printBytes:]
-			prints[i] = Print{max(binary.BigEndian.Uint64(p), 1), p[8]}
+			prints[i] = Print{binary.BigEndian.Uint64(p), p[8]}
 		}
 		if !fn(prints) {
 			return nil

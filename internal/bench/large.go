@@ -73,7 +73,7 @@ func (l *lab) grow(s shape) error {
 	if err := l.disk("killed, not compacted", dir, last.known()); err != nil {
 		return err
 	}
-	end, err := l.again(w, l.command(w, dir, args...))
+	end, err := l.again(w, l.command(w, dir, args...), s.most)
 	if err != nil {
 		return err
 	}
@@ -133,8 +133,9 @@ func (l *lab) disk(how, dir string, urls int64) error {
 }
 
 // again starts a killed crawl, waits for its first request, lets it go on for a
-// while and ends it as Ctrl-C does. It returns what it said last.
-func (l *lab) again(w *web, cmd *exec.Cmd) (report, error) {
+// while and ends it as Ctrl-C does. It may take so many megabytes. It returns
+// what it said last.
+func (l *lab) again(w *web, cmd *exec.Cmd, memory float64) (report, error) {
 	var end report
 	if err := w.mark(); err != nil {
 		return end, err
@@ -152,9 +153,14 @@ func (l *lab) again(w *web, cmd *exec.Cmd) (report, error) {
 	l.target("first request after kill -9", one(at.Sub(from).Seconds()), "s", atMost(2))
 	stop := time.AfterFunc(goOn, func() { _ = cmd.Process.Signal(os.Interrupt) })
 	defer stop.Stop()
+	most := int64(0)
 	for lines.Scan() {
 		_ = json.Unmarshal(lines.Bytes(), &end)
+		if _, rss := usage(cmd.Process.Pid); rss > most {
+			most = rss
+		}
 	}
+	l.target("memory after the restart", one(float64(most)/1e6), "MB", atMost(memory))
 	if end.Event != "report" {
 		return end, fmt.Errorf("weir ended without a report: %v", lines.Err())
 	}

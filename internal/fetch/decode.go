@@ -201,8 +201,7 @@ func putScratch(b []byte) {
 }
 
 // decoders open a stream of each coding, for payloads that are long or lie under
-// two. The function they return gives the
-// decoder back.
+// two. The function they return gives the decoder back.
 var decoders = map[string]func(io.Reader) (io.Reader, func(), error){
 	"gzip":    gunzip,
 	"deflate": inflate,

@@ -161,4 +161,4 @@ func (w *growing) commit(g *store.Group) error {
 }
 
 // growingStore is a store as a crawl with --memory 1GB has it.
-var growingStore = store.Options{Form: store.None, Cache: 1e9 / 10, Ordered: crawl.Ordered}
+var growingStore = store.Options{Form: store.None, Cache: 83e6, Ordered: crawl.Ordered}

@@ -7,7 +7,7 @@ import (
 )
 
 // latency counts durations by their size, so that quantiles of any number of
-// them take the same few hundred bytes. A quantile is at most an eighth too
+// them take the same two kilobytes. A quantile is at most an eighth too
 // large. Safe for concurrent use.
 type latency struct {
 	mu    sync.Mutex

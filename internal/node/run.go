@@ -76,7 +76,7 @@ const (
 
 func open(cfg Config) (_ *node, err error) {
 	n := &node{cfg: cfg, began: time.Now(), visits: map[string]*visit{}, flying: map[uint64]string{}, failed: make(chan error, 1)}
-	opts := store.Options{Form: cfg.Archive, MaxFile: cfg.MaxFile, Info: cfg.Info, Cache: cfg.Memory / 10, Ordered: crawl.Ordered}
+	opts := store.Options{Form: cfg.Archive, MaxFile: cfg.MaxFile, Info: cfg.Info, Cache: cfg.Memory / 12, Ordered: crawl.Ordered}
 	n.store, err = store.Open(cfg.Dir, opts)
 	n.resumed = err == nil
 	if errors.Is(err, store.ErrNotCrawl) {

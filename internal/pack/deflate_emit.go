@@ -7,7 +7,7 @@ import "encoding/binary"
 // first.
 type deflateCode [deflateMask + 1]uint32
 
-// codes adds tokens. There must be room. Two tokens have at most 47 bits: a
+// codes adds tokens. There must be room. Two tokens have at most 46 bits: a
 // length's 14 and 5, and its distance's 14 and 13.
 func (w *deflateBits) codes(c *deflateCode, tokens []uint32) {
 	b := w.b[:cap(w.b)]

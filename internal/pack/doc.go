@@ -6,7 +6,7 @@
 // alike. A streaming compressor pays for each page what it would pay for a
 // gigabyte: tables that must be forgotten and do not fit the first cache,
 // windows that are copied, a state that survives every call. Here a page is one
-// slice in and one slice out. Positions fit sixteen bits, a decoder reads
+// slice in and one slice out. Positions fit two or three bytes, a decoder reads
 // eight bytes at a time and checks its bounds once a symbol, and an encoder
 // forgets a page with one pass over a table of some kilobytes.
 //

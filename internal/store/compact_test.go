@@ -8,7 +8,6 @@ import (
 
 // waiting is a Pebble that has so many compactions to do.
 type waiting struct {
-	s       *scheduler
 	n       int
 	running int
 	during  func() // in the middle of an offer
@@ -33,7 +32,7 @@ func (w *waiting) Schedule(pebble.CompactionGrantHandle) bool {
 
 func TestCompactionsWaitForTheStore(t *testing.T) {
 	s := newScheduler()
-	w := &waiting{s: s, n: 3}
+	w := &waiting{n: 3}
 	s.Register(2, w)
 	if ok, _ := s.TrySchedule(); ok {
 		t.Error("a compaction began before the store was open")
@@ -67,7 +66,7 @@ func TestCompactionsWaitForTheStore(t *testing.T) {
 // to nobody gets it.
 func TestCompactionsAreNotForgotten(t *testing.T) {
 	s := newScheduler()
-	w := &waiting{s: s}
+	w := &waiting{}
 	w.during = func() {
 		if ok, _ := s.TrySchedule(); ok {
 			t.Error("two at a time")
