@@ -263,7 +263,11 @@ func (s *Store) openState(o Options) error {
 		// compaction of the first level rewrites most of the second, and fewer of
 		// them cost a quarter less CPU. Filters keep the look-ups cheap.
 		L0CompactionThreshold: 8,
-		Logger:                logger{s.gate},
+		// With one compaction at a time beside a busy crawl these may wait a while;
+		// a commit must not wait for them.
+		L0StopWritesThreshold:       32,
+		MemTableStopWritesThreshold: 4,
+		Logger:                      logger{s.gate},
 		EventListener: &pebble.EventListener{
 			// The read that found it returns an error of its own.
 			DataCorruption: func(pebble.DataCorruptionInfo) {},
