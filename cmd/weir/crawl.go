@@ -159,10 +159,10 @@ func (e *env) crawl(cfg *node.Config, asJSON bool) error {
 		p.say("finishing " + inFlight(s.Flying) + "; Ctrl-C again stops now")
 	})
 	// Most of a large crawl's memory is tables and caches that stay. The collector
-	// may let the rest grow to half of that, and works harder before it would fill
+	// may let the rest grow to two fifths of that, and works harder before it would fill
 	// what was allowed.
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(50)
+		debug.SetGCPercent(40)
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(cfg.Memory * 80 / 100)
