@@ -157,7 +157,9 @@ func (l *Ledger) write(w Writer, r *pageRecord, ev *Committed) error {
 			ev.Moved = append(ev.Moved, Moved{Site: r.key.Site, Old: r.old, Entry: r.entry})
 		}
 	case stateEnded:
-		w.Set(pageKey(keyText, r.key), r.text.append(nil))
+		if r.text != nil { // else it had ended before, and only its row changed
+			w.Set(pageKey(keyText, r.key), r.text.append(nil))
+		}
 	case stateParked:
 		w.Set(pageKey(keyPark, r.key), appendPark(nil, r.park, &r.entry))
 	}

@@ -60,3 +60,25 @@ func TestRetryQueuesWhatFailed(t *testing.T) {
 		t.Errorf("%+v", n)
 	}
 }
+
+// TestSeedThatHasEnded names a page as a seed that a link had brought, and that
+// has been fetched: it stays as it ended, and counts as a seed.
+func TestSeedThatHasEnded(t *testing.T) {
+	b := newBook(t)
+	b.must(b.Seed(mustURL(a+"/"), 0))
+	b.flush()
+	b.visit(a+"/", page.OK, nil, a+"/b")
+	b.flush()
+	b.visit(a+"/b", page.OK, nil)
+	b.flush()
+	b.reopen()
+	b.must(b.Seed(mustURL(a+"/b"), 0))
+	b.flush()
+	b.reopen()
+	if i := b.info(a + "/b"); i.State != "ended" || i.Outcome != page.OK || i.URL != mustURL(a+"/b") {
+		t.Errorf("%+v", i)
+	}
+	if n := b.Totals(); n.Seeds != 2 || n.SeedsOK != 2 || n.Ended() != 2 || n.Queued != 0 {
+		t.Errorf("%+v", n)
+	}
+}

@@ -55,7 +55,9 @@ func plan(s *settings, seeds []node.Seed) (*node.Config, error) {
 	switch {
 	case s.Wait < 0:
 		return nil, usage("write --wait 0s for a server you own", "--wait cannot be none")
-	case s.Memory < minMemory: // none is 0
+	case s.Memory == 0:
+		return nil, usage("write a size, as in --memory 1GB", "--memory cannot be none")
+	case s.Memory < minMemory:
 		return nil, usage("weir needs 64MB at least; 1GB is the default", "--memory %s is too little", s.Memory)
 	case s.MaxBody == 0:
 		return nil, usage("write a size, as in --max-body 64MB", "--max-body cannot be none")

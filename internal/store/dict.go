@@ -167,7 +167,7 @@ func (t *trainer) add(r *Record) error {
 	if err != nil {
 		return err
 	}
-	if int64(len(text)) < r.response*3/2 {
+	if int64(len(text)) < r.response*5/4 {
 		return nil
 	}
 	host := ""

@@ -13,10 +13,6 @@ import (
 // tail ends every record.
 const tail = "\r\n\r\n"
 
-// shortMax is how many bytes are not worth tables of their own: without a
-// dictionary, those take longer to make than all else that is done for a request.
-const shortMax = 1 << 10
-
 // member writes the header in e.hdr and a block as one member. The last packed
 // bytes of the block are compressed already and not worth another try.
 func (e *Encoder) member(w io.Writer, block []byte, packed int) error {
@@ -31,9 +27,6 @@ func (e *Encoder) member(w io.Writer, block []byte, packed int) error {
 		n := len(e.in)
 		if packed > 0 {
 			n = len(e.hdr) + len(plain)
-		}
-		if e.near == nil && n <= shortMax {
-			n = 0
 		}
 		e.out = e.frame.Frame(e.out[:0], e.in[:n], e.near, e.in[n:])
 	case packed > 0:
