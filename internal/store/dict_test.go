@@ -283,3 +283,23 @@ func TestPowerCutDictionary(t *testing.T) {
 		t.Errorf("only %d power cuts of %d met a dictionary", found, total)
 	}
 }
+
+// TestSmallPagesTeach: pages of some hundred bytes, most of them head, are what
+// a dictionary helps most.
+func TestSmallPagesTeach(t *testing.T) {
+	early(t, 20)
+	s, err := Create("crawl", Options{FS: vfs.NewMem(), Form: Zstd, Info: info})
+	must(t, err)
+	enc := s.NewEncoder(0)
+	for group := range 4 {
+		g := s.Begin()
+		for j := range 10 {
+			put(t, g, enc, exchange(fmt.Sprintf("http://example.org/%d/%d", group, j), fmt.Sprintf("<title>%d</title>page %d", group, j)))
+		}
+		must(t, g.Commit())
+	}
+	if s.arch.dict == nil {
+		t.Error("there is no dictionary")
+	}
+	must(t, s.Close())
+}
