@@ -97,7 +97,7 @@ books:
 bench-large:
 	go run ./internal/bench $(BENCH) large store slow
 
-## bench-50m: fifty million URLs in 1 GB; takes hours
+## bench-50m: fifty million URLs in 1 GB; takes half an hour
 bench-50m:
 	go run ./internal/bench $(BENCH) large-50m
 

@@ -26,7 +26,7 @@ type shape struct {
 var (
 	many     = shape{sites: 100_000, urls: 100, memory: "1GB", most: 600, warc: "none"}
 	few      = shape{sites: 1000, urls: 10_000, memory: "1GB", most: 600, warc: "none"}
-	fifty    = shape{sites: 100_000, urls: 500, memory: "1GB", most: 1000, warc: "none"}
+	fifty    = shape{sites: 5000, urls: 10_000, memory: "1GB", most: 1000, warc: "none"}
 	archived = shape{sites: 10_000, urls: 100, memory: "1GB", most: 600, warc: "gzip"}
 )
 

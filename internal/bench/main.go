@@ -39,7 +39,7 @@ var suites = []suite{
 	{"store", "the seen-test and the commit alone, ten million URLs", true, (*lab).store},
 	{"large-many", "ten million URLs over 100,000 sites", true, func(l *lab) error { return l.grow(many) }},
 	{"large-few", "ten million URLs over 1,000 sites", true, func(l *lab) error { return l.grow(few) }},
-	{"large-50m", "fifty million URLs over 100,000 sites", true, func(l *lab) error { return l.grow(fifty) }},
+	{"large-50m", "fifty million URLs over 5,000 sites", true, func(l *lab) error { return l.grow(fifty) }},
 	{"large-warc", "a million URLs over 10,000 sites, with an archive", true, func(l *lab) error { return l.grow(archived) }},
 	{"slow", "5,000 servers of 2 KB/s", true, (*lab).slow},
 	{"peers", "wget, wget2, httrack, scrapy and colly on 20 x 1,000 pages", true, (*lab).others},
