@@ -50,9 +50,7 @@ func (d *Deflater) Gzip(dst, src []byte, stored ...[]byte) []byte {
 	return binary.LittleEndian.AppendUint32(dst, uint32(size))
 }
 
-// Deflate appends src to dst as a whole deflate stream.
-func (d *Deflater) Deflate(dst, src []byte) []byte { return d.deflate(dst, src, nil) }
-
+// deflate appends src, and what is stored, as a whole deflate stream.
 func (d *Deflater) deflate(dst, src []byte, stored [][]byte) []byte {
 	clear(d.at[:])
 	d.out = deflateBits{b: dst}

@@ -71,7 +71,7 @@ type deflateT interface {
 func deflateCheck(t deflateT, d *Deflater, src []byte) []byte {
 	t.Helper()
 	const before = "before"
-	out := d.Deflate([]byte(before), src)
+	out := d.deflate([]byte(before), src, nil)
 	if string(out[:len(before)]) != before {
 		t.Fatalf("what stood in dst now reads %q", out[:len(before)])
 	}
@@ -137,7 +137,7 @@ func TestDeflate(t *testing.T) {
 				t.Errorf("%d bytes became %d, want %d at most", len(c.src), len(out), c.most)
 			}
 			// A worker's pages must not depend on those before.
-			if fresh := new(Deflater).Deflate(nil, c.src); !bytes.Equal(fresh, out) {
+			if fresh := new(Deflater).deflate(nil, c.src, nil); !bytes.Equal(fresh, out) {
 				t.Error("a fresh Deflater writes something else")
 			}
 		})

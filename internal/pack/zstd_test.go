@@ -108,7 +108,7 @@ func zstdCheck(t zstdT, z *Zstd, src []byte) (n [3]int) {
 		if err := h.Decode(frame); err != nil || !h.HasCheckSum || !h.HasFCS || h.FrameContentSize != uint64(len(src)) {
 			t.Fatalf("header %+v, %v", h, err)
 		}
-		if c.dict != nil && h.DictionaryID != c.dict.ID() {
+		if c.dict != nil && h.DictionaryID != c.dict.id {
 			t.Fatalf("dictionary %d", h.DictionaryID)
 		}
 		if again := z.Frame(nil, src, c.dict); !bytes.Equal(again, frame) {

@@ -77,6 +77,3 @@ func (d *Dictionary) index() {
 		d.table[h>>(64-dictBits)] = uint32(i) | findTag(h)
 	}
 }
-
-// ID returns the number that frames name the dictionary by.
-func (d *Dictionary) ID() uint32 { return d.id }
