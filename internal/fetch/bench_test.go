@@ -13,14 +13,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weir/internal/cputime"
 	"weir/page"
 )
-
-func cpu() time.Duration {
-	var r unix.Rusage
-	unix.Getrusage(unix.RUSAGE_SELF, &r)
-	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
-}
 
 // BenchmarkGet is one page of 20 KB, on several connections at once: the CPU
 // time of the client with its system calls. Only "gzip" reads the body after
@@ -60,7 +55,7 @@ func BenchmarkGet(b *testing.B) {
 			c := newClient(b, cfg)
 			b.ReportAllocs()
 			b.SetParallelism(16)
-			start := cpu()
+			start := cputime.Used()
 			b.RunParallel(func(pb *testing.PB) {
 				var cn *Conn
 				for pb.Next() {
@@ -84,7 +79,7 @@ func BenchmarkGet(b *testing.B) {
 					cn.Close()
 				}
 			})
-			b.ReportMetric(float64((cpu()-start).Microseconds())/float64(b.N), "cpu-us/op")
+			b.ReportMetric(float64((cputime.Used()-start).Microseconds())/float64(b.N), "cpu-us/op")
 		})
 	}
 }
@@ -127,7 +122,7 @@ func BenchmarkSlow(b *testing.B) {
 					}
 					all[i] = cn
 				}
-				start, used := time.Now(), cpu()
+				start, used := time.Now(), cputime.Used()
 				for _, cn := range all {
 					visits.Go(func() {
 						defer cn.Close()
@@ -140,14 +135,14 @@ func BenchmarkSlow(b *testing.B) {
 				}
 				for tick := time.Tick(20 * time.Millisecond); c.Meter().Bytes() < int64(conns*len(answer)/2); <-tick {
 				}
-				counting := cpu()
+				counting := cputime.Used()
 				held := inUse() - before
-				counting = cpu() - counting
+				counting = cputime.Used() - counting
 				buffers := cfg.Memory - free(c.memory)
 				visits.Wait()
 				b.ReportMetric(float64(held)/float64(conns), "heap+stack-B/conn")
 				b.ReportMetric(float64(buffers)/float64(conns), "buffer-B/conn")
-				b.ReportMetric(100*(cpu()-used-counting).Seconds()/time.Since(start).Seconds(), "%core")
+				b.ReportMetric(100*(cputime.Used()-used-counting).Seconds()/time.Since(start).Seconds(), "%core")
 			}
 		})
 	}

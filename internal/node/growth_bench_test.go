@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/cputime"
 	"weir/internal/store"
 )
 
@@ -34,22 +35,22 @@ func growth(b *testing.B) {
 	}
 	idle := idleCost()
 	var early, late time.Duration
-	begin := cpuTime()
+	begin := cputime.Used()
 	for w.ledger.Totals().Seen < int64(*growthURLs) {
-		from, pages := cpuTime(), w.pages
+		from, pages := cputime.Used(), w.pages
 		for range 100 {
 			if err := w.group(s); err != nil {
 				b.Fatal(err)
 			}
 		}
-		late = (cpuTime()-from)/time.Duration(w.pages-pages) - idle
+		late = (cputime.Used()-from)/time.Duration(w.pages-pages) - idle
 		if early == 0 {
 			early = late
 		}
 	}
 	micros := func(d time.Duration) float64 { return float64(d) / 1e3 }
 	b.ReportMetric(0, "ns/op")
-	b.ReportMetric(micros((cpuTime()-begin)/time.Duration(w.pages)-idle), "us/page")
+	b.ReportMetric(micros((cputime.Used()-begin)/time.Duration(w.pages)-idle), "us/page")
 	b.ReportMetric(micros(early), "us/page-first")
 	b.ReportMetric(micros(late), "us/page-last")
 	slices.Sort(w.commits)
@@ -73,13 +74,13 @@ func growth(b *testing.B) {
 	if w, err = grow(s, 1<<20); err != nil {
 		b.Fatal(err)
 	}
-	from, pages := cpuTime(), w.pages
+	from, pages := cputime.Used(), w.pages
 	for range 200 {
 		if err := w.group(s); err != nil {
 			b.Fatal(err)
 		}
 	}
-	b.ReportMetric(micros((cpuTime()-from)/time.Duration(w.pages-pages)-idle), "us/page-asking")
+	b.ReportMetric(micros((cputime.Used()-from)/time.Duration(w.pages-pages)-idle), "us/page-asking")
 	if err := s.Close(); err != nil {
 		b.Fatal(err)
 	}
@@ -90,11 +91,11 @@ func idleCost() time.Duration {
 	const pages = 20_000
 	w := &growing{}
 	w.plant()
-	from := cpuTime()
+	from := cputime.Used()
 	for range pages {
 		w.page()
 	}
-	return (cpuTime() - from) / pages
+	return (cputime.Used() - from) / pages
 }
 
 func folder(b *testing.B, dir string) (n int64) {

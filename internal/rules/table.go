@@ -55,6 +55,7 @@ var table = []room{
 	{dir: "internal/cluster", imports: []string{"page", "robots"}, why: whyOrgan},
 	{dir: "internal/node", imports: slices.Concat(machines, organs), why: "node drives crawl on the real clock, as sim does on a virtual one: neither knows the other, nor who shows them"},
 	{dir: "internal/web", imports: []string{"page", "internal/node"}, why: "web shows what node tells it and sends it commands, nothing deeper"},
+	{dir: "internal/cputime", why: whyAlone},
 	{dir: "internal/testweb", why: whyAlone},
 	{dir: "internal/sitetest", why: whyAlone},
 	{dir: "internal/bench", imports: []string{"internal/testweb"}, why: "it measures the built binary from outside"},
@@ -65,7 +66,7 @@ var table = []room{
 }
 
 // testTools may be imported by the tests of every room but the root's.
-var testTools = []string{"internal/testweb", "internal/store/storetest"}
+var testTools = []string{"internal/cputime", "internal/testweb", "internal/store/storetest"}
 
 func find(dir string) (room, bool) {
 	for _, r := range table {

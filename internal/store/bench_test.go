@@ -14,6 +14,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
+	"weir/internal/cputime"
 	"weir/internal/testweb"
 )
 
@@ -118,14 +119,14 @@ func BenchmarkEncode(b *testing.B) {
 			b.SetBytes(in / int64(len(c.pages)))
 			b.ReportAllocs()
 			out := int64(0)
-			start := cpu()
+			start := cputime.Used()
 			for b.Loop() {
 				r := encode(b, enc, c.pages[n%len(c.pages)])
 				out += r.Size()
 				n++
 				r.Release()
 			}
-			b.ReportMetric(float64((cpu()-start).Nanoseconds())/float64(n), "cpu-ns/op")
+			b.ReportMetric(float64((cputime.Used()-start).Nanoseconds())/float64(n), "cpu-ns/op")
 			b.ReportMetric(float64(out)/float64(n), "out/page")
 		})
 	}
@@ -147,7 +148,7 @@ func BenchmarkCommit(b *testing.B) {
 			}
 			b.ReportAllocs()
 			n := 0
-			start := cpu()
+			start := cputime.Used()
 			for b.Loop() {
 				g := s.Begin()
 				for _, r := range records {
@@ -162,7 +163,7 @@ func BenchmarkCommit(b *testing.B) {
 				must(b, g.Commit())
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/page")
-			b.ReportMetric(float64((cpu()-start).Nanoseconds())/float64(n), "cpu-ns/page")
+			b.ReportMetric(float64((cputime.Used()-start).Nanoseconds())/float64(n), "cpu-ns/page")
 			must(b, s.Close())
 		})
 	}

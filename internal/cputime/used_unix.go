@@ -1,15 +1,15 @@
 //go:build unix
 
-package store
+package cputime
 
 import (
 	"syscall"
 	"time"
 )
 
-// cpu is the processor time this process has used: what a benchmark on a busy
-// machine can be judged by.
-func cpu() time.Duration {
+// Used returns the processor time so far, of the program and of the system for
+// it; 0 where it cannot be told.
+func Used() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return 0
