@@ -1,0 +1,306 @@
+package bandwidth
+
+import (
+	"math"
+	"sort"
+	"time"
+
+	"weir/page"
+)
+
+// YieldConfig sets a Yield. The zero value of each field takes the default.
+type YieldConfig struct {
+	Target time.Duration // queueing delay beyond which others are taken to suffer; 25 ms
+	Floor  float64       // least part of the limit that is kept, 0.03
+	Memory time.Duration // how long a least round trip is believed at most, and half of it at least; 10 min
+}
+
+// Yield steps aside for other users of the link. It is told the round trips of a
+// small probe, about ten a second, and answers which part of the limit to use.
+//
+// A link whose queue is empty answers in its least round trip; what a probe takes
+// beyond that, and beyond what it wavers anyway, is the queue. Above Target the
+// part is cut, and cut again as long as the queue does not drain, down to Floor.
+// When the queue has been gone for a second the part doubles every half second
+// to where it was.
+//
+// A queue that drains soon after a cut was our own: the link is slower than the
+// limit. Then the part is not taken back to where it was, but led from below to
+// where a short queue stands, and stays there.
+//
+// Not seen are users who were there, without a pause, before the first probe, and
+// links that keep their queues shorter than Target by themselves.
+//
+// Not safe for concurrent use.
+type Yield struct {
+	cfg    YieldConfig
+	target float64 // seconds
+
+	base   [2]float64 // least round trip of this half of the memory and of the one before, seconds
+	half   page.Time  // when this half began
+	recent [3]float64 // the last round trips, seconds
+	quiet  quiet      // what they were while nobody was in the way
+	answer bool       // there was one, ever
+	last   page.Time  // the last probe, answered or not
+	heard  page.Time  // the last answer
+
+	mode  mode
+	part  float64   // of the limit
+	lead  float64   // part before damping, while steady
+	knee  float64   // part that was sustained last
+	onset float64   // part when the cutting began
+	since page.Time // when it began
+	cut   page.Time // the last cut
+	tall  float64   // queue at the last cut, seconds
+	short page.Time // since when the queue is within the target
+	empty page.Time // since when there is none
+
+	stats YieldStats
+}
+
+// YieldStats is what a Yield did so far.
+type YieldStats struct {
+	Times  int           // how often it stepped aside
+	Total  time.Duration // for how long in all
+	Last   page.Time     // when it did last
+	Base   time.Duration // round trip of the empty link, 0 unknown
+	Noise  time.Duration // how much that wavers
+	Delay  time.Duration // in the queue now
+	Active bool          // stepping aside now
+	Blind  bool          // no probe was answered for a while: nothing can be said
+}
+
+type mode uint8
+
+const (
+	steady mode = iota // led by the length of our own queue, which is mostly none
+	aside              // cut, until the queue has been short for a while
+	back               // doubling, to where it was
+)
+
+const (
+	ease   = 0.6                    // of the target: where our own queue is led to
+	trace  = 0.2                    // of the target: less is no queue
+	excuse = 2.0                    // targets: the most that wavering excuses
+	wait   = 250 * time.Millisecond // for a cut to show
+	pause  = time.Second            // without a queue before the part is raised again
+	own    = 3 * time.Second        // a queue gone by then was our own
+	double = 500 * time.Millisecond // while the part is raised again
+	blind  = 10 * time.Second       // without an answer
+	longRT = 10 * time.Second       // no round trip is taken for longer
+
+	// The queue integrates what we send beyond the link's rate. Led by both its
+	// length and its growth, with stiff = damp^2/4, it settles without a swing.
+	damp  = 4.0 // per second of queue
+	stiff = 4.0 // per second of queue and second
+)
+
+// NewYield returns a Yield that uses the whole limit and has seen no probe.
+func NewYield(cfg YieldConfig) *Yield {
+	if cfg.Target <= 0 {
+		cfg.Target = 25 * time.Millisecond
+	}
+	if !(cfg.Floor > 0 && cfg.Floor <= 1) {
+		cfg.Floor = 0.03
+	}
+	if cfg.Memory <= 0 {
+		cfg.Memory = 10 * time.Minute
+	}
+	return &Yield{cfg: cfg, target: cfg.Target.Seconds(), part: 1, lead: 1, knee: 1}
+}
+
+// Sample tells that a probe was answered at now, after rtt.
+func (y *Yield) Sample(now page.Time, rtt time.Duration) {
+	trip := min(max(rtt, 0), longRT).Seconds()
+	if !y.answer || now.Sub(y.heard) > blind {
+		y.wake(now, trip)
+	}
+	y.heard = now
+	if now.Sub(y.half) > y.cfg.Memory/2 {
+		y.base = [2]float64{trip, y.base[0]}
+		y.half = now
+	}
+	y.base[0] = min(y.base[0], trip)
+	y.step(now, trip)
+}
+
+// Lost tells that a probe sent some time before now stayed without an answer.
+// One says little; several in a row are a queue that overflows.
+func (y *Yield) Lost(now page.Time) {
+	if y.answer {
+		y.step(now, y.least()+4*y.target)
+	}
+}
+
+// wake begins with the first answer, or the first after a long silence.
+func (y *Yield) wake(now page.Time, trip float64) {
+	if !y.answer {
+		y.base = [2]float64{trip, trip}
+		y.half = now
+	}
+	y.answer = true
+	y.recent = [3]float64{trip, trip, trip}
+	y.last, y.empty = now, now
+	y.mode, y.part, y.lead, y.knee = steady, 1, 1, 1
+}
+
+// Rate is the part of the rate full to use now.
+func (y *Yield) Rate(now page.Time, full float64) float64 { return full * y.Part(now) }
+
+// Part is which part of the limit to use now, from Floor to 1. It is 1 when no
+// probe was answered for ten seconds: nothing is known then.
+func (y *Yield) Part(now page.Time) float64 {
+	if y.isBlind(now) {
+		return 1
+	}
+	return y.part
+}
+
+func (y *Yield) isBlind(now page.Time) bool { return !y.answer || now.Sub(y.heard) > blind }
+
+// Stats is what happened until now.
+func (y *Yield) Stats(now page.Time) YieldStats {
+	s := y.stats
+	s.Blind = y.isBlind(now)
+	s.Active = y.mode != steady && !s.Blind
+	if y.answer {
+		s.Base = seconds(y.least())
+		s.Noise = seconds(y.noise())
+		s.Delay = seconds(y.delay())
+	}
+	return s
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// least is the round trip of the empty link.
+func (y *Yield) least() float64 { return min(y.base[0], y.base[1]) }
+
+// noise is how much longer than that a quiet link takes now and then. Until that
+// is known it is taken to be the target.
+func (y *Yield) noise() float64 {
+	most, known := y.quiet.high()
+	n := max(most-y.least(), 0)
+	if !known {
+		n = max(n, y.target)
+	}
+	return min(n, excuse*y.target)
+}
+
+// delay is the queue: what all of the last probes took beyond an empty link and
+// its noise. A single late answer is no queue.
+func (y *Yield) delay() float64 {
+	return max(min(y.recent[0], y.recent[1], y.recent[2])-y.least()-y.noise(), 0)
+}
+
+func (y *Yield) step(now page.Time, trip float64) {
+	dt := min(max(now.Sub(y.last), 0), time.Second).Seconds()
+	y.last = max(y.last, now)
+	y.recent = [3]float64{y.recent[1], y.recent[2], trip}
+	queue := y.delay()
+	if queue > trace*y.target {
+		y.empty = now
+	}
+	if queue > y.target {
+		y.short = now
+	}
+	if y.mode != steady {
+		y.stats.Total += seconds(dt)
+	}
+	switch {
+	case y.mode == aside:
+		y.stepAside(now, queue)
+	case queue > y.target:
+		y.yield(now, queue)
+	case y.mode == back:
+		y.part *= math.Exp2(dt / double.Seconds())
+		if y.part >= 0.95*y.knee {
+			y.part = 0.95 * y.knee
+			y.lead, y.empty, y.mode = y.part, now, steady
+		}
+	default:
+		y.stepSteady(now, queue, dt)
+	}
+	y.part = min(max(y.part, y.cfg.Floor), 1)
+}
+
+// yield makes the first cut, by how far the queue is beyond the target.
+func (y *Yield) yield(now page.Time, queue float64) {
+	if y.mode == steady {
+		y.stats.Times++
+		y.stats.Last = now
+	}
+	y.mode, y.since, y.onset = aside, now, y.part
+	y.part *= min(max(1+0.5*(1-queue/y.target), 0.5), 0.85)
+	y.cut, y.tall = now, queue
+}
+
+// stepAside halves the part until the queue drains, and goes back when it has
+// been short for a while.
+func (y *Yield) stepAside(now page.Time, queue float64) {
+	if queue > y.target {
+		if now.Sub(y.cut) >= wait {
+			if queue > 0.7*y.tall {
+				y.part *= 0.5
+			}
+			y.cut, y.tall = now, queue
+		}
+		return
+	}
+	if now.Sub(y.short) < pause {
+		return
+	}
+	if y.short.Sub(y.since) < own {
+		if y.onset >= y.knee/2 {
+			y.knee = 0.7 * y.onset
+		} else {
+			y.knee = max(y.knee/2, y.onset)
+		}
+		y.knee = max(y.knee, y.cfg.Floor)
+	}
+	y.mode = back
+}
+
+// stepSteady leads our own queue to an easy length. Without one the part grows,
+// faster the longer there is none.
+func (y *Yield) stepSteady(now page.Time, queue, dt float64) {
+	if queue > trace*y.target {
+		y.lead *= math.Exp(stiff * (ease*y.target - queue) * dt)
+	} else {
+		y.lead *= math.Exp(min(0.1+0.3*now.Sub(y.empty).Seconds(), 1.4) * dt)
+	}
+	y.lead = min(max(y.lead, y.cfg.Floor), math.Exp(damp*ease*y.target))
+	y.part = min(y.lead*math.Exp(-damp*queue), 1)
+	y.knee = max(y.part, y.cfg.Floor)
+	if y.part > 0.99 {
+		// Below the whole limit a queue may be our own, which is no noise.
+		y.quiet.add(min(y.recent[0], y.recent[1], y.recent[2]))
+	}
+}
+
+// quiet keeps the last round trips of a quiet link, about half a minute of them.
+type quiet struct {
+	trips [300]float64
+	n     int // ever added
+	top   float64
+}
+
+const (
+	quietLeast = 50 // before anything is said
+	quietEach  = 10 // so many make the sorting worth it
+)
+
+func (q *quiet) add(trip float64) {
+	q.trips[q.n%len(q.trips)] = trip
+	q.n++
+	if q.n%quietEach != 0 {
+		return
+	}
+	sorted := q.trips
+	kept := sorted[:min(q.n, len(sorted))]
+	sort.Float64s(kept)
+	q.top = kept[len(kept)*99/100]
+}
+
+// high is what all but one in a hundred stay below.
+func (q *quiet) high() (trip float64, known bool) { return q.top, q.n >= quietLeast }
