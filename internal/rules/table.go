@@ -58,7 +58,8 @@ var table = []room{
 	{dir: "internal/cputime", why: whyAlone},
 	{dir: "internal/testweb", why: whyAlone},
 	{dir: "internal/sitetest", why: whyAlone},
-	{dir: "internal/bench", imports: []string{"internal/testweb"}, why: "it measures the built binary from outside"},
+	{dir: "internal/wirelab", why: whyAlone},
+	{dir: "internal/bench", imports: []string{"internal/testweb", "internal/wirelab"}, why: "it measures the built binary from outside"},
 	{dir: "internal/bench/colly", why: "a module of its own, so that weir does not depend on its peers"},
 	{dir: "internal/rules", why: whyAlone},
 
@@ -66,7 +67,7 @@ var table = []room{
 }
 
 // testTools may be imported by the tests of every room but the root's.
-var testTools = []string{"internal/cputime", "internal/testweb", "internal/store/storetest"}
+var testTools = []string{"internal/cputime", "internal/testweb", "internal/wirelab", "internal/store/storetest"}
 
 func find(dir string) (room, bool) {
 	for _, r := range table {
