@@ -29,10 +29,17 @@ func (f *Frontier) check(t fataler) {
 	for _, h := range f.open.items[f.open.head:] {
 		file(h, holding)
 	}
-	for _, q := range f.stall {
+	ahead := 0
+	for n, q := range f.stall {
 		for _, h := range q.items[q.head:] {
 			file(h, stalled)
+			if h.line.conn == nil && (n == needLoad || n == needResolve) {
+				ahead++
+			}
 		}
+	}
+	for _, h := range f.refused {
+		file(h, refused)
 	}
 	active, called := map[*server]int{}, map[*server]int{}
 	for _, srv := range f.servers {
@@ -49,13 +56,16 @@ func (f *Frontier) check(t fataler) {
 			t.Fatalf("%s is known as %s and forgotten at once", h.name, name)
 		}
 		switch _, listed := in[h]; {
-		case listed != (h.state == ready || h.state == resting || h.state == holding || h.state == stalled || h.state == crowded):
+		case listed != (h.state == ready || h.state == resting || h.state == holding || h.state == stalled || h.state == crowded || h.state == refused):
 			t.Fatalf("%s is in state %d and listed: %v", h.name, h.state, listed)
 		case h.state == idle && h.wanted(), h.state == turning:
 			t.Fatalf("%s is in state %d and forgotten", h.name, h.state)
 		}
 		if h.sites.many != nil {
 			checkHeap(t, "sites", h.sites.many, func(*site) {})
+		}
+		if h.line.conn == nil && (h.state == resolving || h.state == loading) {
+			ahead++
 		}
 		if h.line.conn != nil || h.line.errand {
 			conns++
@@ -124,6 +134,9 @@ func (f *Frontier) check(t fataler) {
 	}
 	if f.noCare != (care{}) || !reflect.DeepEqual(f.noLine, line{}) || lines != f.lines {
 		t.Fatalf("a host wrote to what all share: %+v, %+v; or %d lines, counted %d", f.noCare, f.noLine, lines, f.lines)
+	}
+	if ahead != f.ahead {
+		t.Fatalf("%d hosts are made ready, counted %d", ahead, f.ahead)
 	}
 	if asleep != f.asleep || rules != f.rules {
 		t.Fatalf("%d entries are asleep, counted %d; rules of %d bytes, counted %d", asleep, f.asleep, rules, f.rules)

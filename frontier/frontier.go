@@ -85,6 +85,11 @@ type Frontier struct {
 	stall  [needs]fifo[*host]
 	closes fifo[string] // connections to close, not yet told
 
+	gate    Gate // nil: no visit needs to be admitted
+	depth   int
+	begun   int     // visits since all that could be picked was
+	refused []*host // by the gate since then, in turn
+
 	emptySites fifo[left[*site]]
 	emptyHosts fifo[left[*host]]
 
@@ -93,6 +98,7 @@ type Frontier struct {
 	now      page.Time // of the last call of Next
 	turn     uint64
 	active   int   // connections
+	ahead    int   // hosts without a connection that are made ready for one: looked up, loaded, or stalled for it
 	lines    int   // hosts that hold a line
 	warm     int   // sites that hold a window or rules
 	rules    int64 // bytes of the rules they hold
@@ -133,14 +139,15 @@ func New(cfg Config) *Frontier {
 func hostPlace(h *host) *int32 { return &h.placed }
 func sitePlace(s *site) *int32 { return &s.placed }
 
-// earlier orders hosts whose turn it could be: errands first, since a whole
-// site waits for each; then by the Ranking's key of the best site; then who
-// came first.
+// earlier orders hosts whose turn it could be: by key, then who came first.
 func (f *Frontier) earlier(a, b *host) bool {
 	ka, kb := f.key(a), f.key(b)
 	return ka < kb || ka == kb && a.turn < b.turn
 }
 
+// key says how early a host goes, whatever the Gate: errands first, since a
+// whole site waits for each; then by the Ranking's key of the best site. What is
+// to go before every page of the ranking gets its key here.
 func (f *Frontier) key(h *host) int64 {
 	if h.runs() || h.sites.len() == 0 {
 		return -1 << 63
@@ -458,8 +465,11 @@ func (f *Frontier) Loaded(now page.Time, b Batch) {
 		f.hold(h)
 		return
 	}
+	f.ahead--
 	f.rest(now, h)
-	if h.state != ready || f.ready.top() != h {
+	// Behind a gate the first in turn may not be the first to pass: to give its
+	// window up again would be to load it for ever.
+	if h.state != ready || f.gate == nil && f.ready.top() != h {
 		f.cool(s) // it is not its turn after all
 		f.spare(h)
 	}
@@ -487,6 +497,7 @@ func (f *Frontier) Resolved(now page.Time, name string, addrs []netip.Addr, ttl 
 		return
 	}
 	h.state = turning
+	f.ahead--
 	switch {
 	case o != page.None && o != page.OK:
 		f.fail(now, h, nil, o, 0)

@@ -22,6 +22,7 @@ const (
 	stalled                // the caller has no room for what it needs; in a stall list
 	busy                   // a request is under way
 	holding                // between two requests of one connection; in open
+	refused                // the Gate did not let it pass; in refused until all that can be picked now is
 )
 
 // host has one connection, one wait and one backoff, shared by its sites.

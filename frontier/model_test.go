@@ -32,6 +32,8 @@ type driver struct {
 	open    int
 	room    Room
 	resting int
+	gate    *dGate // nil: none
+	depth   int    // of the gate
 }
 
 type dSite struct {
@@ -86,6 +88,11 @@ func newDriver(t *rapid.T) *driver {
 		Linger: time.Duration(d.n("linger", 0, 2))*time.Second + 1,
 	}
 	d.f = New(d.cfg)
+	if d.bool("gate") {
+		d.gate = &dGate{limit: d.n("limit", 1, 12), picky: d.bool("picky"), loads: map[string]int{}}
+		d.depth = d.n("depth", 1, 4)
+		d.f.Admit(d.gate, d.depth)
+	}
 	if d.bool("resumed") {
 		d.f.Resume(d.now)
 		d.resting = 1
@@ -149,10 +156,17 @@ func (d *driver) pump() {
 		if i > 10_000 {
 			d.t.Fatalf("Next does not end")
 		}
+		before := d.inTurn()
 		p, ok := d.f.Next(d.now, d.room)
 		d.f.check(d.t)
 		if !ok {
+			if len(d.f.refused) > 0 {
+				d.t.Fatalf("%d hosts were refused and are not in turn again", len(d.f.refused))
+			}
 			return
+		}
+		if p.Open {
+			d.overtaken(p.Host, before)
 		}
 		d.pick(p)
 	}
@@ -175,6 +189,7 @@ func (d *driver) pick(p Pick) {
 		}
 		h.open = false
 		d.open--
+		d.gate.end(p.Host)
 	case Load:
 		d.spend(&d.room.Load, "Load")
 		d.later(func() { d.load(p) })
@@ -267,6 +282,9 @@ func (d *driver) request(p Pick) {
 		h.open, h.site, h.addr, h.count = true, p.Site, p.Addr, 0
 		d.open++
 		d.opened(h)
+		if d.gate != nil {
+			d.gate.start(d.t, p.Host, p.Addr)
+		}
 	}
 	if h.count++; h.count > d.cfg.PerConn {
 		d.t.Fatalf("%s: %d pages on one connection", h.name, h.count)
@@ -351,6 +369,7 @@ func (d *driver) answer(p Pick) {
 	if !v.KeepAlive {
 		h.open = false
 		d.open--
+		d.gate.end(p.Host)
 	}
 	if row.Answer {
 		h.last = v.Elapsed

@@ -76,6 +76,7 @@ func (f *Frontier) Next(now page.Time, room Room) (Pick, bool) {
 		}
 		h := f.turnOf(room)
 		if h == nil {
+			f.readmit()
 			return Pick{}, false
 		}
 		h.state = turning
@@ -94,12 +95,17 @@ func (f *Frontier) turnOf(room Room) *host {
 	if f.stopping {
 		return nil
 	}
+	open := f.active < f.cfg.Conns && !f.shut()
 	for n := range needs {
-		if f.stall[n].len() > 0 && room.of(n) > 0 && (n != needFetch || f.active < f.cfg.Conns) {
-			return f.stall[n].pop()
+		if f.stall[n].len() > 0 && room.of(n) > 0 && (n != needFetch || open) {
+			h := f.stall[n].pop()
+			if n == needLoad && h.line.conn == nil || n == needResolve {
+				f.ahead--
+			}
+			return h
 		}
 	}
-	if f.ready.len() > 0 && room.Fetch > 0 && f.active < f.cfg.Conns {
+	if f.ready.len() > 0 && room.Fetch > 0 && open {
 		return f.ready.pop()
 	}
 	return nil
@@ -109,6 +115,9 @@ func (f *Frontier) turnOf(room Room) *host {
 func (f *Frontier) stallOn(h *host, n int) (Pick, bool) {
 	h.state = stalled
 	f.stall[n].push(h)
+	if n == needLoad && h.line.conn == nil || n == needResolve {
+		f.ahead++
+	}
 	return Pick{}, false
 }
 
@@ -131,7 +140,7 @@ func (f *Frontier) step(now page.Time, h *host, room Room) (Pick, bool) {
 		if h.care.dead != page.None {
 			return f.fruitless(now, h)
 		}
-		if p, ok, sent := f.reach(now, h, room); sent {
+		if p, ok, sent := f.admit(now, h, room); sent {
 			return p, ok
 		}
 		return f.request(now, h, nil, room)
@@ -143,7 +152,7 @@ func (f *Frontier) step(now page.Time, h *host, room Room) (Pick, bool) {
 		return f.settle(now, h, s, o, room)
 	}
 	if h.line.conn == nil && h.asks() {
-		if p, ok, sent := f.reach(now, h, room); sent {
+		if p, ok, sent := f.admit(now, h, room); sent {
 			return p, ok
 		}
 	}
@@ -152,6 +161,9 @@ func (f *Frontier) step(now page.Time, h *host, room Room) (Pick, bool) {
 			return f.stallOn(h, needLoad)
 		}
 		h.state = loading
+		if h.line.conn == nil {
+			f.ahead++
+		}
 		return Pick{Kind: Load, Site: s.id, From: s.low(), N: f.cfg.Window + int(s.taken)}, true
 	}
 	return f.request(now, h, s, room)
@@ -247,6 +259,7 @@ func (f *Frontier) request(now page.Time, h *host, s *site, room Room) (Pick, bo
 func (f *Frontier) connect(h *host, s *site) {
 	l := h.line
 	f.active++
+	f.begun++
 	if l.server != nil {
 		l.server.active++
 	}
@@ -272,6 +285,7 @@ func (f *Frontier) reach(now page.Time, h *host, room Room) (p Pick, ok, sent bo
 			return Pick{}, false, true
 		}
 		h.state = resolving
+		f.ahead++
 		return Pick{Kind: Resolve, Host: h.name}, true, true
 	}
 	addr := h.addr().Unmap()
