@@ -154,15 +154,15 @@ func (q Quota) End(t time.Time) time.Time {
 }
 
 const (
-	// reserve is the part of a quota, one in so many, that is kept back for
+	// quotaReserve is the part of a quota, one in so many, that is kept back for
 	// packets which arrive after the limit was lowered.
-	reserve = 1000
-	// catchUp is how many times the rate of an even period may be used to catch
+	quotaReserve = 1000
+	// quotaCatchUp is how many times the rate of an even period may be used to catch
 	// up: the rest of a month in which little was crawled does not all come in
 	// its last minutes.
-	catchUp = 4
-	// again is how long a rate stays good enough.
-	again = time.Minute
+	quotaCatchUp = 4
+	// quotaAgain is how long a rate stays good enough.
+	quotaAgain = time.Minute
 )
 
 // At is the rate at which the quota lasts until its period ends, with so many
@@ -179,13 +179,13 @@ func (q Quota) At(t time.Time, used int64, tt Timetable) (rate int64, until time
 		return Unlimited, t.Add(week)
 	}
 	start, end := q.Per.bounds(t)
-	budget := q.Bytes - q.Bytes/reserve
+	budget := q.Bytes - q.Bytes/quotaReserve
 	left := budget - max(used, 0)
 	if left <= 0 {
 		return Off, end
 	}
 	even := spread(float64(budget), start, end, tt)
-	now := min(spread(float64(left), t, end, tt), catchUp*even)
+	now := min(spread(float64(left), t, end, tt), quotaCatchUp*even)
 	if now < Packet {
 		// Hours that are off only make it later: whoever asks then is told again.
 		wake := end.Add(-time.Duration(float64(left) / Packet * float64(time.Second)))
@@ -194,7 +194,7 @@ func (q Quota) At(t time.Time, used int64, tt Timetable) (rate int64, until time
 		}
 		now = Packet
 	}
-	until = t.Add(again)
+	until = t.Add(quotaAgain)
 	if end.Before(until) {
 		until = end
 	}

@@ -79,20 +79,20 @@ const (
 )
 
 const (
-	ease   = 0.6                    // of the target: where our own queue is led to
-	trace  = 0.2                    // of the target: less is no queue
-	excuse = 2.0                    // targets: the most that wavering excuses
-	wait   = 250 * time.Millisecond // for a cut to show
-	pause  = time.Second            // without a queue before the part is raised again
-	own    = 3 * time.Second        // a queue gone by then was our own
-	double = 500 * time.Millisecond // while the part is raised again
-	blind  = 10 * time.Second       // without an answer
-	longRT = 10 * time.Second       // no round trip is taken for longer
+	yieldEase    = 0.6                    // of the target: where our own queue is led to
+	yieldTrace   = 0.2                    // of the target: less is no queue
+	yieldExcuse  = 2.0                    // targets: the most that wavering excuses
+	yieldWait    = 250 * time.Millisecond // for a cut to show
+	yieldPause   = time.Second            // without a queue before the part is raised again
+	yieldOwn     = 3 * time.Second        // a queue gone by then was our own
+	yieldDouble  = 500 * time.Millisecond // while the part is raised again
+	yieldBlind   = 10 * time.Second       // without an answer
+	yieldLongest = 10 * time.Second       // no round trip is taken for longer
 
 	// The queue integrates what we send beyond the link's rate. Led by both its
-	// length and its growth, with stiff = damp^2/4, it settles without a swing.
-	damp  = 4.0 // per second of queue
-	stiff = 4.0 // per second of queue and second
+	// length and its growth, with yieldStiff = yieldDamp^2/4, it settles without a swing.
+	yieldDamp  = 4.0 // per second of queue
+	yieldStiff = 4.0 // per second of queue and second
 )
 
 // NewYield returns a Yield that uses the whole limit and has seen no probe.
@@ -111,8 +111,8 @@ func NewYield(cfg YieldConfig) *Yield {
 
 // Sample tells that a probe was answered at now, after rtt.
 func (y *Yield) Sample(now page.Time, rtt time.Duration) {
-	trip := min(max(rtt, 0), longRT).Seconds()
-	if !y.answer || now.Sub(y.heard) > blind {
+	trip := min(max(rtt, 0), yieldLongest).Seconds()
+	if !y.answer || now.Sub(y.heard) > yieldBlind {
 		y.wake(now, trip)
 	}
 	y.heard = now
@@ -156,7 +156,7 @@ func (y *Yield) Part(now page.Time) float64 {
 	return y.part
 }
 
-func (y *Yield) isBlind(now page.Time) bool { return !y.answer || now.Sub(y.heard) > blind }
+func (y *Yield) isBlind(now page.Time) bool { return !y.answer || now.Sub(y.heard) > yieldBlind }
 
 // Stats is what happened until now.
 func (y *Yield) Stats(now page.Time) YieldStats {
@@ -164,14 +164,14 @@ func (y *Yield) Stats(now page.Time) YieldStats {
 	s.Blind = y.isBlind(now)
 	s.Active = y.mode != steady && !s.Blind
 	if y.answer {
-		s.Base = seconds(y.least())
-		s.Noise = seconds(y.noise())
-		s.Delay = seconds(y.delay())
+		s.Base = toDuration(y.least())
+		s.Noise = toDuration(y.noise())
+		s.Delay = toDuration(y.delay())
 	}
 	return s
 }
 
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+func toDuration(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 // least is the round trip of the empty link.
 func (y *Yield) least() float64 { return min(y.base[0], y.base[1]) }
@@ -184,7 +184,7 @@ func (y *Yield) noise() float64 {
 	if !known {
 		n = max(n, y.target)
 	}
-	return min(n, excuse*y.target)
+	return min(n, yieldExcuse*y.target)
 }
 
 // delay is the queue: what all of the last probes took beyond an empty link and
@@ -198,14 +198,14 @@ func (y *Yield) step(now page.Time, trip float64) {
 	y.last = max(y.last, now)
 	y.recent = [3]float64{y.recent[1], y.recent[2], trip}
 	queue := y.delay()
-	if queue > trace*y.target {
+	if queue > yieldTrace*y.target {
 		y.empty = now
 	}
 	if queue > y.target {
 		y.short = now
 	}
 	if y.mode != steady {
-		y.stats.Total += seconds(dt)
+		y.stats.Total += toDuration(dt)
 	}
 	switch {
 	case y.mode == aside:
@@ -213,7 +213,7 @@ func (y *Yield) step(now page.Time, trip float64) {
 	case queue > y.target:
 		y.yield(now, queue)
 	case y.mode == back:
-		y.part *= math.Exp2(dt / double.Seconds())
+		y.part *= math.Exp2(dt / yieldDouble.Seconds())
 		if y.part >= 0.95*y.knee {
 			y.part = 0.95 * y.knee
 			y.lead, y.empty, y.mode = y.part, now, steady
@@ -239,7 +239,7 @@ func (y *Yield) yield(now page.Time, queue float64) {
 // been short for a while.
 func (y *Yield) stepAside(now page.Time, queue float64) {
 	if queue > y.target {
-		if now.Sub(y.cut) >= wait {
+		if now.Sub(y.cut) >= yieldWait {
 			if queue > 0.7*y.tall {
 				y.part *= 0.5
 			}
@@ -247,10 +247,10 @@ func (y *Yield) stepAside(now page.Time, queue float64) {
 		}
 		return
 	}
-	if now.Sub(y.short) < pause {
+	if now.Sub(y.short) < yieldPause {
 		return
 	}
-	if y.short.Sub(y.since) < own {
+	if y.short.Sub(y.since) < yieldOwn {
 		if y.onset >= y.knee/2 {
 			y.knee = 0.7 * y.onset
 		} else {
@@ -264,13 +264,13 @@ func (y *Yield) stepAside(now page.Time, queue float64) {
 // stepSteady leads our own queue to an easy length. Without one the part grows,
 // faster the longer there is none.
 func (y *Yield) stepSteady(now page.Time, queue, dt float64) {
-	if queue > trace*y.target {
-		y.lead *= math.Exp(stiff * (ease*y.target - queue) * dt)
+	if queue > yieldTrace*y.target {
+		y.lead *= math.Exp(yieldStiff * (yieldEase*y.target - queue) * dt)
 	} else {
 		y.lead *= math.Exp(min(0.1+0.3*now.Sub(y.empty).Seconds(), 1.4) * dt)
 	}
-	y.lead = min(max(y.lead, y.cfg.Floor), math.Exp(damp*ease*y.target))
-	y.part = min(y.lead*math.Exp(-damp*queue), 1)
+	y.lead = min(max(y.lead, y.cfg.Floor), math.Exp(yieldDamp*yieldEase*y.target))
+	y.part = min(y.lead*math.Exp(-yieldDamp*queue), 1)
 	y.knee = max(y.part, y.cfg.Floor)
 	if y.part > 0.99 {
 		// Below the whole limit a queue may be our own, which is no noise.
