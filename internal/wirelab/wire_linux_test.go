@@ -113,15 +113,15 @@ func TestCountersAgree(t *testing.T) {
 			t.Fatal(err)
 		}
 		received, sent = l.Received(), l.Sent()
-		if s.Received == total(received) && s.Sent == total(sent) {
+		if s.Received == Total(received) && s.Sent == Total(sent) {
 			break
 		}
 		get(t, l, "http://10.77.1.10/robots.txt")
 	}
-	if got := total(received); got != s.Received || int64(len(received)) != s.ReceivedPkts {
+	if got := Total(received); got != s.Received || int64(len(received)) != s.ReceivedPkts {
 		t.Errorf("the log has %d bytes in %d packets received, the interface %d in %d", got, len(received), s.Received, s.ReceivedPkts)
 	}
-	if got := total(sent); got != s.Sent || int64(len(sent)) != s.SentPkts {
+	if got := Total(sent); got != s.Sent || int64(len(sent)) != s.SentPkts {
 		t.Errorf("the log has %d bytes in %d packets sent, the interface %d in %d", got, len(sent), s.Sent, s.SentPkts)
 	}
 	for _, p := range received {
@@ -131,12 +131,6 @@ func TestCountersAgree(t *testing.T) {
 	}
 }
 
-func total(packets []Packet) (n int64) {
-	for _, p := range packets {
-		n += int64(p.Bytes)
-	}
-	return n
-}
 
 // Programs run inside, find the names and reach the servers, over TLS too.
 func TestProgram(t *testing.T) {
@@ -188,10 +182,10 @@ func TestNeighbour(t *testing.T) {
 	if got == 0 {
 		t.Error("the neighbour got nothing")
 	}
-	if total(l.Neighbour()) < got {
-		t.Errorf("the neighbour read %d bytes, but %d were seen", got, total(l.Neighbour()))
+	if Total(l.Neighbour()) < got {
+		t.Errorf("the neighbour read %d bytes, but %d were seen", got, Total(l.Neighbour()))
 	}
-	if ours := total(l.Received()); ours < 200_000 || ours > 400_000 {
+	if ours := Total(l.Received()); ours < 200_000 || ours > 400_000 {
 		t.Errorf("the client is said to have received %d bytes for a page of 200,000", ours)
 	}
 	if took < 200*time.Millisecond {
