@@ -8,6 +8,7 @@
 //	go run ./internal/bench farm forms     some
 //	go run ./internal/bench -runs 5 farm   medians
 //	go run ./internal/bench -list
+//	go run ./internal/bench wire-lab -h    a laboratory to try programs in
 //
 // Read sheet.go for how numbers are judged, web.go for the other process, lab.go for
 // a crawl, then the suite in question.
@@ -60,6 +61,8 @@ func main() {
 	l.longest = time.Duration(*minutes * float64(time.Minute))
 	l.out = os.Stdout
 	switch {
+	case flag.Arg(0) == "wire-lab":
+		exit(byHand(flag.Args()[1:]))
 	case *serve != "":
 		exit(serveWeb(*serve))
 	case *list:

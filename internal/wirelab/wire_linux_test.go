@@ -131,7 +131,6 @@ func TestCountersAgree(t *testing.T) {
 	}
 }
 
-
 // Programs run inside, find the names and reach the servers, over TLS too.
 func TestProgram(t *testing.T) {
 	l := open(t, Config{Web: small(Server{RTT: 20 * time.Millisecond}, 5000)})

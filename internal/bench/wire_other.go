@@ -1,0 +1,7 @@
+//go:build !linux
+
+package main
+
+import "weir/internal/wirelab"
+
+func byHand([]string) error { return wirelab.Usable() }
