@@ -2,7 +2,7 @@ package bandwidth
 
 import (
 	"math"
-	"sort"
+	"slices"
 	"time"
 
 	"weir/page"
@@ -11,7 +11,7 @@ import (
 // YieldConfig sets a Yield. The zero value of each field takes the default.
 type YieldConfig struct {
 	Target time.Duration // queueing delay beyond which others are taken to suffer; 25 ms
-	Floor  float64       // least part of the limit that is kept, 0.03
+	Floor  float64       // least part of the limit that is kept, 0.02
 	Memory time.Duration // how long a least round trip is believed at most, and half of it at least; 10 min
 }
 
@@ -38,7 +38,7 @@ type Yield struct {
 
 	base   [2]float64 // least round trip of this half of the memory and of the one before, seconds
 	half   page.Time  // when this half began
-	recent [3]float64 // the last round trips, seconds
+	recent [4]float64 // the last round trips, seconds
 	quiet  quiet      // what they were while nobody was in the way
 	answer bool       // there was one, ever
 	last   page.Time  // the last probe, answered or not
@@ -47,7 +47,11 @@ type Yield struct {
 	mode  mode
 	part  float64   // of the limit
 	lead  float64   // part before damping, while steady
-	knee  float64   // part that was sustained last
+	knee  float64   // part to go back to
+	held  float64   // part that was kept for a while, before anything happened
+	wall  float64   // part where our own queue began last, 0 unknown
+	begun page.Time // of being steady
+	whole page.Time // since when the whole limit is used
 	onset float64   // part when the cutting began
 	since page.Time // when it began
 	cut   page.Time // the last cut
@@ -85,6 +89,8 @@ const (
 	yieldWait    = 250 * time.Millisecond // for a cut to show
 	yieldPause   = time.Second            // without a queue before the part is raised again
 	yieldOwn     = 3 * time.Second        // a queue gone by then was our own
+	yieldHeld    = 5 * time.Second        // steady, before its part is one to go back to
+	yieldQuiet   = 3 * time.Second        // with the whole limit in use, before what is seen is noise
 	yieldDouble  = 500 * time.Millisecond // while the part is raised again
 	yieldBlind   = 10 * time.Second       // without an answer
 	yieldLongest = 10 * time.Second       // no round trip is taken for longer
@@ -101,12 +107,12 @@ func NewYield(cfg YieldConfig) *Yield {
 		cfg.Target = 25 * time.Millisecond
 	}
 	if !(cfg.Floor > 0 && cfg.Floor <= 1) {
-		cfg.Floor = 0.03
+		cfg.Floor = 0.02
 	}
 	if cfg.Memory <= 0 {
 		cfg.Memory = 10 * time.Minute
 	}
-	return &Yield{cfg: cfg, target: cfg.Target.Seconds(), part: 1, lead: 1, knee: 1}
+	return &Yield{cfg: cfg, target: cfg.Target.Seconds(), part: 1, lead: 1, knee: 1, held: 1}
 }
 
 // Sample tells that a probe was answered at now, after rtt.
@@ -139,9 +145,10 @@ func (y *Yield) wake(now page.Time, trip float64) {
 		y.half = now
 	}
 	y.answer = true
-	y.recent = [3]float64{trip, trip, trip}
+	y.recent = [4]float64{trip, trip, trip, trip}
 	y.last, y.empty = now, now
-	y.mode, y.part, y.lead, y.knee = steady, 1, 1, 1
+	y.mode, y.part, y.lead, y.knee, y.held, y.wall = steady, 1, 1, 1, 1, 0
+	y.begun = now
 }
 
 // Rate is the part of the rate full to use now.
@@ -190,13 +197,14 @@ func (y *Yield) noise() float64 {
 // delay is the queue: what all of the last probes took beyond an empty link and
 // its noise. A single late answer is no queue.
 func (y *Yield) delay() float64 {
-	return max(min(y.recent[0], y.recent[1], y.recent[2])-y.least()-y.noise(), 0)
+	return max(slices.Min(y.recent[:])-y.least()-y.noise(), 0)
 }
 
 func (y *Yield) step(now page.Time, trip float64) {
 	dt := min(max(now.Sub(y.last), 0), time.Second).Seconds()
 	y.last = max(y.last, now)
-	y.recent = [3]float64{y.recent[1], y.recent[2], trip}
+	copy(y.recent[:], y.recent[1:])
+	y.recent[len(y.recent)-1] = trip
 	queue := y.delay()
 	if queue > yieldTrace*y.target {
 		y.empty = now
@@ -216,7 +224,8 @@ func (y *Yield) step(now page.Time, trip float64) {
 		y.part *= math.Exp2(dt / yieldDouble.Seconds())
 		if y.part >= 0.95*y.knee {
 			y.part = 0.95 * y.knee
-			y.lead, y.empty, y.mode = y.part, now, steady
+			y.lead, y.mode = y.part, steady
+			y.empty, y.begun = now, now
 		}
 	default:
 		y.stepSteady(now, queue, dt)
@@ -247,15 +256,23 @@ func (y *Yield) stepAside(now page.Time, queue float64) {
 		}
 		return
 	}
-	if now.Sub(y.short) < yieldPause {
+	// Whoever was cut less waits as long as the doubling from the floor takes.
+	climb := math.Log2(y.part/y.cfg.Floor) * float64(yieldDouble)
+	if now.Sub(y.short) < yieldPause+time.Duration(climb) {
 		return
 	}
-	if y.short.Sub(y.since) < yieldOwn {
-		if y.onset >= y.knee/2 {
-			y.knee = 0.7 * y.onset
-		} else {
+	if y.short.Sub(y.since) >= yieldOwn {
+		y.knee, y.wall = y.held, 0
+	} else {
+		switch {
+		case y.onset < y.knee/2:
 			y.knee = max(y.knee/2, y.onset)
+		case y.onset < 1.1*y.wall:
+			y.knee = 0.9 * y.onset
+		default:
+			y.knee = 0.7 * y.onset
 		}
+		y.wall = y.onset
 		y.knee = max(y.knee, y.cfg.Floor)
 	}
 	y.mode = back
@@ -264,17 +281,29 @@ func (y *Yield) stepAside(now page.Time, queue float64) {
 // stepSteady leads our own queue to an easy length. Without one the part grows,
 // faster the longer there is none.
 func (y *Yield) stepSteady(now page.Time, queue, dt float64) {
-	if queue > yieldTrace*y.target {
+	near := y.part > 0.7*y.wall && y.part < 1.1*y.wall
+	switch {
+	case queue > yieldTrace*y.target:
 		y.lead *= math.Exp(yieldStiff * (yieldEase*y.target - queue) * dt)
-	} else {
+		y.wall = y.part
+	case near:
+		y.lead *= math.Exp(0.03 * dt)
+		y.empty = now
+	default:
 		y.lead *= math.Exp(min(0.1+0.3*now.Sub(y.empty).Seconds(), 1.4) * dt)
 	}
 	y.lead = min(max(y.lead, y.cfg.Floor), math.Exp(yieldDamp*yieldEase*y.target))
 	y.part = min(y.lead*math.Exp(-yieldDamp*queue), 1)
 	y.knee = max(y.part, y.cfg.Floor)
-	if y.part > 0.99 {
-		// Below the whole limit a queue may be our own, which is no noise.
-		y.quiet.add(min(y.recent[0], y.recent[1], y.recent[2]))
+	if now.Sub(y.begun) > yieldHeld {
+		y.held = y.knee
+	}
+	if y.part <= 0.99 {
+		y.whole = now
+	}
+	if now.Sub(y.whole) > yieldQuiet || y.part < 0.9*y.wall {
+		// In between a queue may be our own, which is no noise.
+		y.quiet.add(slices.Min(y.recent[:]))
 	}
 }
 
@@ -298,9 +327,9 @@ func (q *quiet) add(trip float64) {
 	}
 	sorted := q.trips
 	kept := sorted[:min(q.n, len(sorted))]
-	sort.Float64s(kept)
-	q.top = kept[len(kept)*99/100]
+	slices.Sort(kept)
+	q.top = kept[len(kept)*97/100]
 }
 
-// high is what all but one in a hundred stay below.
+// high is what all but three in a hundred stay below.
 func (q *quiet) high() (trip float64, known bool) { return q.top, q.n >= quietLeast }
