@@ -28,8 +28,9 @@ type YieldConfig struct {
 // limit. Then the part is not taken back to where it was, but led from below to
 // where a short queue stands, and stays there.
 //
-// Not seen are users who were there, without a pause, before the first probe, and
-// links that keep their queues shorter than Target by themselves.
+// Not seen are users who were there, without a pause, before the first probe or
+// for as long as Memory, and links that keep their queues shorter than Target by
+// themselves. A way that becomes longer is taken for a queue until Memory ends.
 //
 // Not safe for concurrent use.
 type Yield struct {
@@ -51,13 +52,13 @@ type Yield struct {
 	held  float64   // part that was kept for a while, before anything happened
 	wall  float64   // part where our own queue began last, 0 unknown
 	begun page.Time // of being steady
-	whole page.Time // since when the whole limit is used
+	whole page.Time // when less than the whole limit was used last
 	onset float64   // part when the cutting began
 	since page.Time // when it began
 	cut   page.Time // the last cut
 	tall  float64   // queue at the last cut, seconds
-	short page.Time // since when the queue is within the target
-	empty page.Time // since when there is none
+	short page.Time // when the queue was beyond the target last
+	empty page.Time // when there was one at all last, or the growing began anew
 
 	stats YieldStats
 }
@@ -146,7 +147,7 @@ func (y *Yield) wake(now page.Time, trip float64) {
 	}
 	y.answer = true
 	y.recent = [4]float64{trip, trip, trip, trip}
-	y.last, y.empty = now, now
+	y.last, y.empty, y.whole = now, now, now
 	y.mode, y.part, y.lead, y.knee, y.held, y.wall = steady, 1, 1, 1, 1, 0
 	y.begun = now
 }
@@ -265,6 +266,8 @@ func (y *Yield) stepAside(now page.Time, queue float64) {
 		y.knee, y.wall = y.held, 0
 	} else {
 		switch {
+		// It was met early on the way back: the link may be much slower, or the
+		// other one only drew breath.
 		case y.onset < y.knee/2:
 			y.knee = max(y.knee/2, y.onset)
 		case y.onset < 1.1*y.wall:
@@ -281,6 +284,7 @@ func (y *Yield) stepAside(now page.Time, queue float64) {
 // stepSteady leads our own queue to an easy length. Without one the part grows,
 // faster the longer there is none.
 func (y *Yield) stepSteady(now page.Time, queue, dt float64) {
+	// Where our queue began last it is approached slowly, and seen before it is long.
 	near := y.part > 0.7*y.wall && y.part < 1.1*y.wall
 	switch {
 	case queue > yieldTrace*y.target:
