@@ -49,13 +49,16 @@ func NewControl(name string) (Control, error) {
 
 // Wire is what the limiter saw on the link.
 type Wire struct {
-	Limit   float64       // bytes a second that may flow now, after timetable, quota and yielding; 0 = no limit
+	Limit   float64       // bytes a second that may flow now, after timetable, quota and yielding; from Off to Unlimited
 	Rate    float64       // bytes a second received, averaged over 250 ms
 	Bytes   int64         // received in this run
 	Idle    time.Duration // how long credit has lain unused with nothing queued; 0 = the link is busy
 	Backlog int64         // bytes in sockets that wait for a grant
 	Window  int64         // bytes that a new connection's window holds; 0 = not known
 }
+
+// none says that the limit is no limit.
+func none(limit float64) bool { return limit >= float64(Unlimited) }
 
 // Load is what one download is expected to put on the link.
 type Load struct {

@@ -16,12 +16,12 @@ type paper struct{ limit float64 }
 // Open is step 5, with its slip mended: the search goes on while CB <= L. At
 // CB = L nothing fits any more.
 func (c *paper) Open(b *Book, _ int) bool {
-	return c.limit <= 0 || b.Len() == 0 || b.Sum() < c.limit
+	return none(c.limit) || c.limit > 0 && (b.Len() == 0 || b.Sum() < c.limit)
 }
 
 // Fits is step 3.
 func (c *paper) Fits(b *Book, rate float64) bool {
-	return c.limit <= 0 || b.Len() == 0 || b.Sum()+max(rate, 1) <= c.limit
+	return none(c.limit) || c.limit > 0 && (b.Len() == 0 || b.Sum()+max(rate, 1) <= c.limit)
 }
 
 func (c *paper) Measured(_ page.Time, _ *Book, w Wire) { c.limit = w.Limit }

@@ -21,7 +21,9 @@ type reactive struct {
 
 const judging = time.Second
 
-func (c *reactive) Open(b *Book, ahead int) bool { return c.limit <= 0 || b.Len()+ahead < c.most }
+func (c *reactive) Open(b *Book, ahead int) bool {
+	return none(c.limit) || c.limit > 0 && b.Len()+ahead < c.most
+}
 
 func (c *reactive) Fits(*Book, float64) bool { return true }
 

@@ -40,8 +40,11 @@ const (
 func newWeir() *weir { return &weir{cold: coldStarts} }
 
 func (c *weir) Open(b *Book, ahead int) bool {
-	if c.wire.Limit <= 0 {
+	switch {
+	case none(c.wire.Limit):
 		return true
+	case c.wire.Limit <= 0:
+		return false
 	}
 	n := b.Len() + ahead
 	if c.idle {
@@ -72,7 +75,7 @@ func (c *weir) Measured(now page.Time, b *Book, w Wire) {
 		c.melted = now
 	case now.Sub(c.melted) >= melting:
 		c.melted = now
-		c.need = max(c.need-1/w.Limit, 0)
+		c.need = max(c.need-1/max(w.Limit, 1), 0)
 	}
 	switch {
 	case c.cold > 0 && w.Rate >= full*w.Limit:
@@ -86,7 +89,7 @@ func (c *weir) Measured(now page.Time, b *Book, w Wire) {
 // or one that errs could hold all others back.
 func (c *weir) Expected(b *Book) float64 {
 	if c.wire.Limit <= 0 {
-		return b.Sum()
+		return 0
 	}
 	return b.Supply(c.wire.Limit/2, c.wire.Window)
 }

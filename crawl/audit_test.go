@@ -100,7 +100,7 @@ func (a *audit) request(f Fetch) {
 		return
 	}
 	switch rules := s.w.rulesOf(s.w.names[f.URL.Site()]); {
-	case !ok || s.now-at > frontier.RobotsAge:
+	case (!ok || s.now-at > frontier.RobotsAge) && !cfg.NoRobots:
 		s.fatalf("%s was asked for before its robots.txt", f.URL)
 	case rules == nil || !rules.Allowed(f.URL.Path()):
 		s.fatalf("%s was asked for and is forbidden", f.URL)

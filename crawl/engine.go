@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"weir/bandwidth"
 	"weir/frontier"
 	"weir/page"
 )
@@ -30,6 +31,8 @@ type EngineConfig struct {
 	Open     int           // orders that are not over yet, at most
 	Loads    int           // Loads under way, at most
 	Resolves int           // Resolves under way, at most
+
+	Bandwidth Bandwidth `json:",omitzero"`
 }
 
 // Engine decides what to do next. See the package doc. Not safe for concurrent
@@ -52,6 +55,8 @@ type Engine struct {
 	stop     string
 	finished bool
 	wake     page.Time
+	clock    bandwidth.Clock
+	valve    *valve // nil: there is no limit, and never was
 	out      []Order
 }
 
@@ -75,7 +80,15 @@ func NewEngine(cfg EngineConfig) (*Engine, error) {
 		return nil, err
 	}
 	cfg.Frontier.Order = order
-	return &Engine{cfg: cfg, f: frontier.New(cfg.Frontier), flights: map[uint64]*flight{}}, nil
+	e := &Engine{cfg: cfg, f: frontier.New(cfg.Frontier), flights: map[uint64]*flight{}}
+	l, err := newValve(cfg.Bandwidth)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Bandwidth.Set() {
+		e.bind(l)
+	}
+	return e, nil
 }
 
 // Step takes one event and returns what is to be done, in order. The slice is
@@ -96,12 +109,17 @@ func (e *Engine) Step(now page.Time, ev Event) []Order {
 		e.resolves--
 		e.f.Resolved(now, ev.Host, ev.Addrs, ev.TTL, ev.Outcome)
 	case Command:
-		e.end(ev.Stop)
+		e.command(ev)
+	case Wall:
+		e.tell(now, ev)
+	case Wire:
+		e.measured(now, ev)
 	case Tick:
 		e.wake = 0
 	}
 	if e.started && !e.finished {
 		e.bounds(now)
+		e.limit(now)
 		e.pump(now)
 	}
 	return e.out
@@ -114,6 +132,7 @@ func (e *Engine) start(now page.Time, ev Start) {
 	if ev.Resumed {
 		e.f.Resume(now)
 	}
+	e.recall(ev.Kept)
 	for _, d := range ev.Domains {
 		e.f.Used(d.Domain, d.Pages)
 	}
@@ -141,6 +160,7 @@ func (e *Engine) done(now page.Time, ev Done) {
 			e.bytes += ev.Bytes
 		}
 	}
+	e.learn(now, fl, ev)
 	e.f.Done(now, frontier.Visit{
 		Host: fl.host, Site: fl.key.Site, Attempt: fl.attempt, Outcome: ev.Outcome, Elapsed: ev.Elapsed, Asked: ev.Asked,
 		KeepAlive: ev.KeepAlive, Robots: fl.robots, Rules: ev.Rules, Redirect: ev.Redirect, Hops: fl.hops,
@@ -210,6 +230,9 @@ func (e *Engine) pump(now page.Time) {
 		// Half of the room at most, or one dead host with a long queue would
 		// keep all others from being asked.
 		room.Settle = min(free, max(e.cfg.Open/2, 1)-e.settling)
+		if e.valve != nil && e.valve.limit == bandwidth.Off {
+			free, room.Fetch = 0, 0
+		}
 		if e.cfg.MaxPages > 0 {
 			room.Fetch = int(min(int64(free), max(e.cfg.MaxPages-e.pages-int64(e.asking), 0)))
 		}
@@ -244,12 +267,16 @@ func (e *Engine) nextWake() (page.Time, bool) {
 			at, ok = limit, true
 		}
 	}
+	if e.valve != nil && e.valve.until > 0 && (!ok || e.valve.until < at) {
+		at, ok = e.valve.until, true
+	}
 	return at, ok
 }
 
 func (e *Engine) finish(reason string) {
 	e.finished = true
 	e.end(reason)
+	e.settleValve()
 	e.out = append(e.out, Finish{Reason: reason})
 }
 
@@ -262,6 +289,9 @@ func (e *Engine) order(p frontier.Pick) {
 		})
 		if p.Kind == frontier.Fetch {
 			e.asking++
+		}
+		if p.Open && e.valve != nil {
+			e.valve.open(p.Host, p.Addr)
 		}
 		e.out = append(e.out, Fetch{
 			ID: id, Host: p.Host, Site: p.Site, URL: p.URL, Addr: p.Addr, Open: p.Open, Last: p.Last,
@@ -278,6 +308,9 @@ func (e *Engine) order(p frontier.Pick) {
 		e.resolves++
 		e.out = append(e.out, Resolve{Host: p.Host})
 	case frontier.Close:
+		if e.valve != nil {
+			e.valve.close(p.Host)
+		}
 		e.out = append(e.out, Close{Host: p.Host})
 	}
 }
@@ -303,6 +336,7 @@ type Status struct {
 	Ready       int   // hosts that could go
 	Drift       int64 // must be 0: pages that counters and queues disagree about
 	Stop        string
+	Link        LinkStatus // zero without a limit
 }
 
 // Status returns the numbers.
@@ -310,6 +344,6 @@ func (e *Engine) Status() Status {
 	c := e.f.Count()
 	return Status{
 		Totals: e.totals, Waiting: c.Waiting, Unreachable: c.Asleep, Flying: len(e.flights), Sites: int(e.totals.Sites),
-		Active: c.Active, Idle: c.Idle, Resting: c.Resting, Ready: c.Ready, Drift: c.Drift, Stop: e.stop,
+		Active: c.Active, Idle: c.Idle, Resting: c.Resting, Ready: c.Ready, Drift: c.Drift, Stop: e.stop, Link: e.linkStatus(),
 	}
 }

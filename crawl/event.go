@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"time"
 
+	"weir/bandwidth"
 	"weir/frontier"
 	"weir/page"
 	"weir/robots"
@@ -18,6 +19,7 @@ type Start struct {
 	Hosts   []Care `json:",omitempty"`
 	Sites   []frontier.Known
 	Domains []Used
+	Kept    []Keep `json:",omitempty"` // what earlier runs, of this crawl or another, learned of the link
 	Totals  Totals
 }
 
@@ -40,7 +42,11 @@ type Done struct {
 	Outcome   page.Outcome
 	Status    int
 	Bytes     int64
+	Wire      int64 `json:",omitempty"` // all that came for it; 0 = as Bytes
 	Elapsed   time.Duration
+	First     time.Duration `json:",omitempty"` // from the request to the first byte; 0 = not known
+	RTT       time.Duration `json:",omitempty"` // to the server; 0 = not known
+	Throttled bool          `json:",omitempty"` // our own limit slowed it
 	Asked     time.Duration `json:",omitempty"` // Retry-After
 	KeepAlive bool          `json:",omitempty"`
 	Rules     *robots.Rules `json:",omitempty"` // of a robots.txt that was read
@@ -82,10 +88,22 @@ type Resolved struct {
 	Outcome page.Outcome // OK, or why there is no address
 }
 
-// Command is what the user wants now.
+// Command is what the user wants now: new limits, or the end.
 type Command struct {
-	Stop string // finish what is under way, then end, for this reason
+	Stop   string  // finish what is under way, then end, for this reason
+	Limits *Limits `json:",omitempty"` // not nil: hold these from now on; then only a Stop that is not "" ends the crawl
 }
+
+// Wall tells the local time of day: before Start, and again when the clock jumps
+// or its offset changes.
+type Wall struct {
+	Unix   int64 // nanoseconds since 1970
+	Offset int   // seconds east of UTC
+}
+
+// Wire tells what the limiter saw: ten times a second while there is a limit,
+// and at once when the link falls idle.
+type Wire struct{ bandwidth.Wire }
 
 // Tick says that the time of the last Wake has come.
 type Tick struct{}
@@ -96,4 +114,6 @@ func (Committed) event() string { return "committed" }
 func (Loaded) event() string    { return "loaded" }
 func (Resolved) event() string  { return "resolved" }
 func (Command) event() string   { return "command" }
+func (Wall) event() string      { return "wall" }
+func (Wire) event() string      { return "wire" }
 func (Tick) event() string      { return "tick" }

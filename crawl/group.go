@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -84,7 +85,9 @@ func (l *Ledger) touch(s *siteRecord) {
 }
 
 // Pending returns how many records the open group holds.
-func (l *Ledger) Pending() int { return len(l.order) + len(l.ev.IDs) + len(l.extra) + len(l.touched) }
+func (l *Ledger) Pending() int {
+	return len(l.order) + len(l.ev.IDs) + len(l.extra) + len(l.notes) + len(l.touched)
+}
 
 // Flush writes the group's rows and begins a new one. What it returns is true
 // once the rows are durable, and must reach the Engine then and not before.
@@ -118,6 +121,13 @@ func (l *Ledger) Flush(w Writer) (Committed, error) {
 	}
 	for _, key := range l.gone {
 		w.Delete(key)
+	}
+	for _, k := range l.notes {
+		if key := append([]byte{keyLink}, k.Key...); k.Value != nil {
+			w.Set(key, k.Value)
+		} else {
+			w.Delete(key)
+		}
 	}
 	totals, err := json.Marshal(l.totals)
 	if err != nil {
@@ -245,6 +255,9 @@ func (l *Ledger) Start(resumed bool) (Start, error) {
 	if err != nil {
 		return st, fmt.Errorf("read the hosts: %w", err)
 	}
+	if st.Kept, err = readKept(l.kv, l.cfg.Kept); err != nil {
+		return st, err
+	}
 	used := map[string]int{}
 	err = l.kv.Scan([]byte{keySite}, []byte{keySite + 1}, func(key, value []byte) bool {
 		s := siteRecord{}
@@ -281,4 +294,19 @@ func (l *Ledger) Start(resumed bool) (Start, error) {
 		return st, fmt.Errorf("read the sites: %w", err)
 	}
 	return st, nil
+}
+
+// readKept reads the rows about the link, at most so many.
+func readKept(kv KV, most int) (rows []Keep, err error) {
+	if most == 0 {
+		return nil, nil
+	}
+	err = kv.Scan([]byte{keyLink}, []byte{keyLink + 1}, func(key, value []byte) bool {
+		rows = append(rows, Keep{bytes.Clone(key[1:]), bytes.Clone(value)})
+		return len(rows) < most
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read what is known of the link: %w", err)
+	}
+	return rows, nil
 }

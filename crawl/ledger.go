@@ -26,6 +26,7 @@ type LedgerConfig struct {
 	Secret  page.Secret
 	Domains bool  // registered domains have a budget: Start counts their pages
 	Memory  int64 // bytes that the memory of seen pages may take; 0 = no bound
+	Kept    int   // most rows about the link that Start reads; 0 = none
 }
 
 // Ledger turns what was learned into durable rows. Between two calls of Flush
@@ -57,6 +58,7 @@ type Ledger struct {
 	touched []*siteRecord
 	told    []*siteRecord
 	extra   []Pair // ready-made rows
+	notes   []Keep // about the link, in order
 	gone    [][]byte
 	varied  map[page.Key]*variants
 	varying []page.Key
@@ -155,6 +157,7 @@ func (l *Ledger) clear() {
 	l.order = l.order[:0]
 	l.touched, l.told = l.touched[:0], l.told[:0]
 	l.extra = l.extra[:0]
+	l.notes = l.notes[:0]
 	l.gone = l.gone[:0]
 	l.varied = map[page.Key]*variants{}
 	l.varying = l.varying[:0]
@@ -255,6 +258,9 @@ func (l *Ledger) Host(name string, st frontier.HostState) {
 	}
 	l.extra = append(l.extra, Pair{key, binary.AppendVarint(b, until)})
 }
+
+// Keep keeps a row about the link, or drops it.
+func (l *Ledger) Keep(k Keep) { l.notes = append(l.notes, k) }
 
 func (l *Ledger) readHost(b []byte) (frontier.HostState, error) {
 	st, until, err := readHost(b)

@@ -52,6 +52,15 @@ type Save struct {
 	State frontier.HostState
 }
 
+// Limit sets how many bytes a second may flow from now on: bandwidth.Off lets
+// nothing, bandwidth.Unlimited everything. The first one comes with Start, if
+// there is a limit of any kind.
+type Limit struct{ Rate int64 }
+
+// Keep makes a row of what was learned of the link durable with the next batch,
+// or deletes it when there is no value. Nothing answers.
+type Keep struct{ Key, Value []byte }
+
 // Wake asks for a Tick at a time. A later Wake replaces it.
 type Wake struct{ At page.Time }
 
@@ -64,5 +73,7 @@ func (Settle) order() string  { return "settle" }
 func (Load) order() string    { return "load" }
 func (Resolve) order() string { return "resolve" }
 func (Save) order() string    { return "save" }
+func (Limit) order() string   { return "limit" }
+func (Keep) order() string    { return "keep" }
 func (Wake) order() string    { return "wake" }
 func (Finish) order() string  { return "finish" }

@@ -147,6 +147,9 @@ func (p *play) order(o Order) []Event {
 	case Save:
 		p.ledger.Host(o.Host, o.State)
 		return []Event{p.flush()}
+	case Keep:
+		p.ledger.Keep(o)
+		return []Event{p.flush()}
 	}
 	return nil
 }

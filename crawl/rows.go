@@ -26,6 +26,8 @@ import (
 //	h|host               -> hostRow
 //	r|site               -> robotsRow: read when its site's turn comes
 //	f|...                -> what the rules keep
+//	b|s, n, d or g|...   -> what the bandwidth.Predictor keeps
+//	b|q                  -> bandwidth.Usage of the quota
 //	m|totals             -> Totals
 //	m|secret             -> the hash's key
 //	m|seeded             -> digest of the seeds that were taken
@@ -41,6 +43,7 @@ const (
 	keyHost  = 'h'
 	keyFact  = 'f'
 	keyRules = 'r'
+	keyLink  = 'b'
 	keyMeta  = 'm'
 )
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/bandwidth"
 	"weir/frontier"
 	"weir/page"
 )
@@ -49,9 +50,13 @@ type sim struct {
 	resolves int
 
 	audit *audit
-	runs  int
-	steps int
-	loadN int
+	pipe  *pipe  // nil: answers take the time the world says
+	watch *watch // nil: nobody asks who went before whom
+
+	scores map[string]float32 // of seeds, where the world gives them
+	runs   int
+	steps  int
+	loadN  int
 }
 
 type simEvent struct {
@@ -108,8 +113,34 @@ func newSim(t testing.TB, seed uint64) *sim {
 			site.host.flakes = nil
 		}
 	}
+	if r.IntN(2) == 0 {
+		s.bound()
+	}
 	s.audit = newAudit(s)
 	return s
+}
+
+// bound sets a limit that the world's small pages feel.
+func (s *sim) bound() {
+	r := s.rng
+	s.cfg.Bandwidth = Bandwidth{
+		Limits:  Limits{Rate: int64(pick(r, 150, 500, 3000))},
+		Control: pick(r, "weir", "paper", "reactive"), Lookahead: pick(r, 1, 2, 6, 64),
+		Predictor: bandwidth.PredictorConfig{Prior: pick(r, 20.0, 200, 5000), Exact: r.IntN(2) == 0, Max: pick(r, 2, 100)},
+	}
+	var err error
+	if r.IntN(3) == 0 {
+		s.cfg.Bandwidth.Timetable, err = bandwidth.ParseTimetable(pick(r, "00:00-12:00 off, 400B/s", "Thu-Sat 90B/s, none", "01:00-05:00 off, 800B/s"))
+		s.must(err)
+	}
+	if r.IntN(3) == 0 {
+		s.cfg.Bandwidth.Quota, err = bandwidth.ParseQuota("8MB/hour")
+		s.must(err)
+	}
+	s.pipe = &pipe{s: s, quiet: pipePause}
+	if s.cfg.Bandwidth.Control != "weir" && r.IntN(2) == 0 {
+		s.pipe.line = 2000
+	}
 }
 
 // start begins a run on what is durable.
@@ -125,11 +156,15 @@ func (s *sim) start() {
 	s.must(err)
 	order, err := frontier.Order(s.cfg.Order)
 	s.must(err)
-	s.ledger, err = NewLedger(s.kv, LedgerConfig{Order: order, Trap: frontier.DefaultTrap(), Rules: scope, Secret: worldSecret})
+	s.ledger, err = NewLedger(s.kv, LedgerConfig{Order: order, Trap: frontier.DefaultTrap(), Rules: scope, Secret: worldSecret, Kept: 100})
 	s.must(err)
 	s.ledger.Clock(s.wall())
 	for _, u := range s.w.seeds { // every run names the seeds again
-		s.must(s.ledger.Seed(u, float32(s.rng.IntN(3))))
+		score, given := s.scores[u.String()]
+		if !given {
+			score = float32(s.rng.IntN(3))
+		}
+		s.must(s.ledger.Seed(u, score))
 	}
 	b := &batch{}
 	WriteSecret(b, worldSecret)
@@ -144,7 +179,14 @@ func (s *sim) start() {
 	st, err := s.ledger.Start(s.resumed)
 	s.must(err)
 	s.resumed = true
+	if p := s.pipe; p != nil { // what was under way ends with the run
+		p.flows, p.bytes, p.at, p.idle, p.past, p.mark = nil, 0, s.now, s.now, nil, 0
+	}
+	s.step(Wall{Unix: s.wall(), Offset: 3600})
 	s.step(st)
+	if s.pipe != nil {
+		s.pipe.report()
+	}
 }
 
 func (s *sim) wall() int64 { return int64(s.now) + 1e18 }
@@ -190,9 +232,10 @@ func (s *sim) order(o Order) {
 			s.fatalf("%d Loads, the credit is %d", s.loads, s.cfg.Loads)
 		}
 		s.loadN++
+		s.watch.ready(o.Site, "", false)
 		s.queue = append(s.queue, func() error {
 			ev, err := s.ledger.Load(o)
-			s.after(0, func() { s.loads--; s.step(ev) })
+			s.after(0, func() { s.loads--; s.watch.ready(o.Site, "", true); s.step(ev) })
 			return err
 		})
 		s.work()
@@ -203,6 +246,10 @@ func (s *sim) order(o Order) {
 		s.resolve(o)
 	case Save:
 		s.commit(func() error { s.audit.keep(o); s.ledger.Host(o.Host, o.State); return nil })
+	case Keep:
+		s.commit(func() error { s.ledger.Keep(o); return nil })
+	case Limit:
+		s.pipe.limit(o.Rate)
 	case Wake:
 		s.tick = s.seq + 1
 		this := s.tick
@@ -239,6 +286,7 @@ func (s *sim) fly(id uint64, settle bool) {
 
 func (s *sim) resolve(o Resolve) {
 	h := s.w.hosts[o.Host]
+	s.watch.ready(0, o.Host, false)
 	ev := Resolved{Host: o.Host, Outcome: page.OK, Addrs: h.addrs, TTL: h.ttl}
 	switch {
 	case h.dead == page.DNSFailed:
@@ -247,13 +295,14 @@ func (s *sim) resolve(o Resolve) {
 		h.flakes = h.flakes[1:]
 		ev = Resolved{Host: o.Host, Outcome: page.DNSTimeout}
 	}
-	s.after(time.Duration(s.rng.IntN(30))*time.Millisecond, func() { s.resolves--; s.step(ev) })
+	s.after(time.Duration(s.rng.IntN(30))*time.Millisecond, func() { s.resolves--; s.watch.ready(0, o.Host, true); s.step(ev) })
 }
 
 func (s *sim) fetch(f Fetch) {
 	s.audit.request(f)
+	s.watch.fetch(f)
 	a := s.w.ask(f)
-	s.after(a.done.Elapsed, func() {
+	answer := func() {
 		a.facts.At = s.wall()
 		s.audit.answer(f, a.done)
 		late := time.Duration(s.rng.IntN(2)) * time.Millisecond
@@ -270,7 +319,23 @@ func (s *sim) fetch(f Fetch) {
 			})
 		}
 		s.after(time.Duration(s.rng.IntN(3))*time.Millisecond, keep)
-		s.after(late, func() { s.answered(f.ID); s.step(a.done) })
+		s.after(late, func() { s.answered(f.ID); s.watch.done(f, a.done); s.step(a.done) })
+	}
+	if s.pipe == nil {
+		s.after(a.done.Elapsed, answer)
+		return
+	}
+	if s.pipe.rate == bandwidth.Off {
+		s.fatalf("%s was asked for while nothing may flow", f.URL)
+	}
+	began := s.now
+	s.after(a.done.Elapsed, func() {
+		a.done.First = s.now - began
+		s.pipe.carry(a.done.Bytes, s.w.hosts[f.Host].speed, func(held bool) {
+			a.done.Elapsed, a.done.Throttled = s.now-began, held
+			a.facts.Elapsed = a.done.Elapsed
+			answer()
+		})
 	})
 }
 

@@ -134,6 +134,10 @@ func decodeEvent(kind string, data []byte) (Event, error) {
 		return decode[Resolved](data)
 	case "command":
 		return decode[Command](data)
+	case "wall":
+		return decode[Wall](data)
+	case "wire":
+		return decode[Wire](data)
 	case "tick":
 		return Tick{}, nil
 	}

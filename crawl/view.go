@@ -3,6 +3,7 @@ package crawl
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"time"
 
 	"weir/frontier"
@@ -279,4 +280,11 @@ func (v *View) furnish(info *SiteInfo) error {
 		info.Until = time.Unix(0, until).UTC()
 	}
 	return err
+}
+
+// Kept returns what the crawl learned of its servers, at most so many rows, for
+// another crawl's Start. What it used of its own quota is left out.
+func (v *View) Kept(most int) ([]Keep, error) {
+	rows, err := readKept(v.kv, most)
+	return slices.DeleteFunc(rows, func(k Keep) bool { return string(k.Key) == usageKey }), err
 }

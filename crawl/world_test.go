@@ -30,6 +30,7 @@ type wHost struct {
 	flakes []page.Outcome
 	slow   time.Duration
 	ttl    time.Duration
+	speed  float64 // bytes a second, where there is a link
 }
 
 type wSite struct {
@@ -50,6 +51,7 @@ type wPage struct {
 	outcome page.Outcome
 	links   []page.Link
 	to      page.URL
+	size    int64 // 0: 100 bytes
 }
 
 var worldSecret = page.Secret{1, 2, 3}
@@ -75,6 +77,7 @@ func newWorld(seed uint64) *world {
 	for i := range 2 + r.IntN(6) {
 		h := &wHost{name: fmt.Sprintf("h%d.example%d.org", i, r.IntN(3)), slow: time.Duration(r.IntN(900)) * time.Millisecond}
 		h.ttl = pick(r, 0, time.Second, time.Hour)
+		h.speed = float64(50 + i*i*100)
 		h.addrs = []netip.Addr{pick(r, shared, netip.AddrFrom4([4]byte{10, 0, 1, byte(i)}))}
 		if r.IntN(4) == 0 {
 			h.addrs = append(h.addrs, netip.AddrFrom4([4]byte{10, 0, 2, byte(i)}))
@@ -217,6 +220,9 @@ func (w *world) ask(f Fetch) answer {
 	a.done.KeepAlive = !f.Last && o.Row().Answer && w.rng.IntN(5) > 0
 	if o.Row().Answer {
 		a.done.Status, a.done.Bytes = 200, 100
+		if p := w.page(f.URL); p != nil && p.size > 0 {
+			a.done.Bytes = p.size
+		}
 	}
 	a.facts.Outcome, a.facts.Status, a.facts.Bytes, a.facts.Elapsed = *o, a.done.Status, a.done.Bytes, a.done.Elapsed
 	return a
@@ -239,19 +245,26 @@ func (w *world) content(f Fetch, a *answer) {
 		}
 		return
 	}
-	for _, p := range s.pages {
-		if p.url == f.URL {
-			a.done.Outcome, a.facts.Links = p.outcome, p.links
-			if !p.outcome.Row().Kept {
-				a.facts.Links = nil
+	p := w.page(f.URL)
+	a.done.Outcome, a.facts.Links = p.outcome, p.links
+	if !p.outcome.Row().Kept {
+		a.facts.Links = nil
+	}
+	if p.outcome == page.Redirected {
+		a.facts.Redirect = page.Link{URL: p.to, Hash: hashOf(p.to)}
+	}
+}
+
+// page returns the page of this URL, nil for a robots.txt.
+func (w *world) page(u page.URL) *wPage {
+	if s := w.names[u.Site()]; s != nil {
+		for _, p := range s.pages {
+			if p.url == u {
+				return p
 			}
-			if p.outcome == page.Redirected {
-				a.facts.Redirect = page.Link{URL: p.to, Hash: hashOf(p.to)}
-			}
-			return
 		}
 	}
-	panic("no such page: " + f.URL.String())
+	return nil
 }
 
 // rulesOf follows a robots.txt to the rules that hold for the site; nil when

@@ -1,0 +1,327 @@
+package crawl
+
+import (
+	"fmt"
+	"math"
+	"net/netip"
+	"time"
+
+	"weir/bandwidth"
+	"weir/page"
+)
+
+// Limits say how many bytes a second may flow, and when. All that are set hold.
+type Limits struct {
+	Rate      int64               `json:",omitempty"` // bytes a second at all times; 0 or bandwidth.Unlimited = none
+	Timetable bandwidth.Timetable `json:",omitzero"`
+	Quota     bandwidth.Quota     `json:",omitzero"`
+}
+
+// Set says whether there is a limit of any kind.
+func (l Limits) Set() bool {
+	return l.Rate > 0 && l.Rate < bandwidth.Unlimited || l.Timetable.Set() || l.Quota.Set()
+}
+
+// Bandwidth are the settings of the link. Without limits nothing is predicted
+// and every page may start.
+type Bandwidth struct {
+	Limits
+	Control   string `json:",omitempty"` // what decides which page starts: weir, paper or reactive; "" = weir
+	Lookahead int    `json:",omitempty"` // how far down the queue is searched for what may start (max_d); 0 = 64
+	Predictor bandwidth.PredictorConfig
+	Holidays  string `json:",omitempty"` // dates, one a line, that the Predictor takes for holidays
+}
+
+const (
+	defaultLookahead = 64
+	maxKeeps         = 16               // rows about the link that one event may cause
+	usagePause       = 10 * time.Second // between two rows of what was used of the quota
+	missGain         = 0.05
+	maxTrips         = 1 << 14
+	usageKey         = "q" // among the rows about the link; the Predictor has none of this name
+)
+
+// valve is the Engine's side of the limit: how much may flow now, what is under
+// way, and what it is expected to bring. It is the frontier's Gate.
+type valve struct {
+	cfg       Bandwidth
+	control   bandwidth.Control
+	predictor *bandwidth.Predictor
+	book      bandwidth.Book
+	charges   map[string]charge // of open connections, by host
+	trips     map[netip.Addr]time.Duration
+	clock     bandwidth.Clock
+	now       page.Time
+	wire      bandwidth.Wire
+	limit     int64     // as ordered last
+	ordered   bool      // there was an order
+	until     page.Time // the limit is good until then; 0 = until it is changed
+	stale     bool      // the limits, the clock or the usage changed
+	usage     bandwidth.Usage
+	used      int64     // of wire.Bytes, counted in usage
+	saved     page.Time // when usage was
+	unsaved   bool
+	miss      float64 // mean error of predictions, natural logarithm
+	last      charge  // the one that Fits was asked about last, and whose
+	host      string
+}
+
+// charge is what one connection is expected to bring.
+type charge struct {
+	ticket int
+	addr   netip.Addr
+	rate   float64
+}
+
+func newValve(cfg Bandwidth) (*valve, error) {
+	control, err := bandwidth.NewControl(cfg.Control)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Holidays != "" {
+		if cfg.Predictor.Holidays, err = bandwidth.ParseHolidays(cfg.Holidays); err != nil {
+			return nil, err
+		}
+	}
+	if err := cfg.Predictor.Check(); err != nil {
+		return nil, fmt.Errorf("set the predictor up: %w", err)
+	}
+	if cfg.Lookahead == 0 {
+		cfg.Lookahead = defaultLookahead
+	}
+	return &valve{
+		cfg: cfg, control: control, predictor: bandwidth.NewPredictor(cfg.Predictor), stale: true,
+		charges: map[string]charge{}, trips: map[netip.Addr]time.Duration{},
+	}, nil
+}
+
+// bind lets the valve decide from now on what starts.
+func (e *Engine) bind(l *valve) {
+	e.valve = l
+	l.clock = e.clock
+	e.f.Admit(l, l.cfg.Lookahead)
+}
+
+// Open implements frontier.Gate.
+func (l *valve) Open(ahead int) bool { return l.control.Open(&l.book, ahead) }
+
+// Fits implements frontier.Gate.
+func (l *valve) Fits(host string, addr netip.Addr) bool {
+	l.predict(host, addr)
+	return l.control.Fits(&l.book, l.last.rate)
+}
+
+func (l *valve) predict(host string, addr netip.Addr) {
+	est := l.predictor.Rate(l.clock.Time(l.now), addr, page.Domain(host))
+	l.host, l.last = host, charge{addr: addr, rate: est.Rate}
+}
+
+// open enters a connection in the book.
+func (l *valve) open(host string, addr netip.Addr) {
+	if l.host != host || l.last.addr != addr {
+		l.predict(host, addr)
+	}
+	v := l.last
+	v.ticket = l.book.Start(bandwidth.Load{Rate: v.rate, RTT: l.trips[addr]})
+	l.charges[host] = v
+}
+
+// close strikes it out. One from before there was a limit is not there.
+func (l *valve) close(host string) {
+	if v, ok := l.charges[host]; ok {
+		l.book.End(v.ticket)
+		delete(l.charges, host)
+	}
+}
+
+// command sets new limits, or ends the crawl.
+func (e *Engine) command(ev Command) {
+	if ev.Limits == nil || ev.Stop != "" {
+		e.end(ev.Stop)
+	}
+	if ev.Limits == nil {
+		return
+	}
+	if e.valve == nil {
+		cfg := e.cfg.Bandwidth
+		cfg.Limits = *ev.Limits
+		l, err := newValve(cfg)
+		if err != nil {
+			return // it would have failed in NewEngine
+		}
+		e.bind(l)
+	}
+	e.valve.cfg.Limits, e.valve.stale = *ev.Limits, true
+}
+
+// tell sets the clock.
+func (e *Engine) tell(now page.Time, ev Wall) {
+	e.clock = bandwidth.Clock{Unix: ev.Unix, Offset: ev.Offset, At: now}
+	if e.valve != nil {
+		e.valve.clock, e.valve.stale = e.clock, true
+	}
+}
+
+// recall takes what earlier runs learned. Rows that do not read are no loss: they
+// are learned anew.
+func (e *Engine) recall(rows []Keep) {
+	if e.valve == nil {
+		return
+	}
+	for _, r := range rows {
+		if string(r.Key) == usageKey {
+			e.valve.usage, _ = bandwidth.LoadUsage(r.Value)
+			continue
+		}
+		_ = e.valve.predictor.Load(bandwidth.Row{Key: string(r.Key), Value: r.Value})
+	}
+}
+
+// measured takes what the wire did.
+func (e *Engine) measured(now page.Time, ev Wire) {
+	l := e.valve
+	if l == nil {
+		return
+	}
+	l.now, l.wire = now, ev.Wire
+	// The limiter may not have heard of the last limit when it reported.
+	l.wire.Limit = min(l.wire.Limit, float64(l.limit))
+	l.control.Measured(now, &l.book, l.wire)
+	if n := ev.Bytes - l.used; n > 0 && l.cfg.Quota.Set() {
+		l.usage = l.usage.Add(l.cfg.Quota, l.clock.Time(now), n)
+		l.unsaved = true
+	}
+	l.used = ev.Bytes
+	if l.unsaved && now.Sub(l.saved) >= usagePause {
+		e.saveUsage(now)
+		l.stale = true
+	}
+}
+
+func (e *Engine) saveUsage(now page.Time) {
+	l := e.valve
+	l.saved, l.unsaved = now, false
+	e.out = append(e.out, Keep{[]byte(usageKey), l.usage.Save()})
+}
+
+// limit works out how much may flow now, and orders it when it has changed.
+func (e *Engine) limit(now page.Time) {
+	l := e.valve
+	if l == nil {
+		return
+	}
+	l.now = now
+	if !l.stale && (l.until == 0 || now < l.until) {
+		return
+	}
+	rate, until := l.cfg.at(l.clock.Time(now), l.usage)
+	l.stale, l.until = false, 0
+	if until > 0 {
+		l.until = now.Add(until)
+	}
+	if l.ordered && rate == l.limit {
+		return
+	}
+	l.ordered, l.limit = true, rate
+	l.wire.Limit = float64(rate)
+	l.control.Measured(now, &l.book, l.wire)
+	e.out = append(e.out, Limit{Rate: rate})
+}
+
+// at returns the limit at a time of day, and for how long it is good; 0 = for as
+// long as the limits are the same.
+func (c Limits) at(t time.Time, usage bandwidth.Usage) (rate int64, good time.Duration) {
+	rate = bandwidth.Unlimited
+	if c.Rate > 0 {
+		rate = c.Rate
+	}
+	if c.Timetable.Set() {
+		r, until := c.Timetable.At(t)
+		rate, good = min(rate, r), until.Sub(t)
+	}
+	if c.Quota.Set() {
+		r, until := c.Quota.At(t, usage.Used(c.Quota, t), c.Timetable)
+		d := until.Sub(t)
+		if good > 0 {
+			d = min(d, good)
+		}
+		rate, good = min(rate, r), d
+	}
+	return rate, good
+}
+
+// learn takes what a download showed of its server, and ends its entry in the
+// book when its connection is closed.
+func (e *Engine) learn(now page.Time, fl *flight, ev Done) {
+	l := e.valve
+	if l == nil {
+		return
+	}
+	l.now = now
+	v, known := l.charges[fl.host]
+	if !ev.KeepAlive {
+		l.close(fl.host)
+	}
+	bytes := max(ev.Wire, ev.Bytes)
+	if !known || !v.addr.IsValid() || !ev.Outcome.Row().Answer || bytes <= 0 || ev.Elapsed <= 0 {
+		return
+	}
+	if ev.RTT > 0 {
+		if len(l.trips) >= maxTrips {
+			clear(l.trips)
+		}
+		l.trips[v.addr] = ev.RTT
+	}
+	if !ev.Throttled {
+		miss := math.Abs(math.Log(float64(bytes) / ev.Elapsed.Seconds() / v.rate))
+		l.miss += missGain * (miss - l.miss)
+	}
+	l.predictor.Learn(l.clock.Time(now), v.addr, page.Domain(fl.host), bandwidth.Measure{
+		Bytes: bytes, Elapsed: ev.Elapsed, First: ev.First, Throttled: ev.Throttled,
+	})
+	e.keep(l.predictor.Dirty(maxKeeps))
+}
+
+func (e *Engine) keep(rows []bandwidth.Row) {
+	for _, r := range rows {
+		e.out = append(e.out, Keep{[]byte(r.Key), r.Value})
+	}
+}
+
+// settleValve keeps all that was learned, at the end.
+func (e *Engine) settleValve() {
+	if e.valve == nil {
+		return
+	}
+	e.keep(e.valve.predictor.Unsaved())
+	if e.valve.unsaved {
+		e.saveUsage(e.valve.now)
+	}
+}
+
+// LinkStatus is the link in numbers.
+type LinkStatus struct {
+	Control  string
+	Limit    int64   // bytes a second that may flow now
+	Rate     float64 // that do
+	Expected float64 // that the downloads under way should bring, as the control counts
+	Running  int     // downloads under way
+	Servers  int     // of which something is known
+	Miss     float64 // how far off predictions are, on the mean: as a natural logarithm, 0.7 is twice or half
+	Used     int64   // of the quota, in its period
+}
+
+func (e *Engine) linkStatus() LinkStatus {
+	l := e.valve
+	if l == nil {
+		return LinkStatus{}
+	}
+	s := LinkStatus{
+		Control: l.cfg.Control, Limit: l.limit, Rate: l.wire.Rate, Expected: l.control.Expected(&l.book), Running: l.book.Len(),
+		Servers: l.predictor.Len(), Miss: l.miss,
+	}
+	if l.cfg.Quota.Set() {
+		s.Used = l.usage.Used(l.cfg.Quota, l.clock.Time(l.now))
+	}
+	return s
+}
