@@ -42,6 +42,10 @@ const ZstdMax = 1 << 20
 
 const blockMax = 128 << 10
 
+// ownWorth is how many bytes a block must save by a table of its own rather than
+// the dictionary's: to make one takes longer than to pack a short record.
+const ownWorth = 20
+
 // Frame adds src, and what is to be stored behind it as it is, to dst as one
 // frame with its size and a checksum. It uses d if that is not nil. All together
 // must not be longer than [ZstdMax].
@@ -195,7 +199,7 @@ func (z *Zstd) literals(dst []byte) []byte {
 			size = c/8 + 1
 		}
 	}
-	if t == nil || size > best+best/32 {
+	if t == nil || size > best+best/32+ownWorth {
 		if best > n-n/32 {
 			return append(litHeader(dst, raw, n), lits...)
 		}

@@ -77,6 +77,10 @@ func (z *Zstd) choose(k int) (mode int) {
 			mode, cost, t = modeRepeat, c, p
 		}
 	}
+	own := 0
+	if mode == modeRepeat {
+		own = ownWorth
+	}
 	entropy, kinds, last := uint32(0), 0, 0
 	for s, c := range count {
 		if c > 0 {
@@ -89,7 +93,7 @@ func (z *Zstd) choose(k int) (mode int) {
 	case kinds == 1 && cost > 8<<8:
 		mode, t = modeSingle, &z.fresh[k]
 		t.single(uint8(last))
-	case kinds > 1 && entropy+uint32(24+4*last)<<8+entropy/32 < cost:
+	case kinds > 1 && entropy+uint32(24+8*own+4*last)<<8+entropy/32 < cost:
 		mode, t = modeFresh, &z.fresh[k]
 		var room [fseSyms]int16
 		norm, log := fseNormal(room[:0], count[:], seqKinds[k].log)
