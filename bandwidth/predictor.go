@@ -86,8 +86,10 @@ type Estimate struct {
 // by PredictorConfig.Max. A Predictor is not safe for concurrent use; the
 // Engine owns it.
 type Predictor struct {
-	cfg   PredictorConfig
-	alpha [halfDay + 1]float32 // the gain by distance in minutes
+	cfg PredictorConfig
+	// alpha holds the gains: of a download r minutes past an hour, for the hour
+	// k later, at [r][24+k]. A day's hours in order are 24 neighbours.
+	alpha [60][48]float32
 
 	servers  recent[[16]byte, server]
 	networks recent[[16]byte, level]
@@ -99,10 +101,7 @@ type Predictor struct {
 	holiday  bool     // whether date is one
 }
 
-const (
-	halfDay = 12 * 60 // minutes
-	fullDay = 24 * 60
-)
+const fullDay = 24 * 60 // minutes
 
 // server is what is kept of one address. Exactly one of hour and day is used,
 // by the form.
@@ -111,7 +110,7 @@ type server struct {
 	size float32 // ln bytes of a typical page
 	err  float32 // mean square of the error of ln rate
 	hour *[2][24]float32
-	day  [2]*[24]point // by kind of day; nil: nothing seen, the other one serves
+	day  [2]*day // by kind of day; nil: nothing seen, the other one serves
 }
 
 const maxCount = 1 << 12
@@ -135,13 +134,16 @@ func NewPredictor(cfg PredictorConfig) *Predictor {
 		cfg.Max = DefaultServers
 	}
 	p := &Predictor{cfg: cfg, date: math.MinInt64}
-	for y := range p.alpha {
-		p.alpha[y] = float32(gaussian(cfg.Gain, float64(y), cfg.Spread.Minutes()))
+	for r := range p.alpha {
+		for k := range p.alpha[r] {
+			y := wrap(r - 60*(k-24))
+			p.alpha[r][k] = float32(gaussian(cfg.Gain, y, cfg.Spread.Minutes()))
+		}
 	}
 	p.servers.init(cfg.Max)
 	p.networks.init(cfg.Max)
 	p.domains.init(cfg.Max)
-	p.global.value = first(cfg.Prior)
+	p.global.value = blank(cfg.Prior)
 	return p
 }
 
@@ -149,14 +151,15 @@ func NewPredictor(cfg PredictorConfig) *Predictor {
 // that its print lacks.
 func gaussian(k, y, sigma float64) float64 { return k * math.Exp(-(y*y)/(sigma*sigma)) }
 
-// apart returns the minutes between two minutes of the day, the short way round
-// midnight.
-func apart(a, b int) int {
-	y := a - b
-	if y < 0 {
-		y = -y
-	}
-	return min(y, fullDay-y)
+// wrap takes y = t - 60h the short way round midnight: at most half a day.
+func wrap(y int) float64 {
+	y = (y%fullDay + fullDay) % fullDay
+	return float64(min(y, fullDay-y))
+}
+
+// gains returns what a download at a minute of the day weighs for every hour.
+func (p *Predictor) gains(minute int) *[24]float32 {
+	return (*[24]float32)(p.alpha[minute%60][24-minute/60:])
 }
 
 // Working days and holidays; w in the paper.
@@ -197,7 +200,8 @@ func (p *Predictor) Rate(t time.Time, addr netip.Addr, domain string) Estimate {
 	if p.cfg.Exact {
 		return Estimate{Rate: p.cfg.Prior, Sigma: noIdea}
 	}
-	return p.prior(addr, domain).estimate()
+	l := p.prior(addr, domain)
+	return l.estimate(l.size, l.err)
 }
 
 // Learn takes in a download that ended at t, local time. A measure without
@@ -211,9 +215,10 @@ func (p *Predictor) Learn(t time.Time, addr netip.Addr, domain string, m Measure
 	i := p.use(serverRow, addr.As16(), "")
 	s := &p.servers.items[i].value
 	if p.cfg.Exact {
-		s.learnExact(&p.alpha, w, minute, rate)
+		s.learnExact(p.gains(minute), w, minute, rate)
 	} else {
-		p.learn(s, addr, domain, w, minute, newSample(m, rate))
+		sample := newSample(m)
+		p.learn(s, addr, domain, w, minute, &sample)
 	}
 	p.changed(ref{serverRow, i})
 }

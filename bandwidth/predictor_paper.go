@@ -11,7 +11,7 @@ const noIdea = 1.5
 // learnExact applies the formula of section 2 to every hour of the day's kind w.
 // The paper does not say what the table starts from; here the first measure
 // fills it, so that no estimate lies outside of what was measured.
-func (s *server) learnExact(alpha *[halfDay + 1]float32, w, minute int, rate float64) {
+func (s *server) learnExact(alpha *[24]float32, w, minute int, rate float64) {
 	m := float32(rate)
 	if s.n == 0 {
 		s.hour = new([2][24]float32)
@@ -23,23 +23,23 @@ func (s *server) learnExact(alpha *[halfDay + 1]float32, w, minute int, rate flo
 		s.n, s.err = 1, noIdea*noIdea
 		return
 	}
-	e := math.Log(rate / s.rateExact(w, minute).Rate)
-	s.judge(float32(e))
-	for h := range s.hour[w] {
-		b := &s.hour[w][h]
-		a := alpha[apart(minute, 60*h)]
-		*b = (1-a)**b + a*m
+	s.judge(math.Log(rate / float64(s.hour[w][minute/60])))
+	hour := &s.hour[w]
+	for h, a := range alpha {
+		hour[h] = (1-a)*hour[h] + a*m
 	}
 	s.n = min(s.n+1, maxCount)
 }
 
-// judge takes in how far the logarithm of a rate was from what was foretold.
-func (s *server) judge(e float32) {
-	s.err += max(errGain, 1/float32(s.n+1)) * (e*e - s.err)
-}
+const (
+	errGain = 0.1  // how fast the idea of one's own error moves
+	minErr  = 1e-4 // nobody is surer than one in a hundred
+)
 
-// errGain is how fast the idea of one's own error moves.
-const errGain = 0.1
+// judge takes in how far the logarithm of a rate was from what was foretold.
+func (s *server) judge(e float64) {
+	s.err = max(s.err+max(errGain, 1/float32(s.n+1))*(float32(e*e)-s.err), minErr)
+}
 
 func (s *server) rateExact(w, minute int) Estimate {
 	return Estimate{Rate: float64(s.hour[w][minute/60]), Sigma: math.Sqrt(float64(s.err)), Known: true}

@@ -14,8 +14,7 @@ type item[K comparable, V any] struct {
 	key        K
 	value      V
 	next, prev int32 // in a ring: towards longer unused, towards later used
-	changes    uint8 // since its row was written
-	queued     bool  // its row is due
+	row        rowState
 }
 
 func (r *recent[K, V]) init(max int) {
@@ -30,10 +29,10 @@ func (r *recent[K, V]) find(k K) (int32, bool) {
 
 // use returns the place of k, making one if there is none. If that made another
 // key go, it is returned.
-func (r *recent[K, V]) use(k K) (i int32, added bool, gone *K) {
+func (r *recent[K, V]) use(k K) (i int32, gone K, forgot bool) {
 	if i, ok := r.place[k]; ok {
 		r.raise(i)
-		return i, false, nil
+		return i, gone, false
 	}
 	if len(r.items) < r.max {
 		i = int32(len(r.items))
@@ -43,17 +42,18 @@ func (r *recent[K, V]) use(k K) (i int32, added bool, gone *K) {
 		}
 		r.front = i
 		r.place[k] = i
-		return i, true, nil
+		return i, gone, false
 	}
 	i = r.items[r.front].prev // the ring's end is just before its front
-	old := r.items[i].key
-	delete(r.place, old)
 	it := &r.items[i]
+	gone = it.key
+	delete(r.place, gone)
 	var zero V
-	it.key, it.value, it.changes = k, zero, 0 // queued stays: the queue knows the place
+	it.key, it.value = k, zero
+	it.row = rowState{queued: it.row.queued} // the queue knows the place, not the key
 	r.front = i
 	r.place[k] = i
-	return i, true, &old
+	return i, gone, true
 }
 
 // raise makes i the last one used.

@@ -101,78 +101,58 @@ func parseRowKey(s string) (rowKey, error) {
 	return k, nil
 }
 
-// use returns the place of a key, making one if need be. What had to be
-// forgotten for it is put down for deletion.
-func (p *Predictor) use(kind byte, addr [16]byte, domain string) int32 {
-	var i int32
-	switch kind {
-	case serverRow:
-		var gone *[16]byte
-		if i, _, gone = p.servers.use(addr); gone != nil {
-			p.forget(rowKey{kind: kind, addr: *gone})
-		}
-	case networkRow:
-		var gone *[16]byte
-		if i, _, gone = p.networks.use(addr); gone != nil {
-			p.forget(rowKey{kind: kind, addr: *gone})
-		}
-	case domainRow:
-		var gone *string
-		if i, _, gone = p.domains.use(domain); gone != nil {
-			p.forget(rowKey{kind: kind, domain: *gone})
-		}
-	}
-	return i
-}
-
-// forget puts down a row for deletion, unless nobody takes them: a row left
-// behind costs a little room in the store.
-func (p *Predictor) forget(k rowKey) {
-	if len(p.gone) < p.cfg.Max {
-		p.gone = append(p.gone, k)
-	}
+// rowState says how an entry stands to its row in the store.
+type rowState struct {
+	written bool  // it has one
+	queued  bool  // it is due
+	changes uint8 // since it was written
 }
 
 // rowEvery is how many changes of a row are worth one write of it.
 const rowEvery = 16
 
-// mark returns the changes and queued fields of what r refers to.
-func (p *Predictor) mark(r ref) (changes *uint8, queued *bool) {
+// use returns the place of a key, making one if need be. What had to be
+// forgotten for it is put down for deletion.
+func (p *Predictor) use(kind byte, addr [16]byte, domain string) (i int32) {
+	gone, forgot := rowKey{kind: kind}, false
+	switch kind {
+	case serverRow:
+		i, gone.addr, forgot = p.servers.use(addr)
+	case networkRow:
+		i, gone.addr, forgot = p.networks.use(addr)
+	case domainRow:
+		i, gone.domain, forgot = p.domains.use(domain)
+	}
+	// If nobody takes them, deletions are let go: a row left behind costs a
+	// little room in the store.
+	if forgot && len(p.gone) < p.cfg.Max {
+		p.gone = append(p.gone, gone)
+	}
+	return i
+}
+
+// state returns how what r refers to stands to its row.
+func (p *Predictor) state(r ref) *rowState {
 	switch r.kind {
 	case serverRow:
-		it := &p.servers.items[r.place]
-		return &it.changes, &it.queued
+		return &p.servers.items[r.place].row
 	case networkRow:
-		it := &p.networks.items[r.place]
-		return &it.changes, &it.queued
+		return &p.networks.items[r.place].row
 	case domainRow:
-		it := &p.domains.items[r.place]
-		return &it.changes, &it.queued
+		return &p.domains.items[r.place].row
 	}
-	return &p.global.changes, &p.global.queued
+	return &p.global.row
 }
 
 // changed counts a change of r and puts its row down for writing when it is the
 // first or there have been rowEvery of them.
 func (p *Predictor) changed(r ref) {
-	changes, queued := p.mark(r)
-	if *changes++; !*queued && (*changes >= rowEvery || p.count(r) <= 1) {
-		*queued = true
+	s := p.state(r)
+	s.changes = min(s.changes+1, rowEvery)
+	if !s.queued && (!s.written || s.changes == rowEvery) {
+		s.queued = true
 		p.due = append(p.due, r)
 	}
-}
-
-// count returns how many downloads or servers r has learnt from.
-func (p *Predictor) count(r ref) uint16 {
-	switch r.kind {
-	case serverRow:
-		return p.servers.items[r.place].value.n
-	case networkRow:
-		return p.networks.items[r.place].value.n
-	case domainRow:
-		return p.domains.items[r.place].value.n
-	}
-	return p.global.value.n
 }
 
 // Dirty returns up to max rows that are worth writing now, those to delete
@@ -198,21 +178,21 @@ func (p *Predictor) Dirty(max int) []Row {
 func (p *Predictor) Unsaved() []Row {
 	rows := p.Dirty(math.MaxInt)
 	for i := range p.servers.items {
-		if p.servers.items[i].changes > 0 {
+		if p.servers.items[i].row.changes > 0 {
 			rows = append(rows, p.row(ref{serverRow, int32(i)}))
 		}
 	}
 	for i := range p.networks.items {
-		if p.networks.items[i].changes > 0 {
+		if p.networks.items[i].row.changes > 0 {
 			rows = append(rows, p.row(ref{networkRow, int32(i)}))
 		}
 	}
 	for i := range p.domains.items {
-		if p.domains.items[i].changes > 0 {
+		if p.domains.items[i].row.changes > 0 {
 			rows = append(rows, p.row(ref{domainRow, int32(i)}))
 		}
 	}
-	if p.global.changes > 0 {
+	if p.global.row.changes > 0 {
 		rows = append(rows, p.row(ref{globalRow, 0}))
 	}
 	return rows
@@ -220,8 +200,7 @@ func (p *Predictor) Unsaved() []Row {
 
 // row writes r out and takes it for written.
 func (p *Predictor) row(r ref) Row {
-	changes, queued := p.mark(r)
-	*changes, *queued = 0, false
+	*p.state(r) = rowState{written: true}
 	k := rowKey{kind: r.kind}
 	switch r.kind {
 	case serverRow:
@@ -254,7 +233,8 @@ func (p *Predictor) Load(r Row) error {
 		if err != nil {
 			return fmt.Errorf("load predictor row of server %v: %w", netip.AddrFrom16(k.addr).Unmap(), err)
 		}
-		p.servers.items[p.use(k.kind, k.addr, "")].value = s
+		it := &p.servers.items[p.use(k.kind, k.addr, "")]
+		it.value, it.row.written = s, true
 		return nil
 	}
 	l, err := parseLevel(r.Value)
@@ -263,11 +243,13 @@ func (p *Predictor) Load(r Row) error {
 	}
 	switch k.kind {
 	case networkRow:
-		p.networks.items[p.use(k.kind, k.addr, "")].value = l
+		it := &p.networks.items[p.use(k.kind, k.addr, "")]
+		it.value, it.row.written = l, true
 	case domainRow:
-		p.domains.items[p.use(k.kind, k.addr, k.domain)].value = l
+		it := &p.domains.items[p.use(k.kind, k.addr, k.domain)]
+		it.value, it.row.written = l, true
 	default:
-		p.global.value = l
+		p.global.value, p.global.row.written = l, true
 	}
 	return nil
 }
@@ -385,7 +367,7 @@ func (p *Predictor) parseServer(b []byte) (server, error) {
 }
 
 func parseWeir(b []byte) (server, error) {
-	const dayLen = 24 * 4
+	const hourLen = 4
 	if len(b) < 5 {
 		return server{}, fmt.Errorf("%d bytes are too few", len(b))
 	}
@@ -399,14 +381,14 @@ func parseWeir(b []byte) (server, error) {
 		if days&(1<<w) == 0 {
 			continue
 		}
-		if len(b) < dayLen {
+		if len(b) < 24*hourLen {
 			return server{}, errors.New("cut short")
 		}
-		s.day[w] = new([24]point)
-		for h := range s.day[w] {
-			s.day[w][h] = point{firstSpan.value(b[4*h:]), rateSpan.value(b[4*h+2:])}
+		s.day[w] = new(day)
+		for h := range 24 {
+			s.day[w][h] = point{firstSpan.value(b), rateSpan.value(b[2:])}
+			b = b[hourLen:]
 		}
-		b = b[dayLen:]
 	}
 	if len(b) > 0 {
 		return server{}, fmt.Errorf("%d bytes too many", len(b))
@@ -446,7 +428,7 @@ func (s server) exact() server {
 func (s server) weir(size float32) server {
 	to := server{size: size, err: s.err}
 	for w := range to.day {
-		to.day[w] = new([24]point)
+		to.day[w] = new(day)
 		for h, r := range s.hour[w] {
 			ln := float32(math.Log(float64(r)))
 			to.day[w][h] = point{size - ln - math.Ln2, ln + math.Ln2}.bound()
