@@ -14,7 +14,7 @@ import (
 
 var (
 	downloads = flag.String("downloads", "testdata/generated.csv", "the recording that predictions are compared on")
-	rewrite   = flag.Bool("generate", false, "write testdata/generated.csv anew")
+	renew     = flag.Bool("generate", false, "write testdata/generated.csv anew")
 )
 
 // errors2 are errors of predictions, as |log2(predicted/actual)|: 1 is a factor
@@ -123,7 +123,7 @@ func BenchmarkRate(b *testing.B) {
 func TestRecordingGenerated(t *testing.T) {
 	const name = "testdata/generated.csv"
 	want := generate()
-	if *rewrite {
+	if *renew {
 		if err := os.WriteFile(name, writeRecording(want), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -55,17 +55,17 @@ func readRecording(r io.Reader) ([]download, error) {
 		if err == io.EOF {
 			return all, nil
 		}
-		if err == nil {
-			var d download
-			if d, err = parse(func(name string) string { return rec[col[name]] }); err == nil {
-				if d.Elapsed > 0 && d.Bytes > 0 {
-					all = append(all, d)
-				}
-				continue
-			}
+		if err != nil {
+			return nil, fmt.Errorf("read recording: %w", err) // csv names the line
 		}
-		line, _ := in.FieldPos(0)
-		return nil, fmt.Errorf("read recording, line %d: %w", line, err)
+		d, err := parse(func(name string) string { return rec[col[name]] })
+		if err != nil {
+			line, _ := in.FieldPos(0)
+			return nil, fmt.Errorf("read recording, line %d: %w", line, err)
+		}
+		if d.Elapsed > 0 && d.Bytes > 0 {
+			all = append(all, d)
+		}
 	}
 }
 
@@ -142,18 +142,12 @@ func writeRecording(all []download) []byte {
 func generate() []download {
 	rng := rand.New(rand.NewPCG(2004, 5))
 	spread := func(median, sigma float64) float64 { return median * math.Exp(sigma*rng.NormFloat64()) }
-	type network struct{ rtt, rate float64 }
-	type host struct {
-		addr                         netip.Addr
-		domain                       string
-		rtt, rate, think, size, peak float64
-		jam                          float64 // how the path differs from itself, slowly changing
-	}
+	type network struct{ trip, rate float64 }
 	var networks []network
 	for range 40 {
 		networks = append(networks, network{spread(0.06, 0.8), spread(300e3, 1)})
 	}
-	var hosts []*host
+	var hosts []*genHost
 	for d := range 80 {
 		size, think, peak := spread(20e3, 0.8), spread(0.08, 0.8), rng.Float64()*2
 		home := rng.IntN(len(networks))
@@ -162,10 +156,10 @@ func generate() []download {
 			if rng.IntN(4) == 0 {
 				n = rng.IntN(len(networks))
 			}
-			hosts = append(hosts, &host{
+			hosts = append(hosts, &genHost{
 				addr:   netip.AddrFrom4([4]byte{198, 18, byte(n), byte(len(hosts) + 1)}),
 				domain: fmt.Sprintf("site%02d.example", d),
-				rtt:    networks[n].rtt * spread(1, 0.05),
+				trip:   networks[n].trip * spread(1, 0.05),
 				rate:   networks[n].rate * spread(1, 0.4),
 				think:  think * spread(1, 0.2),
 				size:   size,
@@ -176,7 +170,6 @@ func generate() []download {
 	rng.Shuffle(len(hosts), func(i, j int) { hosts[i], hosts[j] = hosts[j], hosts[i] })
 
 	var all []download
-	monday := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
 	for day := range 10 {
 		for range 3 {
 			at := monday.AddDate(0, 0, day).Add(time.Duration(rng.IntN(22*3600)) * time.Second)
@@ -184,39 +177,51 @@ func generate() []download {
 				at = at.Add(time.Duration(rng.IntN(60)) * time.Second)
 				// Few hosts are asked often and many seldom.
 				h := hosts[int(float64(len(hosts))*math.Pow(rng.Float64(), 2.5))]
-				all = append(all, h2download(rng, at, h.addr, h.domain, h.rtt, h.rate, h.think, h.size, h.peak, &h.jam))
+				all = append(all, h.download(rng, at))
 			}
 		}
 	}
 	return all
 }
 
-// h2download is one download over a fresh or a kept connection.
-func h2download(rng *rand.Rand, at time.Time, addr netip.Addr, domain string, rtt, rate, think, size, peak float64, jam *float64) download {
-	busy := peak * bump(at, 15)
+// genHost is a server of the generator: in seconds, bytes and bytes a second.
+type genHost struct {
+	addr   netip.Addr
+	domain string
+	trip   float64 // round trip
+	rate   float64 // of the path, when nobody else is there
+	think  float64 // before it answers
+	size   float64 // of its pages, the median
+	peak   float64 // by how much it is slower at its busiest
+	jam    float64 // how congestion differs from the usual, slowly changing
+}
+
+// download is one download, over a fresh or a kept connection.
+func (h *genHost) download(rng *rand.Rand, at time.Time) download {
+	busy := h.peak * bump(at, 15)
 	if wd := at.Weekday(); wd == time.Saturday || wd == time.Sunday {
-		busy = peak / 4 * bump(at, 21)
+		busy = h.peak / 4 * bump(at, 21)
 	}
-	*jam = 0.9**jam + 0.12*rng.NormFloat64()
-	rate = rate / (1 + busy) * math.Exp(*jam+0.2*rng.NormFloat64())
-	think = think * (1 + busy) * math.Exp(0.35*rng.NormFloat64())
-	bytes := math.Ceil(size * math.Exp(0.9*rng.NormFloat64()))
+	h.jam = 0.9*h.jam + 0.12*rng.NormFloat64()
+	rate := h.rate / (1 + busy) * math.Exp(h.jam+0.2*rng.NormFloat64())
+	think := h.think * (1 + busy) * math.Exp(0.35*rng.NormFloat64())
+	bytes := math.Ceil(h.size * math.Exp(0.9*rng.NormFloat64()))
 	if rng.IntN(8) == 0 {
 		bytes = float64(300 + rng.IntN(1200)) // redirects and errors
 	}
-	first := rtt + think
+	first := h.trip + think
 	if rng.IntN(3) == 0 {
-		first += rtt
+		first += h.trip // to connect
 	}
 	elapsed := first
 	left, window := bytes, 10*1448.0
-	for left > window && window < rate*rtt {
+	for left > window && window < rate*h.trip { // slow start
 		left -= window
 		window *= 2
-		elapsed += rtt
+		elapsed += h.trip
 	}
 	elapsed += left / rate
-	d := download{at: at, server: addr, domain: domain}
+	d := download{at: at, server: h.addr, domain: h.domain}
 	if rng.IntN(10) == 0 {
 		d.Throttled = true
 		elapsed = first + (elapsed-first)*(1.5+2.5*rng.Float64())

@@ -16,7 +16,7 @@ func took(bytes int64, first time.Duration, rate float64) Measure {
 	return Measure{Bytes: bytes, First: first, Elapsed: first + body}
 }
 
-func whole(m Measure) float64 { return float64(m.Bytes) / m.Elapsed.Seconds() }
+func overall(m Measure) float64 { return float64(m.Bytes) / m.Elapsed.Seconds() }
 
 // within reports whether a is b up to a factor.
 func within(a, b, factor float64) bool { return a <= b*factor && b <= a*factor }
@@ -29,8 +29,8 @@ func TestPredictorLearnsFast(t *testing.T) {
 		p.Learn(monday.Add(9*time.Hour), alice, "example.com", m)
 	}
 	for _, at := range []time.Time{monday.Add(9 * time.Hour), monday.Add(21 * time.Hour), saturday} {
-		if e := p.Rate(at, alice, "example.com"); !e.Known || !within(e.Rate, whole(m), 1.5) {
-			t.Errorf("after three downloads at %.0f a second, at %s: %+v", whole(m), at.Format("Mon 15:04"), e)
+		if e := p.Rate(at, alice, "example.com"); !e.Known || !within(e.Rate, overall(m), 1.5) {
+			t.Errorf("after three downloads at %.0f a second, at %s: %+v", overall(m), at.Format("Mon 15:04"), e)
 		}
 	}
 }
@@ -47,24 +47,24 @@ func TestPredictorHours(t *testing.T) {
 			p.Learn(monday.AddDate(0, 0, day).Add(3*time.Hour), alice, "example.com", fast)
 		}
 	}
-	if e := p.Rate(monday.Add(15*time.Hour), alice, "example.com"); !within(e.Rate, whole(slow), 1.3) {
-		t.Errorf("by day %+v, want %.0f", e, whole(slow))
+	if e := p.Rate(monday.Add(15*time.Hour), alice, "example.com"); !within(e.Rate, overall(slow), 1.3) {
+		t.Errorf("by day %+v, want %.0f", e, overall(slow))
 	}
-	if e := p.Rate(monday.Add(3*time.Hour), alice, "example.com"); !within(e.Rate, whole(fast), 1.3) {
-		t.Errorf("at night %+v, want %.0f", e, whole(fast))
+	if e := p.Rate(monday.Add(3*time.Hour), alice, "example.com"); !within(e.Rate, overall(fast), 1.3) {
+		t.Errorf("at night %+v, want %.0f", e, overall(fast))
 	}
 	// Holidays are like working days until one was seen.
-	if e := p.Rate(saturday.Add(3*time.Hour), alice, "example.com"); !within(e.Rate, whole(fast), 1.3) {
-		t.Errorf("on the first Saturday %+v, want %.0f", e, whole(fast))
+	if e := p.Rate(saturday.Add(3*time.Hour), alice, "example.com"); !within(e.Rate, overall(fast), 1.3) {
+		t.Errorf("on the first Saturday %+v, want %.0f", e, overall(fast))
 	}
 	for range 10 {
 		p.Learn(saturday.Add(15*time.Hour), alice, "example.com", fast)
 	}
-	if e := p.Rate(saturday.Add(15*time.Hour), alice, "example.com"); !within(e.Rate, whole(fast), 1.3) {
-		t.Errorf("on Saturday by day %+v, want %.0f", e, whole(fast))
+	if e := p.Rate(saturday.Add(15*time.Hour), alice, "example.com"); !within(e.Rate, overall(fast), 1.3) {
+		t.Errorf("on Saturday by day %+v, want %.0f", e, overall(fast))
 	}
-	if e := p.Rate(monday.Add(15*time.Hour), alice, "example.com"); !within(e.Rate, whole(slow), 1.3) {
-		t.Errorf("by day after a Saturday %+v, want %.0f", e, whole(slow))
+	if e := p.Rate(monday.Add(15*time.Hour), alice, "example.com"); !within(e.Rate, overall(slow), 1.3) {
+		t.Errorf("by day after a Saturday %+v, want %.0f", e, overall(slow))
 	}
 }
 
@@ -158,8 +158,8 @@ func TestPredictorThrottled(t *testing.T) {
 	for range 20 {
 		p.Learn(monday, alice, "example.com", faster)
 	}
-	if after := p.Rate(monday, alice, "example.com"); !within(after.Rate, whole(faster), 1.2) {
-		t.Errorf("faster even so, the server is at %.0f, want %.0f", after.Rate, whole(faster))
+	if after := p.Rate(monday, alice, "example.com"); !within(after.Rate, overall(faster), 1.2) {
+		t.Errorf("faster even so, the server is at %.0f, want %.0f", after.Rate, overall(faster))
 	}
 	// First met while held down, it is not taken for slower than its kin.
 	prior := p.Rate(monday, bob, "example.com")
