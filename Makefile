@@ -11,7 +11,7 @@ FUZZTIME  = 30s
 KILLS     = 30
 BENCH     =
 
-.PHONY: run demo build test lint tools check cross race bench books bench-large bench-50m bench-peers fuzz kill kill-large test-sites
+.PHONY: run demo build test lint tools check cross race bench books bench-large bench-50m bench-peers bench-wire fuzz kill kill-large test-sites
 
 ## run, demo: a small web on loopback, crawled with a limit; works offline
 run demo:
@@ -107,3 +107,11 @@ bench-peers:
 		apt-get update -q && apt-get install -q -y --no-install-recommends wget wget2 httrack python3-scrapy; \
 	fi
 	go run ./internal/bench $(BENCH) peers
+
+## bench-wire: a limit held on the wire, weir's controls and other programs; needs root
+## and hours. BENCH='-minutes 1 -seeds 1 -parallel 2 -only "^weir at"' is shorter
+bench-wire:
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		apt-get update -q && apt-get install -q -y --no-install-recommends aria2 wget curl; \
+	fi
+	go run ./internal/bench $(BENCH) wire

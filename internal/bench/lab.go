@@ -23,6 +23,12 @@ type lab struct {
 	runs    int           // of everything that takes seconds
 	longest time.Duration // a large run may take, 0 for no bound
 	n       int           // crawls so far
+
+	// Of the suite called wire.
+	only     string
+	seeds    int
+	parallel int
+	drawings string
 }
 
 // scaled is a number of the full job at the scale of this one.

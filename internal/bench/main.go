@@ -43,6 +43,7 @@ var suites = []suite{
 	{"large-50m", "fifty million URLs over 5,000 sites", true, func(l *lab) error { return l.grow(fifty) }},
 	{"large-warc", "a million URLs over 10,000 sites, with an archive", true, func(l *lab) error { return l.grow(archived) }},
 	{"slow", "5,000 servers of 2 KB/s", true, (*lab).slow},
+	{"wire", "a limit held on the wire: three controls, strict, TLS, keep-alive, yield, and aria2, wget, curl", true, (*lab).wire},
 	{"peers", "wget, wget2, httrack, scrapy and colly on 20 x 1,000 pages", true, (*lab).others},
 }
 
@@ -56,7 +57,11 @@ func main() {
 	flag.StringVar(&l.weir, "weir", "", "measure this `binary` instead of building one")
 	flag.Float64Var(&l.scale, "scale", 1, "multiply the size of every job")
 	flag.IntVar(&l.runs, "runs", 1, "repeat what takes seconds so often, and judge the median")
-	minutes := flag.Float64("minutes", 0, "let a large crawl grow for so long, and judge nothing that was not reached")
+	minutes := flag.Float64("minutes", 0, "let a large crawl grow for so long, and judge nothing that was not reached; the time of an attempt of wire")
+	flag.StringVar(&l.only, "only", "", "wire: make only the attempts whose name matches this `regexp`, such as '^weir at 140|^yield'")
+	flag.IntVar(&l.seeds, "seeds", 3, "wire: webs to try each attempt on")
+	flag.IntVar(&l.parallel, "parallel", 1, "wire: laboratories open at once")
+	flag.StringVar(&l.drawings, "drawings", "docs/results", "wire: `folder` for the figures")
 	flag.Parse()
 	l.longest = time.Duration(*minutes * float64(time.Minute))
 	l.out = os.Stdout

@@ -54,8 +54,8 @@ func byHand(args []string) error {
 	}
 	fmt.Println(head)
 	fmt.Println(newRow(t.argv[0], l, r))
-	u := wirelab.Judge(r.counted(), l)
-	fmt.Printf("the counters say: mean %.1f%%, worst %+.1f%%; %d packets lost, %.1f s CPU, %d pages\n", 100*u.Mean, 100*u.Worst, r.dropped, r.cpu.Seconds(), len(t.web.Pages)-left(t.web, r.requests))
+	u := wirelab.Judge(r.counted, l)
+	fmt.Printf("the counters say: mean %.1f%%, worst %+.1f%%; %d packets lost, %.2f%% late, %.1f s CPU, %d pages\n", 100*u.Mean, 100*u.Worst, r.dropped, lateness(r), r.cpu.Seconds(), len(t.web.Pages)-left(t.web, r.requests))
 	return nil
 }
 

@@ -21,13 +21,13 @@ type row struct {
 
 // newRow judges a trace.
 func newRow(name string, limit float64, r trace) row {
-	w := row{name: name, limit: limit, use: wirelab.Judge(r.bins(), limit)}
+	w := row{name: name, limit: limit, use: wirelab.Judge(r.received, limit)}
 	from := r.begin + time.Duration(w.use.Begin)*wirelab.Step
 	w.began, w.inverted = wirelab.Inversions(r.web, r.requests, r.flows, from, r.end)
 	if r.wall > 0 {
 		w.cpu = r.cpu.Seconds() / r.wall.Seconds()
 	}
-	if s := wirelab.Bin(r.sent, from, r.end); len(s) > 0 {
+	if s := r.sent[min(len(r.sent), w.use.Begin):]; len(s) > 0 {
 		for _, n := range s {
 			w.sent += n
 		}

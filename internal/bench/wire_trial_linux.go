@@ -22,7 +22,7 @@ type trial struct {
 	limit  float64 // bytes a second, what is judged
 	conns  int     // that the program may have open
 	length time.Duration
-	argv   []string // {seeds}, {list}, {dns}, {probe}, {ca} and {dir} stand for files and addresses
+	argv   []string // {seeds}, {list}, {curl}, {dns}, {probe}, {ca} and {dir} stand for files and addresses
 	dir    string   // for the program's files; made if it is missing
 	// Beside runs while the program does, and may end the trial early.
 	beside func(ctx context.Context, l *wirelab.Lab) error
@@ -31,19 +31,19 @@ type trial struct {
 
 // trace is what was seen of a trial.
 type trace struct {
-	web       wirelab.Web
-	begin     time.Duration // of the program
-	end       time.Duration // of what is judged
-	received  []wirelab.Packet
-	sent      []wirelab.Packet
-	neighbour []wirelab.Packet
-	samples   []wirelab.Sample
-	requests  []wirelab.Request
-	flows     []wirelab.Flow
-	dropped   int64
-	cpu       time.Duration
-	wall      time.Duration
-	output    string
+	web      wirelab.Web
+	begin    time.Duration // of the program
+	end      time.Duration // of what is judged
+	received []float64     // bytes in every tenth of a second from begin to end, by the log of packets
+	counted  []float64     // the same by the interface's counters
+	sent     []float64
+	requests []wirelab.Request
+	flows    []wirelab.Flow
+	dropped  int64
+	late     wirelab.Late
+	cpu      time.Duration
+	wall     time.Duration
+	output   string
 }
 
 // run runs the trial to its end, or to the program's.
@@ -60,17 +60,19 @@ func (t trial) run() (trace, error) {
 	if err == nil {
 		err = t.watch(l, cmd, &r)
 	}
-	r.received, r.sent, r.neighbour = l.Received(), l.Sent(), l.Neighbour()
-	r.samples, r.requests, r.flows, r.dropped = l.Counters(), l.Requests(), l.Flows(), l.Dropped()
+	r.requests, r.flows, r.dropped, r.late = l.Requests(), l.Flows(), l.Dropped(), l.Late()
+	r.end = r.begin + r.wall
+	if left(t.web, r.requests) < t.conns {
+		r.end = min(r.end, wirelab.Exhausted(t.web, r.requests, r.flows, t.conns))
+	}
+	r.received = wirelab.Bin(l.Received(), r.begin, r.end)
+	r.sent = wirelab.Bin(l.Sent(), r.begin, r.end)
+	r.counted = wirelab.BinSamples(l.Counters(), r.begin, r.end)
 	if closed := l.Close(); err == nil {
 		err = closed
 	}
 	if err == nil && len(r.requests) == 0 {
-		err = fmt.Errorf("%s asked for nothing:\n%s", strings.Join(cmd.Args, " "), r.output)
-	}
-	r.end = min(r.begin+t.length, r.begin+r.wall)
-	if all := wirelab.Exhausted(t.web, r.requests, r.flows, t.conns); left(t.web, r.requests) < t.conns {
-		r.end = min(r.end, all)
+		err = fmt.Errorf("%s asked for nothing:\n%s", t.argv[0], r.output)
 	}
 	return r, err
 }
@@ -95,18 +97,21 @@ func (t trial) command(l *wirelab.Lab) (*exec.Cmd, error) {
 	if t.tls {
 		scheme = "https"
 	}
-	var seeds, list bytes.Buffer
+	var seeds, list, config bytes.Buffer
 	if err := t.web.WriteSeeds(&seeds, scheme); err != nil {
 		return nil, err
 	}
 	if err := t.web.WriteList(&list, scheme); err != nil {
 		return nil, err
 	}
+	for line := range bytes.Lines(list.Bytes()) {
+		fmt.Fprintf(&config, "url = %s\noutput = /dev/null\n", bytes.TrimSpace(line))
+	}
 	names := []string{"{dns}", l.DNS(), "{probe}", strings.TrimSuffix(l.DNS(), ":53"), "{dir}", filepath.Join(t.dir, "crawl")}
 	for _, f := range []struct {
 		name string
 		text []byte
-	}{{"seeds", seeds.Bytes()}, {"list", list.Bytes()}, {"ca", l.CA()}} {
+	}{{"seeds", seeds.Bytes()}, {"list", list.Bytes()}, {"curl", config.Bytes()}, {"ca", l.CA()}} {
 		path := filepath.Join(t.dir, f.name)
 		if err := os.WriteFile(path, f.text, 0o644); err != nil {
 			return nil, err
@@ -126,7 +131,7 @@ func (t trial) command(l *wirelab.Lab) (*exec.Cmd, error) {
 
 // watch runs the program until it ends or the time is over.
 func (t trial) watch(l *wirelab.Lab, cmd *exec.Cmd, r *trace) error {
-	out := &tail{keep: 4000}
+	out := &tail{keep: 1 << 16}
 	cmd.Stdout, cmd.Stderr = out, out
 	if t.say {
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -189,10 +194,3 @@ func (t *tail) Write(p []byte) (int, error) {
 }
 
 func (t *tail) String() string { return string(t.b) }
-
-// bins are the bytes received in every tenth of a second from the program's
-// start to the end of what is judged.
-func (r trace) bins() []float64 { return wirelab.Bin(r.received, r.begin, r.end) }
-
-// counted are the same by the counters of the interface.
-func (r trace) counted() []float64 { return wirelab.BinSamples(r.samples, r.begin, r.end) }

@@ -81,7 +81,7 @@ func (k *book) out(at time.Duration, b []byte, server int) {
 // in notes a packet that the client received.
 func (k *book) in(at time.Duration, b []byte, server int) {
 	k.received.add(Packet{at, int32(len(b))})
-	_, port, flags, ok := tcp(b)
+	_, port, _, ok := tcp(b)
 	if !ok || server < 0 {
 		return
 	}
@@ -93,8 +93,5 @@ func (k *book) in(at time.Duration, b []byte, server int) {
 	f.Bytes += int64(len(b))
 	if len(b) > 100 { // more than an acknowledgement
 		f.Last = at
-	}
-	if flags&(flagFIN|flagRST) != 0 && f.Ended == 0 {
-		f.Ended = at
 	}
 }

@@ -113,10 +113,18 @@ type (
 		Port   uint16
 		Began  time.Duration // when its first SYN left
 		Last   time.Duration // when its last data came
-		Ended  time.Duration // when the first FIN or RST passed, 0 if none did
+		Ended  time.Duration // when the client closed it, 0 if it has not
 		Bytes  int64         // received, headers included
 	}
 )
+
+// Late is how well the laboratory kept its own times: on a machine that is too
+// busy packets are handed over late, and what is measured is the machine.
+type Late struct {
+	Packets int64
+	Many    int64 // more than 2 ms after their time
+	Worst   time.Duration
+}
 
 // Addresses of what is not a server of the web.
 var (

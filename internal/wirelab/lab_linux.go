@@ -259,6 +259,13 @@ func (l *Lab) Dropped() int64 {
 	return l.mover.wan.dropped
 }
 
+// Late is how well the times were kept so far.
+func (l *Lab) Late() Late {
+	l.mover.book.mu.Lock()
+	defer l.mover.book.mu.Unlock()
+	return l.mover.wan.late
+}
+
 // Flows are the client's TCP connections so far.
 func (l *Lab) Flows() []Flow {
 	l.mover.book.mu.Lock()

@@ -174,12 +174,17 @@ func Exhausted(web Web, requests []Request, flows []Flow, conns int) time.Durati
 	return at[n-1]
 }
 
+// over says that the client had closed a connection by a time. While it has
+// not, it may still read what its kernel holds.
+func (f Flow) over(at time.Duration) bool { return f.Ended > 0 && f.Ended < at }
+
 // settle is how long a program may take from the end of a download to the next
 // decision, and how close two starts are that count as one decision.
 const settle = 100 * time.Millisecond
 
 // Inversions counts the pages that began between two times, and those of them
-// that began although a better one waited whose host was free.
+// that began although a better one waited whose host was free: no connection
+// to it was open.
 func Inversions(web Web, requests []Request, flows []Flow, from, to time.Duration) (began, inverted int) {
 	at := starts(web, requests, flows)
 	type site struct {
@@ -209,14 +214,14 @@ func Inversions(web Web, requests []Request, flows []Flow, from, to time.Duratio
 		if own {
 			return s.pages[s.head]
 		}
-		for s.gone < len(s.busy) && max(s.busy[s.gone].Last, s.busy[s.gone].Ended)+settle < now {
+		for s.gone < len(s.busy) && s.busy[s.gone].over(now-settle) {
 			s.gone++
 		}
 		for _, f := range s.busy[s.gone:] {
 			if f.Began > now+settle {
 				break
 			}
-			if max(f.Last, f.Ended)+settle >= now {
+			if !f.over(now - settle) {
 				return -1
 			}
 		}

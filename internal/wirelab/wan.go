@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 	"net/netip"
+	"time"
 )
 
 const (
@@ -12,6 +13,10 @@ const (
 	slotChunk     = 512     // slots allocated at once
 	maxSlots      = 1 << 17 // packets in flight, 200 MB
 )
+
+// tolerable is how late a packet may be without a word: less than the
+// shortest round trip by far.
+const tolerable = 2 * time.Millisecond
 
 // Where a packet goes next.
 type stage uint8
@@ -62,6 +67,7 @@ type wan struct {
 	sizes   []int16
 	unused  []int32
 	dropped int64
+	late    Late
 }
 
 func newWAN(cfg Config) *wan {
@@ -199,6 +205,7 @@ func (w *wan) next(now int64) (slot int32, to stage, ok bool) {
 	for len(w.heap) > 0 && w.heap[0].at <= now {
 		d := w.pop()
 		if d.next != toLink {
+			w.late.add(now - d.at)
 			return d.slot, d.next, true
 		}
 		// The link's time is that of the packet, not that of a late look at it.
@@ -212,6 +219,15 @@ func (w *wan) next(now int64) (slot int32, to stage, ok bool) {
 		w.push(w.busy, d.slot, w.owner(w.packet(d.slot)))
 	}
 	return 0, 0, false
+}
+
+// add notes a packet that was handed over so many nanoseconds after its time.
+func (l *Late) add(ns int64) {
+	l.Packets++
+	l.Worst = max(l.Worst, time.Duration(ns))
+	if time.Duration(ns) > tolerable {
+		l.Many++
+	}
 }
 
 // wake is when next has something to do; ok is false when nothing is in flight.
