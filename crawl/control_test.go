@@ -78,7 +78,7 @@ func (w *watch) ready(site page.SiteID, host string, is bool) {
 // uneven is the laboratory of algorithms: forty servers of 5 to 200 KB/s, four
 // of them faster than the limit, 10 to 300 ms away, pages of 5 to 300 KB in one
 // fixed queue, each with its score.
-func uneven(t testing.TB, seed uint64, cfg Bandwidth) *sim {
+func uneven(t testing.TB, seed uint64, pages int, cfg Bandwidth) *sim {
 	const limit = 140_000
 	r := rand.New(rand.NewPCG(seed, 7))
 	w := &world{rng: r, hosts: map[string]*wHost{}, names: map[string]*wSite{}}
@@ -96,7 +96,7 @@ func uneven(t testing.TB, seed uint64, cfg Bandwidth) *sim {
 		w.hosts[h.name] = h
 		w.sites, w.names[site.name] = append(w.sites, site), site
 		seen := &watchHost{}
-		for k := range 40 {
+		for k := range pages {
 			p := &wPage{url: page.Join(site.name, fmt.Sprintf("/p%d", k)), site: site, outcome: page.OK}
 			p.size = int64(5e3 * math.Pow(60, r.Float64()))
 			site.pages = append(site.pages, p)
@@ -159,7 +159,7 @@ func (s *sim) usage(seconds int) usage {
 func TestControls(t *testing.T) {
 	for seed := uint64(1); seed <= 3; seed++ {
 		run := func(control string, lookahead int) usage {
-			s := uneven(t, seed, Bandwidth{Control: control, Lookahead: lookahead, Predictor: bandwidth.PredictorConfig{Exact: control == "paper"}})
+			s := uneven(t, seed, 40, Bandwidth{Control: control, Lookahead: lookahead, Predictor: bandwidth.PredictorConfig{Exact: control == "paper"}})
 			s.crawl(0)
 			s.check()
 			u := s.usage(300)
@@ -186,7 +186,7 @@ func TestControlTrace(t *testing.T) {
 	for _, control := range []string{"weir", "paper", "reactive"} {
 		var traces [2]bytes.Buffer
 		for i := range traces {
-			s := uneven(t, 5, Bandwidth{Control: control, Lookahead: 6})
+			s := uneven(t, 5, 6, Bandwidth{Control: control, Lookahead: 6})
 			s.trace = &traces[i]
 			s.crawl(0)
 		}

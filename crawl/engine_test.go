@@ -55,7 +55,7 @@ func TestEngineBounds(t *testing.T) {
 			if open {
 				t.Error("a connection is open at the end")
 			}
-			for _, ev := range []Event{Tick{}, Command{Stop: "again"}, Resolved{Host: "a.example", Outcome: page.OK}, Done{ID: 1}} {
+			for _, ev := range []Event{Tick{}, Command{Stop: "again"}, Resolved{Host: "a.example", Outcome: page.OK}, Done{ID: 1}, Wall{Unix: 1}, Wire{}} {
 				if more := p.engine.Step(p.now, ev); len(more) > 0 {
 					t.Errorf("%T after Finish: %v", ev, more)
 				}

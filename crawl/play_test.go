@@ -2,6 +2,7 @@ package crawl
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -24,6 +25,7 @@ type play struct {
 	lookup func(host string) Resolved
 	facts  func(f *page.Facts) // what else is known of a page
 	resume bool
+	before []Event // come before Start
 
 	now     page.Time
 	engine  *Engine
@@ -65,7 +67,7 @@ func (p *play) open() Start {
 	p.must(err)
 	order, err := frontier.Order(p.cfg.Order)
 	p.must(err)
-	p.ledger, err = NewLedger(p.kv, LedgerConfig{Order: order, Trap: p.trap, Rules: scope, Secret: worldSecret, Domains: p.cfg.Frontier.DomainPages > 0})
+	p.ledger, err = NewLedger(p.kv, LedgerConfig{Order: order, Trap: p.trap, Rules: scope, Secret: worldSecret, Domains: p.cfg.Frontier.DomainPages > 0, Kept: 1000})
 	p.must(err)
 	p.ledger.Clock(p.wall())
 	for _, s := range p.seeds {
@@ -86,7 +88,7 @@ func (p *play) open() Start {
 // run crawls until Finish and returns its reason.
 func (p *play) run() string {
 	p.t.Helper()
-	events := []Event{p.open()}
+	events := append(slices.Clone(p.before), p.open())
 	p.stop = ""
 	wake, turns := page.Time(0), 0
 	for p.stop == "" {

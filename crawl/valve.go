@@ -180,7 +180,7 @@ func (e *Engine) recall(rows []Keep) {
 // measured takes what the wire did.
 func (e *Engine) measured(now page.Time, ev Wire) {
 	l := e.valve
-	if l == nil {
+	if l == nil || e.finished {
 		return
 	}
 	l.now, l.wire = now, ev.Wire
