@@ -161,6 +161,9 @@ func TestPredictionBetter(t *testing.T) {
 		fmt.Fprintf(&table, "%-6s %6.2f %6.2f %6.2f %6.2f   (%d cold, %d warm)\n", []string{"paper", "weir"}[i], q[i][0], q[i][1], q[i][2], q[i][3], len(cold), len(warm))
 	}
 	t.Logf("|log2(predicted/actual)| on %s\n%s", *downloads, &table)
+	if *downloads != flag.Lookup("downloads").DefValue {
+		return // the table is the answer
+	}
 	for k := range q[0] {
 		if !math.IsNaN(q[0][k]) && q[1][k] > q[0][k] {
 			t.Errorf("column %d: weir's form errs by %.2f, the paper's by %.2f", k, q[1][k], q[0][k])

@@ -23,7 +23,7 @@ func (s *server) learnExact(alpha *[24]float32, w, minute int, rate float64) {
 		s.n, s.err = 1, noIdea*noIdea
 		return
 	}
-	s.judge(math.Log(rate / float64(s.hour[w][minute/60])))
+	s.judge(ln(rate / float64(s.hour[w][minute/60])))
 	hour := &s.hour[w]
 	for h, a := range alpha {
 		hour[h] = (1-a)*hour[h] + a*m
@@ -37,8 +37,8 @@ const (
 )
 
 // judge takes in how far the logarithm of a rate was from what was foretold.
-func (s *server) judge(e float64) {
-	s.err = max(s.err+max(errGain, 1/float32(s.n+1))*(float32(e*e)-s.err), minErr)
+func (s *server) judge(e float32) {
+	s.err = max(s.err+max(errGain, 1/float32(s.n+1))*(e*e-s.err), minErr)
 }
 
 func (s *server) rateExact(w, minute int) Estimate {

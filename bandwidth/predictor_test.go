@@ -254,6 +254,14 @@ func TestPredictorWild(t *testing.T) {
 	}
 }
 
+func TestLn(t *testing.T) {
+	for x := 1e-12; x < 1e15; x *= 1.001 {
+		if got, want := float64(ln(x)), math.Log(x); math.Abs(got-want) > 1e-7*max(1, math.Abs(want)) {
+			t.Fatalf("ln %v = %v, want %v", x, got, want)
+		}
+	}
+}
+
 func sane(e Estimate) bool {
 	return e.Rate > 0 && e.Rate < math.MaxFloat32 && e.Sigma > 0 && e.Sigma < 100
 }
