@@ -1,6 +1,10 @@
 package bandwidth
 
-import "weir/page"
+import (
+	"time"
+
+	"weir/page"
+)
 
 // paper is the manager of Diligenti et al., section 2, to the letter: a
 // document starts when the sum of the predicted rates stays within the limit
@@ -8,10 +12,18 @@ import "weir/page"
 // max_d and asks Fits of each. Documents that fit start before better ones that
 // do not.
 //
-// A server faster than the limit would never fit; the paper has the manager
-// check for that periodically. Here such a server's turn comes when nothing
-// else runs.
-type paper struct{ limit float64 }
+// A server faster than the limit never fits; the paper has the manager check for
+// that periodically. Here such a server's turn comes when nothing else runs, and
+// when it has waited for long, nothing else starts until then.
+type paper struct {
+	limit float64
+	now   page.Time // of the last report
+	since page.Time // when a server faster than the limit was first refused
+	waits bool      // one was, and nothing has started alone since
+}
+
+// starving is how long a server faster than the limit waits while others start.
+const starving = time.Minute
 
 // Open is step 5, with its slip mended: the search goes on while CB <= L. At
 // CB = L nothing fits any more.
@@ -21,9 +33,21 @@ func (c *paper) Open(b *Book, _ int) bool {
 
 // Fits is step 3.
 func (c *paper) Fits(b *Book, rate float64) bool {
-	return none(c.limit) || c.limit > 0 && (b.Len() == 0 || b.Sum()+max(rate, 1) <= c.limit)
+	switch {
+	case none(c.limit):
+		return true
+	case c.limit <= 0:
+		return false
+	case b.Len() == 0:
+		c.waits = false
+		return true
+	case rate > c.limit && !c.waits:
+		c.waits, c.since = true, c.now
+	}
+	drain := c.waits && c.now.Sub(c.since) >= starving
+	return !drain && b.Sum()+max(rate, 1) <= c.limit
 }
 
-func (c *paper) Measured(_ page.Time, _ *Book, w Wire) { c.limit = w.Limit }
+func (c *paper) Measured(now page.Time, _ *Book, w Wire) { c.limit, c.now = w.Limit, now }
 
 func (c *paper) Expected(b *Book) float64 { return b.Sum() }

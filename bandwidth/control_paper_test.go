@@ -117,6 +117,31 @@ func TestPaperStarvation(t *testing.T) {
 	}
 }
 
+// The same among others that always fit and never all end at once: the fast
+// server does not wait for ever.
+func TestPaperStarvationAmongOthers(t *testing.T) {
+	c := &paper{}
+	var b Book
+	running := []int{b.Start(Load{Rate: 60}), b.Start(Load{Rate: 60})}
+	for second := range 600 {
+		c.Measured(instant(float64(second)), &b, Wire{Limit: 140})
+		if len(running) > 0 { // one ends, and the search begins at the top
+			b.End(running[0])
+			running = running[1:]
+		}
+		if c.Fits(&b, 500) {
+			if b.Len() > 0 {
+				t.Errorf("it started beside %d others", b.Len())
+			}
+			return
+		}
+		for c.Open(&b, 0) && c.Fits(&b, 60) {
+			running = append(running, b.Start(Load{Rate: 60}))
+		}
+	}
+	t.Error("a server faster than the limit never had its turn")
+}
+
 // Section 3 and reference [6]: "stopping a fetcher when the actual bandwidth is
 // above the limit and by starting a new one when it is below".
 func TestPaperReactive(t *testing.T) {
