@@ -15,6 +15,11 @@
 // then do they enter the frontier. Every order is issued on credit, so that the
 // bounded queues between engine, committer and workers cannot deadlock.
 //
+// Under a limit the Engine also decides how much may flow, by rate, timetable
+// and quota, and which visits fit into that; valve.go joins the frontier with
+// package bandwidth there. The driver tells it what the wire did ([Wire]) and the
+// time of day ([Wall]), and holds the [Limit] that it orders.
+//
 // The live driver (internal/node) and the simulator run these same machines.
 // The Engine's events can be recorded ([Tracer]) and played again ([Replay]):
 // the same events give the same orders.

@@ -81,12 +81,12 @@ func NewEngine(cfg EngineConfig) (*Engine, error) {
 	}
 	cfg.Frontier.Order = order
 	e := &Engine{cfg: cfg, f: frontier.New(cfg.Frontier), flights: map[uint64]*flight{}}
-	l, err := newValve(cfg.Bandwidth)
+	v, err := newValve(cfg.Bandwidth)
 	if err != nil {
 		return nil, err
 	}
 	if cfg.Bandwidth.Set() {
-		e.bind(l)
+		e.bind(v)
 	}
 	return e, nil
 }

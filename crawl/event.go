@@ -91,7 +91,7 @@ type Resolved struct {
 // Command is what the user wants now: new limits, or the end.
 type Command struct {
 	Stop   string  // finish what is under way, then end, for this reason
-	Limits *Limits `json:",omitempty"` // not nil: hold these from now on; then only a Stop that is not "" ends the crawl
+	Limits *Limits `json:",omitempty"` // not nil: hold these from now on, unless the rate is negative; only a Stop that is not "" ends the crawl then
 }
 
 // Wall tells the local time of day: before Start, and again when the clock jumps

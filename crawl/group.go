@@ -255,8 +255,8 @@ func (l *Ledger) Start(resumed bool) (Start, error) {
 	if err != nil {
 		return st, fmt.Errorf("read the hosts: %w", err)
 	}
-	if st.Kept, err = readKept(l.kv, l.cfg.Kept); err != nil {
-		return st, err
+	if st.Kept, err = l.recall(); err != nil {
+		return st, fmt.Errorf("read what is known of the link: %w", err)
 	}
 	used := map[string]int{}
 	err = l.kv.Scan([]byte{keySite}, []byte{keySite + 1}, func(key, value []byte) bool {
@@ -296,17 +296,29 @@ func (l *Ledger) Start(resumed bool) (Start, error) {
 	return st, nil
 }
 
-// readKept reads the rows about the link, at most so many.
-func readKept(kv KV, most int) (rows []Keep, err error) {
-	if most == 0 {
+// recall reads what is known of the link, if the crawl is to know it.
+func (l *Ledger) recall() ([]Keep, error) {
+	if l.cfg.Kept == 0 {
 		return nil, nil
 	}
+	rows, err := readLearned(l.kv, l.cfg.Kept)
+	if err != nil {
+		return nil, err
+	}
+	used, ok, err := l.kv.Get(append([]byte{keyLink}, usageKey...))
+	if ok {
+		rows = append(rows, Keep{[]byte(usageKey), used})
+	}
+	return rows, err
+}
+
+// readLearned reads what a crawl learned of servers, at most so many rows.
+func readLearned(kv KV, most int) (rows []Keep, err error) {
 	err = kv.Scan([]byte{keyLink}, []byte{keyLink + 1}, func(key, value []byte) bool {
-		rows = append(rows, Keep{bytes.Clone(key[1:]), bytes.Clone(value)})
+		if string(key[1:]) != usageKey && len(rows) < most {
+			rows = append(rows, Keep{bytes.Clone(key[1:]), bytes.Clone(value)})
+		}
 		return len(rows) < most
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read what is known of the link: %w", err)
-	}
-	return rows, nil
+	return rows, err
 }

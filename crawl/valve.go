@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"net/netip"
@@ -78,6 +79,9 @@ func newValve(cfg Bandwidth) (*valve, error) {
 	if err != nil {
 		return nil, err
 	}
+	if cfg.Rate < 0 {
+		return nil, fmt.Errorf("a limit of %d bytes a second", cfg.Rate)
+	}
 	if cfg.Holidays != "" {
 		if cfg.Predictor.Holidays, err = bandwidth.ParseHolidays(cfg.Holidays); err != nil {
 			return nil, err
@@ -96,41 +100,41 @@ func newValve(cfg Bandwidth) (*valve, error) {
 }
 
 // bind lets the valve decide from now on what starts.
-func (e *Engine) bind(l *valve) {
-	e.valve = l
-	l.clock = e.clock
-	e.f.Admit(l, l.cfg.Lookahead)
+func (e *Engine) bind(v *valve) {
+	e.valve = v
+	v.clock = e.clock
+	e.f.Admit(v, v.cfg.Lookahead)
 }
 
 // Open implements frontier.Gate.
-func (l *valve) Open(ahead int) bool { return l.control.Open(&l.book, ahead) }
+func (v *valve) Open(ahead int) bool { return v.control.Open(&v.book, ahead) }
 
 // Fits implements frontier.Gate.
-func (l *valve) Fits(host string, addr netip.Addr) bool {
-	l.predict(host, addr)
-	return l.control.Fits(&l.book, l.last.rate)
+func (v *valve) Fits(host string, addr netip.Addr) bool {
+	v.predict(host, addr)
+	return v.control.Fits(&v.book, v.last.rate)
 }
 
-func (l *valve) predict(host string, addr netip.Addr) {
-	est := l.predictor.Rate(l.clock.Time(l.now), addr, page.Domain(host))
-	l.host, l.last = host, charge{addr: addr, rate: est.Rate}
+func (v *valve) predict(host string, addr netip.Addr) {
+	est := v.predictor.Rate(v.clock.Time(v.now), addr, page.Domain(host))
+	v.host, v.last = host, charge{addr: addr, rate: est.Rate}
 }
 
 // open enters a connection in the book.
-func (l *valve) open(host string, addr netip.Addr) {
-	if l.host != host || l.last.addr != addr {
-		l.predict(host, addr)
+func (v *valve) open(host string, addr netip.Addr) {
+	if v.host != host || v.last.addr != addr {
+		v.predict(host, addr)
 	}
-	v := l.last
-	v.ticket = l.book.Start(bandwidth.Load{Rate: v.rate, RTT: l.trips[addr]})
-	l.charges[host] = v
+	c := v.last
+	c.ticket = v.book.Start(bandwidth.Load{Rate: c.rate, RTT: v.trips[addr]})
+	v.charges[host] = c
 }
 
 // close strikes it out. One from before there was a limit is not there.
-func (l *valve) close(host string) {
-	if v, ok := l.charges[host]; ok {
-		l.book.End(v.ticket)
-		delete(l.charges, host)
+func (v *valve) close(host string) {
+	if c, ok := v.charges[host]; ok {
+		v.book.End(c.ticket)
+		delete(v.charges, host)
 	}
 }
 
@@ -139,17 +143,17 @@ func (e *Engine) command(ev Command) {
 	if ev.Limits == nil || ev.Stop != "" {
 		e.end(ev.Stop)
 	}
-	if ev.Limits == nil {
+	if ev.Limits == nil || ev.Limits.Rate < 0 {
 		return
 	}
 	if e.valve == nil {
 		cfg := e.cfg.Bandwidth
 		cfg.Limits = *ev.Limits
-		l, err := newValve(cfg)
+		v, err := newValve(cfg)
 		if err != nil {
 			return // it would have failed in NewEngine
 		}
-		e.bind(l)
+		e.bind(v)
 	}
 	e.valve.cfg.Limits, e.valve.stale = *ev.Limits, true
 }
@@ -179,68 +183,65 @@ func (e *Engine) recall(rows []Keep) {
 
 // measured takes what the wire did.
 func (e *Engine) measured(now page.Time, ev Wire) {
-	l := e.valve
-	if l == nil || e.finished {
+	v := e.valve
+	if v == nil || e.finished {
 		return
 	}
-	l.now, l.wire = now, ev.Wire
+	v.now, v.wire = now, ev.Wire
 	// The limiter may not have heard of the last limit when it reported.
-	l.wire.Limit = min(l.wire.Limit, float64(l.limit))
-	l.control.Measured(now, &l.book, l.wire)
-	if n := ev.Bytes - l.used; n > 0 && l.cfg.Quota.Set() {
-		l.usage = l.usage.Add(l.cfg.Quota, l.clock.Time(now), n)
-		l.unsaved = true
+	v.wire.Limit = min(v.wire.Limit, float64(v.limit))
+	v.control.Measured(now, &v.book, v.wire)
+	if n := ev.Bytes - v.used; n > 0 && v.cfg.Quota.Set() {
+		v.usage = v.usage.Add(v.cfg.Quota, v.clock.Time(now), n)
+		v.unsaved = true
 	}
-	l.used = ev.Bytes
-	if l.unsaved && now.Sub(l.saved) >= usagePause {
+	v.used = ev.Bytes
+	if v.unsaved && now.Sub(v.saved) >= usagePause {
 		e.saveUsage(now)
-		l.stale = true
+		v.stale = true
 	}
 }
 
 func (e *Engine) saveUsage(now page.Time) {
-	l := e.valve
-	l.saved, l.unsaved = now, false
-	e.out = append(e.out, Keep{[]byte(usageKey), l.usage.Save()})
+	v := e.valve
+	v.saved, v.unsaved = now, false
+	e.out = append(e.out, Keep{[]byte(usageKey), v.usage.Save()})
 }
 
 // limit works out how much may flow now, and orders it when it has changed.
 func (e *Engine) limit(now page.Time) {
-	l := e.valve
-	if l == nil {
+	v := e.valve
+	if v == nil {
 		return
 	}
-	l.now = now
-	if !l.stale && (l.until == 0 || now < l.until) {
+	v.now = now
+	if !v.stale && (v.until == 0 || now < v.until) {
 		return
 	}
-	rate, until := l.cfg.at(l.clock.Time(now), l.usage)
-	l.stale, l.until = false, 0
-	if until > 0 {
-		l.until = now.Add(until)
+	rate, good := v.cfg.at(v.clock.Time(now), v.usage)
+	v.stale, v.until = false, 0
+	if good > 0 {
+		v.until = now.Add(max(good, time.Millisecond))
 	}
-	if l.ordered && rate == l.limit {
+	if v.ordered && rate == v.limit {
 		return
 	}
-	l.ordered, l.limit = true, rate
-	l.wire.Limit = float64(rate)
-	l.control.Measured(now, &l.book, l.wire)
+	v.ordered, v.limit = true, rate
+	v.wire.Limit, v.wire.Idle, v.wire.Backlog = float64(rate), 0, 0 // nothing is known of the new one yet
+	v.control.Measured(now, &v.book, v.wire)
 	e.out = append(e.out, Limit{Rate: rate})
 }
 
 // at returns the limit at a time of day, and for how long it is good; 0 = for as
 // long as the limits are the same.
-func (c Limits) at(t time.Time, usage bandwidth.Usage) (rate int64, good time.Duration) {
-	rate = bandwidth.Unlimited
-	if c.Rate > 0 {
-		rate = c.Rate
-	}
-	if c.Timetable.Set() {
-		r, until := c.Timetable.At(t)
+func (l Limits) at(t time.Time, usage bandwidth.Usage) (rate int64, good time.Duration) {
+	rate = cmp.Or(l.Rate, bandwidth.Unlimited)
+	if l.Timetable.Set() {
+		r, until := l.Timetable.At(t)
 		rate, good = min(rate, r), until.Sub(t)
 	}
-	if c.Quota.Set() {
-		r, until := c.Quota.At(t, usage.Used(c.Quota, t), c.Timetable)
+	if l.Quota.Set() {
+		r, until := l.Quota.At(t, usage.Used(l.Quota, t), l.Timetable)
 		d := until.Sub(t)
 		if good > 0 {
 			d = min(d, good)
@@ -253,33 +254,36 @@ func (c Limits) at(t time.Time, usage bandwidth.Usage) (rate int64, good time.Du
 // learn takes what a download showed of its server, and ends its entry in the
 // book when its connection is closed.
 func (e *Engine) learn(now page.Time, fl *flight, ev Done) {
-	l := e.valve
-	if l == nil {
+	v := e.valve
+	if v == nil {
 		return
 	}
-	l.now = now
-	v, known := l.charges[fl.host]
+	v.now = now
+	c, known := v.charges[fl.host]
 	if !ev.KeepAlive {
-		l.close(fl.host)
+		v.close(fl.host)
 	}
 	bytes := max(ev.Wire, ev.Bytes)
-	if !known || !v.addr.IsValid() || !ev.Outcome.Row().Answer || bytes <= 0 || ev.Elapsed <= 0 {
+	if !known || !c.addr.IsValid() || !ev.Outcome.Row().Answer || bytes <= 0 || ev.Elapsed <= 0 {
 		return
 	}
 	if ev.RTT > 0 {
-		if len(l.trips) >= maxTrips {
-			clear(l.trips)
+		if len(v.trips) >= maxTrips {
+			clear(v.trips)
 		}
-		l.trips[v.addr] = ev.RTT
+		v.trips[c.addr] = ev.RTT
 	}
 	if !ev.Throttled {
-		miss := math.Abs(math.Log(float64(bytes) / ev.Elapsed.Seconds() / v.rate))
-		l.miss += missGain * (miss - l.miss)
+		miss := math.Abs(math.Log(float64(bytes) / ev.Elapsed.Seconds() / c.rate))
+		if v.miss == 0 {
+			v.miss = miss
+		}
+		v.miss += missGain * (miss - v.miss)
 	}
-	l.predictor.Learn(l.clock.Time(now), v.addr, page.Domain(fl.host), bandwidth.Measure{
+	v.predictor.Learn(v.clock.Time(now), c.addr, page.Domain(fl.host), bandwidth.Measure{
 		Bytes: bytes, Elapsed: ev.Elapsed, First: ev.First, Throttled: ev.Throttled,
 	})
-	e.keep(l.predictor.Dirty(maxKeeps))
+	e.keep(v.predictor.Dirty(maxKeeps))
 }
 
 func (e *Engine) keep(rows []bandwidth.Row) {
@@ -312,16 +316,16 @@ type LinkStatus struct {
 }
 
 func (e *Engine) linkStatus() LinkStatus {
-	l := e.valve
-	if l == nil {
+	v := e.valve
+	if v == nil {
 		return LinkStatus{}
 	}
 	s := LinkStatus{
-		Control: l.cfg.Control, Limit: l.limit, Rate: l.wire.Rate, Expected: l.control.Expected(&l.book), Running: l.book.Len(),
-		Servers: l.predictor.Len(), Miss: l.miss,
+		Control: cmp.Or(v.cfg.Control, "weir"), Limit: v.limit, Rate: v.wire.Rate, Expected: v.control.Expected(&v.book), Running: v.book.Len(),
+		Servers: v.predictor.Len(), Miss: v.miss,
 	}
-	if l.cfg.Quota.Set() {
-		s.Used = l.usage.Used(l.cfg.Quota, l.clock.Time(l.now))
+	if v.cfg.Quota.Set() {
+		s.Used = v.usage.Used(v.cfg.Quota, v.clock.Time(v.now))
 	}
 	return s
 }

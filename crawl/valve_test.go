@@ -287,11 +287,11 @@ func TestLearnedRatesAreKept(t *testing.T) {
 		h.done(10_000, time.Second)
 	}
 	h.flush()
-	kept, err := h.view().Kept(1000)
+	kept, err := h.view().Learned(1000)
 	if err != nil || len(kept) != 6 {
 		t.Fatalf("%d rows (%v), want one a server", len(kept), err)
 	}
-	if some, err := h.view().Kept(2); err != nil || len(some) != 2 {
+	if some, err := h.view().Learned(2); err != nil || len(some) != 2 {
 		t.Errorf("%d rows (%v), want no more than two", len(some), err)
 	}
 	other := newHand(t, 6, cfg)
@@ -340,6 +340,7 @@ func TestBadBandwidth(t *testing.T) {
 		`no control is called "fast"`: {Control: "fast"},
 		"gain 7":                      {Predictor: bandwidth.PredictorConfig{Gain: 7}},
 		"holidays, line 1":            {Holidays: "sometimes"},
+		"a limit of -1":               {Limits: Limits{Rate: -1}},
 	} {
 		_, err := NewEngine(EngineConfig{Order: "length", Bandwidth: cfg})
 		if err == nil || !strings.Contains(err.Error(), want) {

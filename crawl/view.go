@@ -3,7 +3,6 @@ package crawl
 import (
 	"encoding/binary"
 	"fmt"
-	"slices"
 	"time"
 
 	"weir/frontier"
@@ -282,9 +281,12 @@ func (v *View) furnish(info *SiteInfo) error {
 	return err
 }
 
-// Kept returns what the crawl learned of its servers, at most so many rows, for
-// another crawl's Start. What it used of its own quota is left out.
-func (v *View) Kept(most int) ([]Keep, error) {
-	rows, err := readKept(v.kv, most)
-	return slices.DeleteFunc(rows, func(k Keep) bool { return string(k.Key) == usageKey }), err
+// Learned returns what the crawl learned of its servers, at most so many rows,
+// for another crawl's Start. What it used of its own quota is left out.
+func (v *View) Learned(most int) ([]Keep, error) {
+	rows, err := readLearned(v.kv, most)
+	if err != nil {
+		return nil, fmt.Errorf("read what is known of the link: %w", err)
+	}
+	return rows, nil
 }

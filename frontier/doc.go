@@ -24,10 +24,10 @@
 // site with its host.
 //
 // The life of a host: it has work -> its rest is over (timers) -> it is its
-// turn (ready) -> its name is resolved, its address has room -> the site's
-// window is filled -> its robots.txt is known -> pages, one at a time -> it
-// rests. Read host.go and site.go first, then next.go, which is that sentence
-// as code.
+// turn (ready) -> its name is resolved, its address has room -> the [Gate] lets
+// it pass, if there is one -> the site's window is filled -> its robots.txt is
+// known -> pages, one at a time -> it rests. Read host.go and site.go first, then
+// next.go, which is that sentence as code.
 //
 // Nothing here reads a clock, starts a goroutine or depends on map order: equal
 // calls give equal answers. No operation but the one Stop is linear in the number
