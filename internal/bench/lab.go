@@ -34,8 +34,12 @@ type lab struct {
 // scaled is a number of the full job at the scale of this one.
 func (l *lab) scaled(n int) int { return max(1, int(float64(n)*l.scale)) }
 
-func build(to string) error {
+func build(to string) error { return buildIn(".", to) }
+
+// buildIn builds weir from the module in a folder.
+func buildIn(dir, to string) error {
 	cmd := exec.Command("go", "build", "-trimpath", "-o", to, "./cmd/weir")
+	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	cmd.Stderr = os.Stderr
 	return cmd.Run()

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -26,6 +25,7 @@ type attempt struct {
 	limit  float64
 	conns  int
 	tls    bool
+	free   bool     // weir is given no limit
 	args   []string // of weir
 	argv   []string // of another program
 	after  string   // the attempt whose folder it learns from
@@ -65,7 +65,7 @@ func attempts() []attempt {
 			add(attempt{name: "paper, max_d " + d + ", warm", args: args, after: "paper, max_d " + d})
 		}
 		add(attempt{name: "reactive", args: []string{"--control", "reactive"}})
-		add(attempt{name: "no limit", args: nil})
+		add(attempt{name: "no limit", free: true})
 		rate := fmt.Sprintf("%.0f", l.rate)
 		add(attempt{name: "aria2, 16 at once", argv: []string{"aria2c", "-q", "-i", "{list}", "-d", "{dir}", "-j", "16", "-x", "1", "--max-overall-download-limit=" + rate}})
 		add(attempt{name: "wget", argv: []string{"wget", "-q", "-i", "{list}", "-P", "{dir}", "--limit-rate=" + rate}})
@@ -84,7 +84,7 @@ func (a attempt) program(weir, learned string) []string {
 	}
 	argv := []string{weir, "crawl", "--seeds", "{seeds}", "--depth", "0", "--order", "score", "--wait", "0s", "--dns", "{dns}",
 		"--allow-private", "--conns", fmt.Sprint(a.conns), "--warc", "none", "--json", "--dir", "{dir}"}
-	if a.name != "no limit" {
+	if !a.free {
 		argv = append(argv, "--limit", say(a.limit))
 	}
 	argv = append(argv, a.args...)
@@ -349,9 +349,6 @@ func (l *lab) figures(results []outcome) error {
 		line{"measured", false, window(measured(got["reactive"]))})
 	draw("wire-4.svg", "Measured bandwidth, weir", "the default control; IP bytes a second on the interface",
 		line{"measured", false, window(measured(got["weir"]))})
-	if len(got) > 0 && !slices.Contains(slices.Collect(maps.Keys(got)), "reactive") {
-		l.say("(figures whose runs were left out are not drawn)")
-	}
 	return failed
 }
 

@@ -166,16 +166,17 @@ func (t trial) watch(l *wirelab.Lab, cmd *exec.Cmd, r *trace) error {
 	return <-aside
 }
 
-// end asks a program to stop, asks again, and then does not ask.
+// end asks a program to stop, asks again to stop now, and then does not ask.
 func end(cmd *exec.Cmd, ended <-chan error) {
-	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGINT, syscall.SIGKILL} {
-		_ = cmd.Process.Signal(s) // it may have ended
+	for _, patience := range []time.Duration{2 * time.Second, 20 * time.Second} {
+		_ = cmd.Process.Signal(syscall.SIGINT) // it may have ended
 		select {
 		case <-ended:
 			return
-		case <-time.After(10 * time.Second):
+		case <-time.After(patience):
 		}
 	}
+	_ = cmd.Process.Kill()
 	<-ended
 }
 

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"weir/internal/wirelab"
+)
+
+// The built weir holds a limit as the interface counts it. The bounds are so
+// wide that a busy machine does not matter; make bench-wire has the narrow
+// ones.
+func TestLimitOnTheWire(t *testing.T) {
+	if testing.Short() {
+		t.Skip("this test crawls for ten seconds")
+	}
+	if err := wirelab.Usable(); err != nil {
+		t.Skipf("this test opens a laboratory: %v", err)
+	}
+	weir := filepath.Join(t.TempDir(), "weir")
+	if err := buildIn("../..", weir); err != nil {
+		t.Fatal(err)
+	}
+	const limit, length = 300e3, 10 * time.Second
+	a := attempt{name: "weir", limit: limit, conns: 64}
+	r, err := trial{
+		web:   wirelab.NewWeb(wirelab.WebConfig{Limit: limit, Length: length, Seed: 1}),
+		limit: limit, conns: a.conns, length: length,
+		argv: a.program(weir, ""), dir: t.TempDir(),
+	}.run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := wirelab.Judge(r.received, limit)
+	t.Logf("\n%s\n%s", head, newRow("weir", limit, r))
+	if !u.Reached || u.Mean < 0.2 {
+		t.Errorf("of the limit %.0f%% was used", 100*u.Mean)
+	}
+	if u.Mean > 1.5 {
+		t.Errorf("%.0f%% of the limit came over the wire", 100*u.Mean)
+	}
+}
+
+// Every attempt has a name of its own, and those that learn come after
+// those they learn from.
+func TestAttempts(t *testing.T) {
+	seen := map[string]bool{}
+	for _, a := range attempts() {
+		if seen[a.full()] {
+			t.Errorf("two attempts are called %s", a.full())
+		}
+		if a.after != "" && !seen[(attempt{name: a.after, limit: a.limit}).full()] {
+			t.Errorf("%s learns from %s, which does not come before it", a.full(), a.after)
+		}
+		seen[a.full()] = true
+	}
+}
+
+func TestRate(t *testing.T) {
+	for s, want := range map[string]float64{"140KB": 140e3, "1MB/s": 1e6, "1.5MB": 1.5e6, "20000": 20e3, "": 0, "1": 0, "-1MB": 0, "NaN": 0, "1GB": 0, "200MB": 0} {
+		got, err := rate(s)
+		if got != want || (err == nil) != (want > 0) {
+			t.Errorf("rate(%q) = %v, %v", s, got, err)
+		}
+	}
+}
