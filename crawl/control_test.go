@@ -27,12 +27,10 @@ type watch struct {
 }
 
 type watchHost struct {
-	scores  []float32 // of pages not yet asked for, the best last
-	busy    bool
-	away    int // lookups and loads under way for it
-	site    page.SiteID
-	free    time.Duration
-	visited bool
+	scores []float32 // of pages not yet asked for, the best last
+	busy   bool
+	away   int // lookups and loads under way for it
+	free   time.Duration
 }
 
 func (w *watch) fetch(f Fetch) {
@@ -105,6 +103,7 @@ func uneven(t testing.TB, seed uint64, pages int, cfg Bandwidth) *sim {
 			s.scores[p.url.String()] = score
 			seen.scores = append(seen.scores, score)
 		}
+		slices.Sort(seen.scores)
 		s.watch.hosts, s.watch.byName[h.name] = append(s.watch.hosts, seen), seen
 	}
 	s.cfg = EngineConfig{

@@ -59,6 +59,19 @@ func (g *dGate) end(host string) {
 	}
 }
 
+// drained holds, when all that can be picked now is, that who was refused has its
+// turn again, and that the gate was not asked about the whole queue: each of the
+// depth is asked about once, or twice when it waited for a load in between.
+func (g *dGate) drained(d *driver) {
+	if g == nil {
+		return
+	}
+	if len(d.f.refused) > 0 || g.asked > 2*d.depth {
+		d.t.Fatalf("%d hosts are refused and not in turn again; %d were asked about, the depth is %d", len(d.f.refused), g.asked, d.depth)
+	}
+	g.asked = 0
+}
+
 // inTurn returns the hosts whose turn it could be, in their order.
 func (d *driver) inTurn() []*host {
 	if d.gate == nil {

@@ -160,9 +160,7 @@ func (d *driver) pump() {
 		p, ok := d.f.Next(d.now, d.room)
 		d.f.check(d.t)
 		if !ok {
-			if len(d.f.refused) > 0 {
-				d.t.Fatalf("%d hosts were refused and are not in turn again", len(d.f.refused))
-			}
+			d.gate.drained(d)
 			return
 		}
 		if p.Open {
