@@ -153,8 +153,8 @@ func (p *progress) wipe() {
 // picture is what a person at a terminal sees.
 func (p *progress) picture(s node.Status) []string {
 	limit := ""
-	if p.cfg.Limit > 0 {
-		limit = " of " + bytesOf(float64(p.cfg.Limit)) + "/s"
+	if p.cfg.Bandwidth.Rate > 0 {
+		limit = " of " + bytesOf(float64(p.cfg.Bandwidth.Rate)) + "/s"
 	}
 	state := ""
 	if s.Stop != "" {

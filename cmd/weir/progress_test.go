@@ -24,7 +24,7 @@ func running() node.Status {
 // nothing behind.
 func TestPicture(t *testing.T) {
 	var screen bytes.Buffer
-	p := &progress{cfg: &node.Config{Limit: 140_000, MaxPages: 2468}, out: &screen, width: func() int { return 48 }}
+	p := &progress{cfg: &node.Config{Bandwidth: crawl.Bandwidth{Limits: crawl.Limits{Rate: 140_000}}, MaxPages: 2468}, out: &screen, width: func() int { return 48 }}
 	p.draw(running())
 	want := `  time    1m40s, about 1m40s left
   pages   1,234 fetched, 17.2/s now, 0 errors

@@ -33,11 +33,15 @@ type settings struct {
 	Strip      string   `name:"strip" group:"scope" placeholder:"PARAM,..." default:"default" keep:"fixed" help:"Query parameters to take out of URLs: names separated by commas, sid* for all that begin so; default stands for well-known trackers and sessions, none for nothing."`
 	Trap       trap     `name:"trap" group:"scope" placeholder:"LIMITS" default:"default" keep:"fixed" help:"When a site looks endless, pages are parked: repeat=3,segments=30,length=2000,variants=500 is the default; a limit of 0 switches itself off, none all of them."`
 
-	Limit     rate  `name:"limit" group:"bounds" placeholder:"RATE" default:"none" keep:"yes" help:"Bandwidth that may be used, L in the papers: 140KB/s or 8Mbit/s; K is 1000."`
-	MaxPages  count `name:"max-pages" group:"bounds" placeholder:"N" default:"none" keep:"yes" help:"Stop after N pages, counted over all runs."`
-	MaxBytes  size  `name:"max-bytes" group:"bounds" placeholder:"SIZE" default:"none" keep:"yes" help:"Stop after so many bytes of bodies, counted over all runs."`
-	MaxTime   span  `name:"max-time" group:"bounds" placeholder:"TIME" default:"none" keep:"yes" help:"Stop this run after a time: 90s, 2h30m, 3d."`
-	SitePages count `name:"site-pages" group:"bounds" placeholder:"N" default:"100000" keep:"fixed" help:"Pages of one site, at most. Default: 100000."`
+	Control   string `name:"control" group:"bounds" enum:"weir,paper,reactive" default:"weir" keep:"yes" help:"What decides which page starts under a limit: weir; or, to compare, paper (predicted rates must fit under L) or reactive (one more below L, one less above)."`
+	Lookahead count  `name:"lookahead" group:"bounds" placeholder:"N" default:"64" keep:"yes" help:"How far down the queue --control paper looks for a page that fits; max_d in the paper."`
+	Strict    bool   `name:"strict" group:"bounds" keep:"yes" help:"Rather use a little less of the limit than ever go over it."`
+	LearnFrom string `name:"learn-from" group:"bounds" placeholder:"DIR" keep:"yes" help:"Take over what another crawl learned of the speed of servers."`
+	Limit     rate   `name:"limit" group:"bounds" placeholder:"RATE" default:"none" keep:"yes" help:"Bandwidth that may be used, L in the papers: 140KB/s or 8Mbit/s; K is 1000."`
+	MaxPages  count  `name:"max-pages" group:"bounds" placeholder:"N" default:"none" keep:"yes" help:"Stop after N pages, counted over all runs."`
+	MaxBytes  size   `name:"max-bytes" group:"bounds" placeholder:"SIZE" default:"none" keep:"yes" help:"Stop after so many bytes of bodies, counted over all runs."`
+	MaxTime   span   `name:"max-time" group:"bounds" placeholder:"TIME" default:"none" keep:"yes" help:"Stop this run after a time: 90s, 2h30m, 3d."`
+	SitePages count  `name:"site-pages" group:"bounds" placeholder:"N" default:"100000" keep:"fixed" help:"Pages of one site, at most. Default: 100000."`
 
 	DomainPages count `name:"domain-pages" group:"bounds" placeholder:"N" default:"1000000" keep:"fixed" help:"Pages of one registered domain, at most. Default: 1000000."`
 	MaxBody     size  `name:"max-body" group:"bounds" placeholder:"SIZE" default:"64MB" keep:"yes" help:"Cut longer bodies here. Default: 64MB."`

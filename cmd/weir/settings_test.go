@@ -41,7 +41,7 @@ func TestDefaults(t *testing.T) {
 	if cfg.Scope.Scope != "host" || cfg.Scope.Depth != -1 || cfg.Conns != 64 || cfg.PerConn != 1 || cfg.Wait.Seconds() != 1 ||
 		cfg.PerServer != 4 || cfg.SitePages != 100_000 || cfg.DomainPages != 1_000_000 || cfg.Memory != 1e9 ||
 		cfg.Fetch.Limits.MaxBody != 64e6 || cfg.Archive.String() != "gzip" || cfg.Order != "length" ||
-		cfg.MaxPages != 0 || cfg.MaxBytes != 0 || cfg.MaxTime != 0 || cfg.Limit != 0 || cfg.Trap != frontier.DefaultTrap() {
+		cfg.MaxPages != 0 || cfg.MaxBytes != 0 || cfg.MaxTime != 0 || cfg.Bandwidth.Rate != 0 || cfg.Trap != frontier.DefaultTrap() {
 		t.Errorf("defaults became %+v", cfg)
 	}
 	if cfg.Agent != "weir" || !strings.HasPrefix(cfg.Fetch.Agent, "weir/") || cfg.Fetch.From != "" || cfg.Fetch.AllowPrivate {
@@ -253,7 +253,7 @@ func TestSiteLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	slow, ok := cfg.Fetch.SiteLimiter["slow.example"].(*fetch.Bucket)
-	if !ok || slow.Rate() != 10_000 || len(cfg.Fetch.SiteLimiter) != 1 || cfg.Limit != 1e6 {
-		t.Errorf("limits of sites: %v, of all: %d", cfg.Fetch.SiteLimiter, cfg.Limit)
+	if !ok || slow.Rate() != 10_000 || len(cfg.Fetch.SiteLimiter) != 1 || cfg.Bandwidth.Rate != 1e6 {
+		t.Errorf("limits of sites: %v, of all: %d", cfg.Fetch.SiteLimiter, cfg.Bandwidth.Rate)
 	}
 }

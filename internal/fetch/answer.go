@@ -36,6 +36,8 @@ type Answer struct {
 	At        time.Time     // when it was asked for
 	FirstByte time.Duration // from then to the first byte
 	Elapsed   time.Duration // from then to the last
+	Waited    time.Duration // of that, for our own Wire
+	RTT       time.Duration // to the server; 0: not known
 
 	RetryAfter       time.Duration // of a 429 or 503, at most 30 days
 	Location         string        // of a 3xx, as it came

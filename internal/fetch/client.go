@@ -41,10 +41,11 @@ type Config struct {
 
 	Digest func(page.URL) bool // whose payloads' digests are wanted; nil: all
 
-	Limits  Limits
-	Limiter Limiter // of bytes on the wire, both ways; nil: none
+	Limits Limits
+	Wire   *Wire // caps what arrives over all connections; nil: nothing does
 
-	// SiteLimiter holds further caps, by host in lower case.
+	// SiteLimiter holds further caps, by host in lower case, on what is read from
+	// its connections and written to them.
 	SiteLimiter map[string]Limiter
 
 	Memory  int64  // bytes that the answers in memory may take together; 256 MiB when 0
@@ -74,7 +75,7 @@ type Limits struct {
 
 	// Over every Window (20 s) an answer must come at MinRate bytes per second
 	// (500), and be whole after Whole (30 min). Time that we spend waiting for
-	// the Limiter or for memory does not count.
+	// the Wire, a Limiter or for memory does not count.
 	MinRate int64
 	Window  time.Duration
 	Whole   time.Duration
@@ -160,12 +161,14 @@ func New(cfg Config) (*Client, error) {
 		limits:  cfg.Limits.withDefaults(),
 		allowed: make(map[netip.Addr]bool, len(cfg.AllowAddrs)),
 		memory:  newBudget(max(cfg.Memory, minBuffer)),
-		meter:   new(Meter),
 		slow:    slow,
 		tls: &tls.Config{
 			RootCAs: cfg.Roots, NextProtos: []string{"http/1.1"}, MinVersion: tls.VersionTLS12,
 			ClientSessionCache: tls.NewLRUClientSessionCache(maxSessions),
 		},
+	}
+	if c.meter = new(Meter); cfg.Wire != nil {
+		c.meter = cfg.Wire.meter
 	}
 	for _, a := range cfg.AllowAddrs {
 		c.allowed[a.Unmap().WithZone("")] = true
@@ -200,7 +203,8 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// Meter counts all bytes that this Client's connections carried, both ways.
+// Meter counts the bytes that this Client's connections carried: all that came
+// on the wire under an exact Wire, else what was read and written.
 func (c *Client) Meter() *Meter { return c.meter }
 
 // Private says whether connecting to a is refused.

@@ -80,6 +80,9 @@ func (cn *Conn) Get(ctx context.Context, u page.URL, last bool) *Answer {
 		cn.exchange(ctx, a, last)
 	}
 	a.Elapsed = time.Since(a.At)
+	if l := cn.link; l != nil && l.tap != nil {
+		a.Waited, a.RTT = l.tap.waited, l.tap.seen.RTT
+	}
 	cn.likely = 0
 	if a.Elapsed <= quick {
 		cn.likely = min(a.end, maxLikely)
@@ -113,7 +116,11 @@ func (cn *Conn) exchange(ctx context.Context, a *Answer, last bool) {
 	a.tape = t
 	var sent []byte
 	sent, a.Request = cn.client.request(a.url, last, a.At)
-	_, err := cn.stream.Write(sent)
+	err := cn.link.ask()
+	if err == nil {
+		a.At = time.Now()
+		_, err = cn.stream.Write(sent)
+	}
 	if err == nil {
 		var h head
 		var early []byte
@@ -152,6 +159,8 @@ func (cn *Conn) failHead(a *Answer, err error, reused bool) {
 	switch cause := cn.link.cause; {
 	case errors.Is(cause, errAborted):
 		a.fail(page.Aborted, "the visit was cut short")
+	case errors.Is(cause, errFoul):
+		a.fail(page.BadResponse, errFoul.Error())
 	case errors.Is(cause, errSilent):
 		a.fail(page.FirstByteTimeout, fmt.Sprintf("no answer within %v", cn.client.limits.FirstByte))
 	case errors.Is(cause, errSlow):
@@ -185,6 +194,9 @@ func (cn *Conn) readBody(a *Answer, h head, early []byte) {
 	case errors.Is(cut, errSlow):
 		a.Truncated = "time"
 		a.fail(page.TooSlow, "the body came too slowly")
+	case errors.Is(cut, errFoul):
+		a.Truncated = "disconnect"
+		a.fail(page.Truncated, errFoul.Error())
 	case errors.Is(cut, errLarge):
 		a.Truncated = "length"
 		if a.Outcome == page.OK {
@@ -278,6 +290,9 @@ func (cn *Conn) copyBody(a *Answer, h head, early []byte) error {
 		}
 		if h.length > 0 && plain {
 			cn.link.gather(cn.length.left)
+			if cn.link.tap != nil {
+				cn.link.tap.left(cn.length.left)
+			}
 		}
 		// One byte more than is allowed tells a body that is too large.
 		piece, err = a.tape.fill(min(f.room(), left+1))

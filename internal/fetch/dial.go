@@ -81,6 +81,10 @@ func (c *Client) dial(ctx context.Context, host string, to netip.AddrPort, refus
 	if !to.IsValid() {
 		return nil, errors.New("no address to connect to")
 	}
+	window, exact := 0, c.cfg.Wire != nil && c.cfg.Wire.Exact()
+	if exact {
+		window = c.cfg.Wire.window()
+	}
 	d := net.Dialer{
 		Timeout:   c.limits.Connect,
 		KeepAlive: -1,
@@ -92,7 +96,10 @@ func (c *Client) dial(ctx context.Context, host string, to netip.AddrPort, refus
 			if refused(real.Addr()) {
 				return fmt.Errorf("%w: %s", errPrivate, real.Addr())
 			}
-			if caps := c.caps(host); len(caps) > 0 {
+			switch caps := c.caps(host); {
+			case window > 0:
+				offer(raw, window)
+			case len(caps) > 0:
 				setReceiveBuffer(raw, receiveBuffer(caps))
 			}
 			return nil
@@ -102,7 +109,20 @@ func (c *Client) dial(ctx context.Context, host string, to netip.AddrPort, refus
 	if err != nil {
 		return nil, err
 	}
-	return c.newLink(conn, host), nil
+	l := c.newLink(conn, host)
+	if exact && l.raw != nil {
+		l.tap = c.cfg.Wire.open(newSocket(l.raw), window, packetHeader(to.Addr()))
+	}
+	return l, nil
+}
+
+// packetHeader returns how many bytes the headers of a packet take, with the
+// timestamps that TCP adds as a rule.
+func packetHeader(a netip.Addr) int {
+	if a.Is4() || a.Is4In6() {
+		return 20 + 32
+	}
+	return 40 + 32
 }
 
 // exhausted says that the process or the system has no descriptors left.
@@ -141,7 +161,10 @@ func (c *Client) secure(ctx context.Context, cn *Conn, name string) (page.Outcom
 	cfg.ServerName = name
 	over := tls.Client(streamConn{cn.link, cn.stream}, cfg)
 	end := cn.link.begin(ctx, c.limits.Handshake)
-	err := over.Handshake()
+	err := cn.link.ask()
+	if err == nil {
+		err = over.Handshake()
+	}
 	switch alive := end(); {
 	case !alive:
 		return page.Aborted, errAborted

@@ -121,6 +121,7 @@ func (r *resolver) exchangeOver(ctx context.Context, network, server string, q q
 		if _, err := io.ReadFull(conn, msg); err != nil {
 			return reply{}, err
 		}
+		r.wire.Charge(len(msg) + tcpTalk)
 		return q.read(msg)
 	}
 	if _, err := conn.Write(q.msg); err != nil {
@@ -132,12 +133,20 @@ func (r *resolver) exchangeOver(ctx context.Context, network, server string, q q
 		if err != nil {
 			return reply{}, err
 		}
+		r.wire.Charge(n + udpHeader)
 		// What does not answer our question is someone else's: listen on.
 		if answer, err := q.read(buf[:n]); !errors.Is(err, errStranger) {
 			return answer, err
 		}
 	}
 }
+
+// What comes on the wire with an answer: the headers of a datagram, or those of
+// the four or five packets of a short connection.
+const (
+	udpHeader = 28
+	tcpTalk   = 5 * 52
+)
 
 // question is one question to a server, and what its answer must match.
 type question struct {

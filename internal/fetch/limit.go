@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Limiter is the cap on the wire. Wait returns when n more bytes may be read
+// Limiter is a cap on what is read and written. Wait returns when n more bytes may be read
 // from a socket or written to one, or with the context's error. It is asked for
 // a few kilobytes at a time and only for bytes that are there, so that a
 // connection that waits for its server holds no grant.
@@ -30,8 +30,8 @@ func (c *Client) caps(host string) []Limiter {
 	if own := c.cfg.SiteLimiter[strings.ToLower(host)]; own != nil {
 		all = append(all, own)
 	}
-	if c.cfg.Limiter != nil {
-		all = append(all, c.cfg.Limiter)
+	if w := c.cfg.Wire; w != nil && w.rough != nil {
+		all = append(all, w.rough)
 	}
 	return all
 }

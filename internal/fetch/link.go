@@ -16,6 +16,7 @@ var (
 	errAborted = errors.New("the visit was cut short")
 	errSilent  = errors.New("nothing came in time")
 	errSlow    = errors.New("the bytes came too slowly")
+	errFoul    = errors.New("the server sends what nobody has asked for")
 )
 
 // link is a connection at the level of the socket, under any TLS: it counts
@@ -34,6 +35,7 @@ type link struct {
 	raw    syscall.RawConn // nil where sockets cannot be looked into
 	idle   *glance         // nil with raw
 	caps   []Limiter       // the site's own before the one for all
+	tap    *flow           // under the client's Wire; nil: there is none
 	read   int64           // bytes read so far
 	credit int             // granted by the caps, not yet read; only without raw
 
@@ -105,6 +107,9 @@ func (l *link) breakIn(done <-chan struct{}) {
 }
 
 func (l *link) finish() bool {
+	if l.tap != nil {
+		l.tap.rest()
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.busy = false
@@ -124,6 +129,9 @@ func (l *link) Close() error {
 	l.mu.Lock()
 	l.unwatch()
 	l.mu.Unlock()
+	if l.tap != nil {
+		l.tap.close()
+	}
 	return l.Conn.Close()
 }
 
@@ -159,7 +167,7 @@ const maxGather = 4 << 10
 // in the socket when a deadline passes is not lost; see judge.
 func (l *link) gather(left int64) {
 	want := 0
-	if l.raw != nil && len(l.caps) == 0 && !l.looking && l.slow() {
+	if l.raw != nil && len(l.caps) == 0 && l.tap == nil && !l.looking && l.slow() {
 		want = int(min(left, maxGather))
 	}
 	if want != l.low {
@@ -185,11 +193,13 @@ func (l *link) Read(p []byte) (int, error) {
 			l.last = time.Now()
 			l.read += int64(n)
 			l.got += int64(n)
-			l.client.meter.Add(l.last, n)
+			if l.tap == nil {
+				l.client.meter.Add(l.last, n)
+			}
 			return n, nil
 		}
-		if errors.Is(err, errAborted) {
-			l.cause = errAborted
+		if errors.Is(err, errAborted) || errors.Is(err, errFoul) {
+			l.cause = err
 		}
 		if !errors.Is(err, os.ErrDeadlineExceeded) {
 			return 0, err
@@ -203,6 +213,9 @@ func (l *link) Read(p []byte) (int, error) {
 func (l *link) readOnce(p []byte) (int, error) {
 	if err := l.arm(); err != nil {
 		return 0, err
+	}
+	if l.tap != nil {
+		return l.readGranted(p)
 	}
 	if len(l.caps) == 0 {
 		return l.Conn.Read(p)
@@ -233,6 +246,47 @@ func (l *link) readOnce(p []byte) (int, error) {
 	n, err := l.Conn.Read(p[:min(len(p), l.credit)])
 	l.credit -= n
 	return n, err
+}
+
+// readGranted reads what the Wire, and the site's own cap, let it.
+func (l *link) readGranted(p []byte) (int, error) {
+	n, err := l.tap.sock.ready()
+	if err != nil {
+		return 0, err
+	}
+	n = min(n, len(p))
+	if len(l.caps) > 0 {
+		n = min(n, grant(l.caps))
+		if err := l.await(n); err != nil {
+			return 0, err
+		}
+	}
+	start := time.Now()
+	n, err = l.tap.want(l.ctx, n)
+	l.pause(time.Since(start))
+	if err != nil {
+		return 0, err
+	}
+	if err := l.arm(); err != nil {
+		return 0, err
+	}
+	n, err = l.Conn.Read(p[:n])
+	l.tap.took(n)
+	return n, err
+}
+
+// ask waits until the Wire has room for what a request brings.
+func (l *link) ask() error {
+	if l.tap == nil {
+		return nil
+	}
+	start := time.Now()
+	err := l.tap.ask(l.ctx)
+	l.pause(time.Since(start))
+	if err != nil {
+		l.cause = err
+	}
+	return err
 }
 
 // await waits for the caps.
@@ -342,7 +396,9 @@ func (l *link) Write(p []byte) (int, error) {
 		}
 		n, err := l.writeAll(piece)
 		written += n
-		l.client.meter.Add(time.Now(), n)
+		if l.tap == nil {
+			l.client.meter.Add(time.Now(), n)
+		}
 		if err != nil {
 			return written, err
 		}

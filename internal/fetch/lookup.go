@@ -49,6 +49,7 @@ type resolver struct {
 	fixed   map[string][]netip.Addr // --resolve, then the hosts file unless DNS is set
 	servers []string                // host:port; none: ask the system
 	timeout time.Duration
+	wire    *Wire // that answers are charged to; may be nil
 
 	mu       sync.Mutex
 	now, old map[string]entry // old is the half filled before; it is dropped whole
@@ -61,7 +62,7 @@ type entry struct {
 }
 
 func newResolver(cfg Config, timeout time.Duration) (*resolver, error) {
-	r := &resolver{fixed: map[string][]netip.Addr{}, timeout: timeout, now: map[string]entry{}}
+	r := &resolver{fixed: map[string][]netip.Addr{}, timeout: timeout, wire: cfg.Wire, now: map[string]entry{}}
 	if cfg.DNS == "" {
 		if f, err := os.Open(hostsFile); err == nil {
 			r.fixed = readHosts(f)

@@ -1,9 +1,14 @@
 package fetch
 
 import (
+	"io"
 	"syscall"
+	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"weir/bandwidth"
 )
 
 // setLowWater makes whoever waits for bytes of a socket wait for n of them, or
@@ -15,4 +20,131 @@ func setLowWater(raw syscall.RawConn, n int) bool {
 		err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVLOWAT, n)
 	})
 	return ctl == nil && err == nil
+}
+
+// socketsTell says that a socket tells what it has seen.
+const socketsTell = true
+
+// offer makes a socket that is not connected yet tell its server of so small a
+// window. The kernel thinks half of the buffer goes into bookkeeping.
+func offer(raw syscall.RawConn, window int) {
+	raw.Control(func(fd uintptr) {
+		unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, bufferFor(window))
+		unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_WINDOW_CLAMP, window)
+	})
+}
+
+// bufferFor is the receive buffer that holds a window.
+func bufferFor(window int) int { return window }
+
+// socket is a connection that is looked into often: nothing is allocated for it.
+type socket struct {
+	raw     syscall.RawConn
+	fd      uintptr
+	info    unix.TCPInfo
+	err     error
+	n       int
+	one     [1]byte
+	getInfo func(uintptr)
+	getSize func(uintptr) bool
+	getDrop func(uintptr)
+	doClamp func(uintptr)
+	doWiden func(uintptr)
+	window  int
+	drops   int64
+}
+
+func newSocket(raw syscall.RawConn) *socket {
+	s := &socket{raw: raw}
+	s.getInfo = func(fd uintptr) {
+		s.err = getsockopt(fd, unix.IPPROTO_TCP, unix.TCP_INFO, unsafe.Pointer(&s.info), unsafe.Sizeof(s.info))
+	}
+	s.getSize = func(fd uintptr) bool {
+		if s.n, s.err = peek(fd, s.one[:]); s.err == unix.EAGAIN {
+			return false
+		}
+		if s.err == nil && s.n > 0 {
+			s.n, s.err = unix.IoctlGetInt(int(fd), unix.SIOCINQ)
+		}
+		return true
+	}
+	s.getDrop = func(fd uintptr) { s.drops, s.err = dropsOf(fd) }
+	s.doClamp = func(fd uintptr) {
+		s.err = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_WINDOW_CLAMP, s.window)
+	}
+	s.doWiden = func(fd uintptr) {
+		s.err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, bufferFor(s.window))
+	}
+	return s
+}
+
+// ready waits until there is something to read, and returns how much.
+func (s *socket) ready() (int, error) {
+	if err := s.raw.Read(s.getSize); err != nil {
+		return 0, err
+	}
+	switch {
+	case s.err != nil:
+		return 0, s.err
+	case s.n == 0:
+		return 0, io.EOF
+	}
+	return s.n, nil
+}
+
+// Packets beyond those with payload are acknowledgements and the like.
+const bareHeader = 52
+
+// sample reads what the socket has seen.
+func (s *socket) sample() (bandwidth.Sample, bool) {
+	if s.raw.Control(s.getInfo) != nil || s.err != nil {
+		return bandwidth.Sample{}, false
+	}
+	i := &s.info
+	const established = 1
+	return bandwidth.Sample{
+		Payload: int64(i.Bytes_received), Wire: int64(i.Bytes_received) + bareHeader*int64(i.Segs_in),
+		Window: int(i.Rcv_wnd), RTT: time.Duration(i.Rtt) * time.Microsecond, Ended: i.State != established,
+	}, true
+}
+
+// clamp keeps the window small.
+func (s *socket) clamp(window int) {
+	s.window = window
+	s.raw.Control(s.doClamp)
+}
+
+// widen makes room for a larger window.
+func (s *socket) widen(window int) {
+	s.window = window
+	s.raw.Control(s.doWiden)
+	s.raw.Control(s.doClamp)
+}
+
+// foul returns how many bytes of payload the kernel has thrown away, about, as
+// of the last sample. Packets without payload are thrown away too when they
+// probe a window that is shut: those are no offence.
+func (s *socket) foul() int64 {
+	if s.raw.Control(s.getDrop) != nil || s.err != nil {
+		return 0
+	}
+	bare := int64(s.info.Segs_in) - int64(s.info.Data_segs_in)
+	return max(s.drops-bare, 0) * 1448
+}
+
+// dropsOf reads the count of SO_MEMINFO, the ninth number.
+func dropsOf(fd uintptr) (int64, error) {
+	var info [9]uint32
+	err := getsockopt(fd, unix.SOL_SOCKET, unix.SO_MEMINFO, unsafe.Pointer(&info), unsafe.Sizeof(info))
+	return int64(info[8]), err
+}
+
+// getsockopt reads an option into memory that the caller has.
+func getsockopt(fd uintptr, level, option int, to unsafe.Pointer, size uintptr) error {
+	n := uint32(size)
+	_, _, e := unix.RawSyscall6(unix.SYS_GETSOCKOPT, fd, uintptr(level), uintptr(option), uintptr(to), uintptr(unsafe.Pointer(&n)), 0)
+	if e != 0 {
+		return e
+	}
+	return nil
 }

@@ -2,7 +2,28 @@
 
 package fetch
 
-import "syscall"
+import (
+	"io"
+	"syscall"
+
+	"weir/bandwidth"
+)
 
 // setLowWater does nothing: here a reader is woken by every byte.
 func setLowWater(syscall.RawConn, int) bool { return false }
+
+// socketsTell says that a socket does not tell what it has seen: a Wire has no
+// flows here.
+const socketsTell = false
+
+func offer(syscall.RawConn, int) {}
+
+type socket struct{}
+
+func newSocket(syscall.RawConn) *socket { return nil }
+
+func (*socket) ready() (int, error)              { return 0, io.EOF }
+func (*socket) sample() (bandwidth.Sample, bool) { return bandwidth.Sample{}, false }
+func (*socket) clamp(int)                        {}
+func (*socket) widen(int)                        {}
+func (*socket) foul() int64                      { return 0 }

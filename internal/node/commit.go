@@ -107,6 +107,9 @@ func (c *committer) order(ctx context.Context, o crawl.Order) error {
 	case crawl.Save:
 		c.open()
 		c.n.ledger.Host(o.Host, o.State)
+	case crawl.Keep:
+		c.open()
+		c.n.ledger.Keep(o)
 	}
 	return nil
 }

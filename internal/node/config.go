@@ -40,7 +40,12 @@ type Config struct {
 
 	Agent string // product token, for robots.txt and meta robots
 	Fetch fetch.Config
-	Limit int64 // bytes a second on the wire; 0: none
+
+	// Bandwidth says how much may come, what decides which page starts, and with
+	// what knowledge of the servers. Strict rather uses less than ever to go over.
+	Bandwidth crawl.Bandwidth
+	Strict    bool
+	LearnFrom string // the folder of another crawl whose knowledge of servers is taken over; "": none
 
 	IgnoreRobots bool
 	Trace        string // file that gets every Engine event; "": none

@@ -21,6 +21,7 @@ func (n *node) loop(ctx context.Context, stop <-chan struct{}, start crawl.Start
 	defer tell.Stop()
 	meter := newSpeed(n)
 
+	n.tellWall(ctx, timer)
 	finished := n.step(ctx, timer, start)
 	for !finished {
 		select {
@@ -32,6 +33,7 @@ func (n *node) loop(ctx context.Context, stop <-chan struct{}, start crawl.Start
 			stop = nil
 			finished = n.step(ctx, timer, crawl.Command{Stop: crawl.StopByUser})
 		case <-tell.C:
+			n.tellWall(ctx, timer)
 			if n.cfg.Progress != nil {
 				n.cfg.Progress(meter.status())
 			}
@@ -71,7 +73,9 @@ func (n *node) step(ctx context.Context, timer *time.Timer, ev crawl.Event) bool
 			delete(n.visits, o.Host)
 		case crawl.Resolve:
 			n.work.Go(func() { n.resolve(ctx, o.Host) })
-		case crawl.Load, crawl.Settle, crawl.Save:
+		case crawl.Limit:
+			n.wire.SetLimit(o.Rate)
+		case crawl.Load, crawl.Settle, crawl.Save, crawl.Keep:
 			n.mail.put(o)
 		case crawl.Wake:
 			timer.Reset(max(o.At.Sub(now), 0))

@@ -26,7 +26,7 @@ func (n *node) report() Report {
 		}
 	}
 	m := n.client.Meter()
-	r.Bandwidth = Bandwidth{Limit: n.cfg.Limit, Mean: m.Mean(), Max1s: m.Max1s()}
+	r.Bandwidth = Bandwidth{Limit: n.limit(), Mean: m.Mean(), Max1s: m.Max1s()}
 	return r
 }
 

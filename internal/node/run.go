@@ -43,12 +43,17 @@ type node struct {
 	engine  *crawl.Engine
 	ecfg    crawl.EngineConfig
 	client  *fetch.Client
+	wire    *fetch.Wire // nil without a limit
 	secret  page.Secret
 	resumed bool // the folder was there before: hosts may have been visited a moment ago
 	fresh   crawl.Totals
 	began   time.Time
 	reason  string
-	log     *journal
+
+	wallAhead  int64 // of the loop: the wall clock less the crawl's, as told last
+	wallOffset int   // its zone, then
+
+	log *journal
 
 	events  chan crawl.Event
 	results chan *result
@@ -93,8 +98,8 @@ func open(cfg Config) (_ *node, err error) {
 	if err := n.openCore(); err != nil {
 		return nil, err
 	}
-	if cfg.Limit > 0 {
-		n.cfg.Fetch.Limiter = fetch.NewBucket(cfg.Limit)
+	if cfg.Bandwidth.Set() {
+		n.openWire()
 	}
 	if n.cfg.Fetch.Memory == 0 {
 		n.cfg.Fetch.Memory = max(cfg.Memory/4, 64<<20)
@@ -157,7 +162,7 @@ func (n *node) openCore() error {
 		return err
 	}
 	n.ledger, err = crawl.NewLedger(n.store, crawl.LedgerConfig{
-		Order: order, Trap: n.cfg.Trap, Rules: rules, Secret: secret, Domains: n.cfg.DomainPages > 0, Memory: n.cfg.Memory * 3 / 8,
+		Order: order, Trap: n.cfg.Trap, Rules: rules, Secret: secret, Domains: n.cfg.DomainPages > 0, Memory: n.cfg.Memory * 3 / 8, Kept: n.kept(),
 	})
 	if err != nil {
 		return err
@@ -171,7 +176,8 @@ func (n *node) openCore() error {
 			SitePages: c.SitePages, DomainPages: c.DomainPages, Hot: 4*c.Conns + 4096, Proxy: c.Fetch.Proxy != nil,
 			Holdable: 5 * time.Second, NoRobots: c.IgnoreRobots, Sites: c.Sites,
 		},
-		MaxPages: c.MaxPages, MaxBytes: c.MaxBytes, MaxTime: c.MaxTime,
+		Bandwidth: c.Bandwidth,
+		MaxPages:  c.MaxPages, MaxBytes: c.MaxBytes, MaxTime: c.MaxTime,
 		Open: 4*c.Conns + 512, Loads: maxLoads, Resolves: maxResolves,
 	}
 	n.engine, err = crawl.NewEngine(n.ecfg)
@@ -201,6 +207,9 @@ func (n *node) run(ctx context.Context, stop <-chan struct{}) error {
 	if err != nil {
 		return err
 	}
+	if err := n.learn(&start); err != nil {
+		return err
+	}
 	n.log.event("start", map[string]any{"resumed": n.resumed, "queued": start.Totals.Queued, "sites": len(start.Sites)})
 
 	ctx, cancel := context.WithCancel(ctx)
@@ -212,6 +221,9 @@ func (n *node) run(ctx context.Context, stop <-chan struct{}) error {
 			n.fail(err)
 		}
 	})
+	if n.wire != nil {
+		n.work.Go(func() { n.wire.Run(ctx, wirePace, n.tellWire) })
+	}
 	if !n.ledger.Remembers() {
 		n.work.Go(func() { n.recall(ctx) })
 	}

@@ -101,6 +101,7 @@ func (n *node) answered(ctx context.Context, o crawl.Fetch, a *fetch.Answer, mor
 	done := crawl.Done{
 		ID: o.ID, Outcome: a.Outcome, Status: a.Status, Bytes: a.BodyWire,
 		Elapsed: a.Elapsed, Asked: a.RetryAfter, KeepAlive: more,
+		Wire: a.Wire, First: a.FirstByte, RTT: a.RTT, Throttled: a.Waited > a.Elapsed/10,
 	}
 	var target page.URL
 	if a.Outcome == page.Redirected {

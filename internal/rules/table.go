@@ -48,7 +48,7 @@ var table = []room{
 	{dir: "sim", imports: machines, why: "sim drives crawl on a virtual clock, as node does on the real one: neither knows the other"},
 
 	{dir: "internal/pack", why: "pack turns bytes into fewer bytes and knows nothing of pages"},
-	{dir: "internal/fetch", imports: []string{"page", "robots", "internal/pack"}, why: whyOrgan},
+	{dir: "internal/fetch", imports: []string{"page", "robots", "bandwidth", "internal/pack"}, why: whyOrgan + "; fetch keeps bandwidth's account of the wire"},
 	{dir: "internal/parse", imports: []string{"page", "robots"}, why: whyOrgan},
 	{dir: "internal/store", imports: []string{"page", "robots", "internal/pack"}, why: whyOrgan},
 	{dir: "internal/store/storetest", imports: []string{"page", "robots", "internal/store"}, why: whyAlone},

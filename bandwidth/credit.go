@@ -1,0 +1,420 @@
+package bandwidth
+
+import (
+	"math"
+	"time"
+
+	"weir/page"
+)
+
+// Credit bounds the bytes that arrive at the network interface by what it lets
+// readers take from their sockets.
+//
+// A receiver cannot stop bytes that are on their way; it can only not ask for
+// more. It asks by opening its window, and with a small receive buffer it opens
+// the window by reading: k bytes read now are k bytes allowed to come, about one
+// round trip later. So the account is kept of arrivals, past and promised:
+//
+//   - past: the bytes that came in each of the last slots, together one span
+//     (a second, longer for limits of a few packets a second);
+//   - promised: for every Flow what its server may still send, and when that is
+//     due. What is late is expected at the pace the flow has shown.
+//
+// A grant of k bytes is given when no span that ends from its due time on would
+// then hold more than the limit allows. So no second holds more than the limit,
+// except by what comes earlier than expected; and since a span that holds less
+// is filled up by the next grants, hardly less either. A small bucket of tokens
+// keeps the grants even within the span.
+//
+// Not safe for concurrent use.
+type Credit struct {
+	cfg   CreditConfig
+	limit float64       // bytes a second; infinite: none, 0: nothing may come
+	slot  time.Duration // a hundredth of the span
+	room  float64       // wire bytes that a span may hold
+
+	now    page.Time
+	slotNo int64                            // of now
+	past   [spanSlots]float64               // wire bytes, by slot number
+	sum    float64                          // of past
+	level  [aheadSlots]float64              // the fullest of the spans that end in a slot ahead, or later
+	brief  [aheadSlots + briefSlots]float64 // the short spans that end in each slot ahead
+	dip    float64                          // wire bytes that a short span may hold
+
+	flows   []*Flow
+	floor   int64 // what the one that had least has had
+	least   int64
+	think   time.Duration // what servers take beyond the round trip, a running mean
+	bytes   float64       // wire bytes so far
+	rate    float64       // of them, averaged over rateTime
+	rateAt  page.Time
+	idle    time.Duration // how long tokens lay unused with nobody waiting
+	grants  []Grant
+	started bool
+}
+
+// CreditConfig are the settings of a Credit.
+type CreditConfig struct {
+	Limit  int64 // bytes a second on the wire; Unlimited or Off are possible
+	Strict bool  // rather use less than ever go over
+}
+
+// Grant lets a Flow go on.
+type Grant struct {
+	Flow   *Flow
+	Bytes  int // that may be read now
+	Window int // not 0: the window is this large from now on
+}
+
+// The span is divided into slots, the one that is running included.
+const (
+	spanSlots  = 100
+	briefSlots = 8
+	graceSlots = 5  // how long what is due is expected at once
+	aheadSlots = 64 // how far promises are looked at: 0.64 of a span
+)
+
+const (
+	mss         = 1448 // payload of a packet, as a rule
+	minSpan     = time.Second
+	spanFull    = 24 // packets that a span must have room for
+	rateTime    = 250 * time.Millisecond
+	speedTime   = 300 * time.Millisecond
+	firstRTT    = 100 * time.Millisecond // until it is known
+	longSilence = 3 * time.Second        // after which nothing is expected of a silent server
+	surge       = 1.15                   // of the limit: what a short span may hold
+	growth      = 2
+	maxWindow   = 60 << 10 // without window scaling 64 KiB can be told
+	leadMin     = 4 * mss
+	leadTime    = 400 * time.Millisecond
+	segment     = 1460 // what windows are counted in: the largest payload of a packet
+	minWindow   = 2 * segment
+	startWindow = 10 * segment
+)
+
+// share is how much of the limit a span may be filled with. The rest is for
+// packets that are not seen: acknowledgements of connections that are closed,
+// longer headers of the first packets.
+func (c CreditConfig) share() float64 {
+	if c.Strict {
+		return 0.975
+	}
+	return 0.99
+}
+
+// NewCredit returns a Credit without flows.
+func NewCredit(cfg CreditConfig) *Credit {
+	c := &Credit{cfg: cfg, think: 20 * time.Millisecond}
+	c.SetLimit(0, cfg.Limit)
+	return c
+}
+
+// SetLimit changes the limit, which may be Unlimited or Off. What came before
+// counts: after a lower limit was set nothing is granted until the last span
+// fits under it.
+func (c *Credit) SetLimit(now page.Time, limit int64) {
+	c.limit = float64(limit)
+	span := minSpan
+	switch limit {
+	case Unlimited:
+		c.limit = math.Inf(1)
+	case Off:
+	default:
+		span = max(span, time.Duration(spanFull*Packet/c.limit*float64(time.Second)))
+	}
+	if slot := span / spanSlots; slot != c.slot {
+		c.slot = slot
+		c.slotNo = int64(now) / int64(slot)
+		// Of what came before only the rate is known: as if it came evenly.
+		each := c.rate * slot.Seconds()
+		for i := range c.past {
+			c.past[i] = each
+		}
+		c.sum = each * spanSlots
+		for _, f := range c.flows {
+			f.reslot()
+		}
+	}
+	c.room = c.cfg.share() * c.limit * (c.slot * spanSlots).Seconds()
+	c.dip = surge*c.limit*(c.slot*briefSlots).Seconds() + Packet
+}
+
+// Limit returns the limit in bytes a second, Unlimited or Off.
+func (c *Credit) Limit() int64 {
+	if math.IsInf(c.limit, 1) {
+		return Unlimited
+	}
+	return int64(c.limit)
+}
+
+// Window is what a new connection should offer its server: small, so that a
+// server that falls silent holds little of the link, and large enough for the
+// limit with a few dozen connections over ordinary distances. Without a limit it
+// is 0, for whatever the system likes.
+func (c *Credit) Window() int {
+	if math.IsInf(c.limit, 1) {
+		return 0
+	}
+	return int(min(max(math.Floor(c.limit*0.010/segment)*segment, minWindow), startWindow))
+}
+
+// Charge counts wire bytes that no Flow carries: lookups, probes.
+func (c *Credit) Charge(now page.Time, bytes int) { c.arrive(now, float64(bytes)) }
+
+func (c *Credit) arrive(now page.Time, wire float64) {
+	c.advance(now)
+	c.past[c.slotNo%spanSlots] += wire
+	c.sum += wire
+	c.bytes += wire
+	c.rate += wire / rateTime.Seconds()
+}
+
+// advance moves the span to now.
+func (c *Credit) advance(now page.Time) {
+	if !c.started {
+		c.started, c.now, c.rateAt = true, now, now
+		c.slotNo = int64(now) / int64(c.slot)
+	}
+	if now <= c.now {
+		return
+	}
+	dt := now.Sub(c.now).Seconds()
+	c.rate *= math.Exp(-dt / rateTime.Seconds())
+	c.now = now
+	to := int64(now) / int64(c.slot)
+	if to-c.slotNo >= spanSlots {
+		c.past = [spanSlots]float64{}
+		c.sum = 0
+		c.slotNo = to
+	}
+	for c.slotNo < to {
+		c.slotNo++
+		i := c.slotNo % spanSlots
+		c.sum -= c.past[i]
+		c.past[i] = 0
+	}
+}
+
+// Tick looks at all promises and returns who may go on now. The slice is the
+// Credit's and holds until the next Tick. It wants to be called every few
+// milliseconds while anybody waits.
+func (c *Credit) Tick(now page.Time) []Grant {
+	before := c.now
+	c.advance(now)
+	c.grants = c.grants[:0]
+	c.foresee()
+	waiting := 0
+	for _, f := range c.flows {
+		switch {
+		case !f.waits():
+		case f.Free():
+			c.grants = append(c.grants, Grant{Flow: f, Bytes: f.wants})
+			f.asks, f.wants = false, 0
+		default:
+			waiting++
+		}
+	}
+	all := waiting == 0 || c.serve(waiting)
+	if all && c.started && c.fits(0, Packet) {
+		c.idle += now.Sub(before)
+		c.grow()
+	} else {
+		c.idle = 0
+	}
+	return c.grants
+}
+
+// serve gives what may be given: first to those whose promises are behind, the
+// furthest first, then to those who have had least. A request stands before the
+// reads of its class, and what it needs is kept for it, or the reads would
+// always be there first with less. A read that finds no room lets others go on,
+// since theirs may bring bytes at another time; but nobody gets further ahead of
+// it than lead, or distant servers, whose bytes are booked long before they
+// come, would leave nothing to near ones. It returns whether all were served.
+func (c *Credit) serve(waiting int) bool {
+	all := true
+	c.least = math.MaxInt64
+	for _, f := range c.flows {
+		f.passed = false
+		if f.wants > 0 && !f.asks {
+			f.had = max(f.had, c.floor)
+			c.least = min(c.least, f.had)
+		}
+	}
+	if c.least < math.MaxInt64 {
+		c.floor = c.least
+	}
+	lead := int64(max(leadMin, c.limit*leadTime.Seconds()/float64(waiting)))
+	for {
+		var best *Flow
+		for _, f := range c.flows {
+			if !f.waits() || f.passed {
+				continue
+			}
+			if best == nil || f.before(best) {
+				best = f
+			}
+		}
+		if best == nil {
+			return all
+		}
+		if !best.asks && best.urge == 0 && best.had > c.floor+lead {
+			return false
+		}
+		g, ok := c.grant(best, waiting)
+		switch {
+		case ok:
+			c.grants = append(c.grants, g)
+		case best.asks:
+			return false
+		default:
+			best.passed = true
+			all = false
+		}
+	}
+}
+
+// before says whose turn comes first.
+func (f *Flow) before(o *Flow) bool {
+	switch {
+	case f.urge != o.urge:
+		return f.urge > o.urge
+	case f.asks != o.asks:
+		return f.asks
+	}
+	return f.had < o.had
+}
+
+// grant gives a flow its next bytes if there is room for what they bring.
+func (c *Credit) grant(f *Flow, waiting int) (Grant, bool) {
+	var bytes, brings int
+	if f.asks {
+		brings = f.window / segment * mss
+	} else {
+		quantum := max(mss, int(c.limit*0.004)/waiting)
+		bytes = min(f.wants, quantum)
+		brings = min(bytes, f.due())
+	}
+	at := f.slotsAhead()
+	cost := float64(brings) * f.factor
+	if !c.fits(at, cost) {
+		return Grant{}, false
+	}
+	c.take(at, cost)
+	f.promise(c, brings)
+	if f.asks {
+		f.asked = c.now
+	}
+	f.had += int64(brings)
+	f.granted = bytes
+	g := Grant{Flow: f, Bytes: bytes}
+	f.asks, f.wants = false, 0
+	return g, true
+}
+
+// fits says whether wire bytes that come in a slot ahead leave every span within
+// its bounds.
+func (c *Credit) fits(at int, cost float64) bool {
+	if c.level[at]+cost > c.room {
+		return false
+	}
+	for _, b := range c.brief[at : at+briefSlots] {
+		// More than a short span holds may come alone.
+		if b+cost > c.dip && b > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// take books wire bytes that will come in a slot ahead.
+func (c *Credit) take(at int, cost float64) {
+	for i := at; i < aheadSlots; i++ {
+		c.level[i] += cost
+	}
+	for i := range at {
+		c.level[i] = max(c.level[i], c.level[at])
+	}
+	for i := at; i < at+briefSlots; i++ {
+		c.brief[i] += cost
+	}
+}
+
+// foresee works out what the spans hold that end in each of the next slots, as
+// things stand.
+func (c *Credit) foresee() {
+	c.level = [aheadSlots]float64{}
+	for _, f := range c.flows {
+		f.foresee(c)
+	}
+	c.level[0] += c.past[c.slotNo%spanSlots]
+	brief := 0.0
+	for i := 1; i < briefSlots; i++ {
+		brief += c.past[(c.slotNo+spanSlots-int64(i))%spanSlots]
+	}
+	for i := range c.brief {
+		if i < aheadSlots {
+			brief += c.level[i]
+		}
+		c.brief[i] = brief
+		if old := i - briefSlots + 1; old >= aheadSlots {
+		} else if old >= 0 {
+			brief -= c.level[old]
+		} else {
+			brief -= c.past[(c.slotNo+spanSlots+int64(old))%spanSlots]
+		}
+	}
+	sum := c.sum - c.past[c.slotNo%spanSlots]
+	for i := range aheadSlots {
+		if i > 0 {
+			sum -= c.past[(c.slotNo+int64(i))%spanSlots]
+		}
+		sum += c.level[i]
+		c.level[i] = sum
+	}
+	for i := aheadSlots - 2; i >= 0; i-- {
+		c.level[i] = max(c.level[i], c.level[i+1])
+	}
+}
+
+// grow opens the windows of flows that keep theirs full, when the link has room
+// and nobody waits.
+func (c *Credit) grow() {
+	for _, f := range c.flows {
+		more := min(max(f.window/growth/segment*segment, segment), maxWindow-f.window)
+		full := f.speed*f.rtt.Seconds() > 0.6*float64(f.window)
+		at := f.slotsAhead()
+		cost := float64(more) * f.factor
+		if more < segment || !f.busy || f.ended || !full || f.due() == 0 || c.now.Sub(f.grown) < f.rtt || !c.fits(at, cost) {
+			continue
+		}
+		c.take(at, cost)
+		f.window += more
+		f.grown = c.now
+		f.promise(c, more)
+		c.grants = append(c.grants, Grant{Flow: f, Window: f.window})
+	}
+}
+
+// Bytes returns how many wire bytes have come.
+func (c *Credit) Bytes() int64 { return int64(c.bytes) }
+
+// Wire is how the link is doing.
+func (c *Credit) Wire(now page.Time) Wire {
+	c.advance(now)
+	w := Wire{Limit: float64(c.Limit()), Rate: c.rate, Bytes: int64(c.bytes), Idle: c.idle, Window: int64(c.Window())}
+	for _, f := range c.flows {
+		w.Backlog += max(f.received-f.read, 0)
+	}
+	return w
+}
+
+// Waiting says whether a Tick could let anybody go on.
+func (c *Credit) Waiting() bool {
+	for _, f := range c.flows {
+		if f.waits() {
+			return true
+		}
+	}
+	return false
+}

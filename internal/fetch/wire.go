@@ -1,0 +1,369 @@
+package fetch
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"weir/bandwidth"
+	"weir/page"
+)
+
+// Wire is the cap on the wire that all connections of a Client share: it bounds
+// the bytes that arrive, headers of packets and all, by opening the windows of
+// its connections no faster than the limit allows. What may be opened is decided
+// by a [bandwidth.Credit]; Wire tells it what the sockets have seen, every tick,
+// and lets those who wait go on.
+//
+// Where sockets do not say what they have seen (anywhere but on Linux) it falls
+// back to a Bucket over what is read, with small socket buffers; see Exact.
+//
+// It is safe for concurrent use. Run must be running for anybody to go on.
+type Wire struct {
+	clock func() page.Time
+	meter *Meter
+	exact bool
+	loose bool    // only counts
+	rough *Bucket // instead, when not exact
+
+	mu      sync.Mutex
+	credit  *bandwidth.Credit
+	flows   map[*bandwidth.Flow]*flow
+	turn    []*flow // of flows, in order of opening: what is done must not depend on the map
+	wake    chan struct{}
+	counted int64 // of the account's bytes, by the meter
+}
+
+// tick is how often a Wire looks at its sockets.
+const tick = 2 * time.Millisecond
+
+// roughShare is how much of the limit is used where only reads can be counted:
+// the rest is for the headers of packets.
+const roughShare = 0.95
+
+// WireConfig are the settings of a Wire.
+type WireConfig struct {
+	Limit  int64 // bytes a second; bandwidth.Unlimited and Off are possible
+	Strict bool  // rather use less than ever go over
+	Loose  bool  // only count: the limit is somebody else's to hold
+	Clock  func() page.Time
+}
+
+// NewWire returns a Wire. Its Run is the caller's to call.
+func NewWire(cfg WireConfig) *Wire {
+	w := &Wire{
+		clock: cfg.Clock, meter: new(Meter), exact: socketsTell, loose: cfg.Loose,
+		credit: bandwidth.NewCredit(bandwidth.CreditConfig{Limit: bandwidth.Unlimited, Strict: cfg.Strict}),
+		flows:  map[*bandwidth.Flow]*flow{}, wake: make(chan struct{}, 1),
+	}
+	if !w.exact && !w.loose {
+		w.rough = NewBucket(1)
+	}
+	w.SetLimit(cfg.Limit)
+	return w
+}
+
+// Exact says whether bytes are counted as they come on the wire. Otherwise they
+// are counted as they are read, and short bursts above the limit are possible.
+func (w *Wire) Exact() bool { return w.exact }
+
+// SetLimit changes the limit, at once also for those who wait.
+func (w *Wire) SetLimit(limit int64) {
+	if w.loose {
+		return
+	}
+	w.mu.Lock()
+	free := w.credit.Limit() == bandwidth.Unlimited
+	w.credit.SetLimit(w.clock(), limit)
+	if free && limit != bandwidth.Unlimited {
+		// Connections that were made without a limit have wide windows.
+		for _, f := range w.turn {
+			f.widen(w.credit.Window())
+		}
+	}
+	w.mu.Unlock()
+	if w.rough != nil {
+		w.rough.SetRate(int64(float64(min(limit, 1<<50)) * roughShare))
+	}
+	w.rouse()
+}
+
+// State is how the link is doing.
+func (w *Wire) State() bandwidth.Wire {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.credit.Wire(w.clock())
+}
+
+// Charge counts bytes that came over no connection: answers of lookups and
+// probes.
+func (w *Wire) Charge(bytes int) {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	w.credit.Charge(w.clock(), bytes)
+	w.count()
+	w.mu.Unlock()
+}
+
+// Run lets those who wait go on, until the context is done. It calls tell, if
+// that is not nil, at once when the link has fallen idle and every tellEvery
+// otherwise, with nothing locked.
+func (w *Wire) Run(ctx context.Context, tellEvery time.Duration, tell func(bandwidth.Wire)) {
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	var told, idled time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		w.mu.Lock()
+		if w.exact && len(w.turn) > 0 {
+			w.look()
+		}
+		state := w.credit.Wire(w.clock())
+		quiet := len(w.turn) == 0
+		w.mu.Unlock()
+		if quiet && !w.rest(ctx, ticker, tellEvery) {
+			return
+		}
+		now := time.Now()
+		idle := state.Idle >= idleTold && now.Sub(idled) >= idleTold
+		if tell != nil && (idle || now.Sub(told) >= tellEvery) {
+			told = now
+			if idle {
+				idled = now
+			}
+			tell(state)
+		}
+	}
+}
+
+// idleTold is how long the link lies idle before that is told, and again.
+const idleTold = 20 * time.Millisecond
+
+// rest waits until there are connections, or it is time to tell.
+func (w *Wire) rest(ctx context.Context, ticker *time.Ticker, most time.Duration) bool {
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	ticker.Stop()
+	defer ticker.Reset(tick)
+	select {
+	case <-ctx.Done():
+		return false
+	case <-w.wake:
+	case <-timer.C:
+	}
+	return true
+}
+
+func (w *Wire) rouse() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// look reads all sockets and hands out grants. The lock is held.
+func (w *Wire) look() {
+	now := w.clock()
+	for _, f := range w.turn {
+		f.look(now)
+	}
+	w.count()
+	for _, g := range w.credit.Tick(now) {
+		f := w.flows[g.Flow]
+		if g.Window > 0 {
+			f.widen(g.Window)
+		}
+		if f.waits {
+			f.waits = false
+			f.grant <- g.Bytes
+		}
+	}
+}
+
+// count tells the meter what has come. The lock is held.
+func (w *Wire) count() {
+	if n := w.credit.Bytes() - w.counted; n > 0 {
+		w.counted += n
+		w.meter.Add(time.Now(), int(n))
+	}
+}
+
+// flow is one connection under a Wire.
+type flow struct {
+	wire  *Wire
+	sock  *socket
+	flow  *bandwidth.Flow
+	grant chan int
+	waits bool // the reader waits on grant
+
+	window  int
+	seen    bandwidth.Sample
+	waited  time.Duration // for grants, in the task under way
+	cut     bool          // it sent what nobody had allowed
+	foul    int64         // bytes of that
+	checked page.Time
+}
+
+// open puts a connection under the cap.
+func (w *Wire) open(sock *socket, window, header int) *flow {
+	f := &flow{wire: w, sock: sock, grant: make(chan int, 1), window: window}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := w.clock()
+	f.flow = w.credit.Open(now, window, header)
+	w.flows[f.flow] = f
+	w.turn = append(w.turn, f)
+	f.clamp()
+	f.look(now)
+	if len(w.turn) == 1 {
+		w.rouse()
+	}
+	return f
+}
+
+// window is what a new connection offers its server, 0 when it may offer what
+// it likes.
+func (w *Wire) window() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.credit.Window()
+}
+
+// close takes a connection from under the cap, before its socket is closed.
+func (f *flow) close() {
+	w := f.wire
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, open := w.flows[f.flow]; !open {
+		return
+	}
+	now := w.clock()
+	f.look(now)
+	f.flow.Close(now)
+	delete(w.flows, f.flow)
+	for i, o := range w.turn {
+		if o == f {
+			w.turn = append(w.turn[:i], w.turn[i+1:]...)
+			break
+		}
+	}
+	if f.waits {
+		f.waits = false
+		close(f.grant)
+	}
+}
+
+// look tells the account what the socket has seen.
+func (f *flow) look(now page.Time) {
+	s, ok := f.sock.sample()
+	if !ok {
+		return
+	}
+	if s.Payload > f.seen.Payload {
+		f.clamp() // the kernel forgets it when it learns how large packets are
+	}
+	f.foulPlay(now, &s)
+	f.seen = s
+	f.flow.Seen(now, s)
+}
+
+// A server whose packets come although its window is shut is cut off when so
+// many bytes of it had to be dropped, and they are more than half of all.
+const maxFoul = 64 << 10
+
+// foulPlay finds servers that send what nobody has allowed. The kernel drops it,
+// but it has been on the wire: it is charged.
+func (f *flow) foulPlay(now page.Time, s *bandwidth.Sample) {
+	const each = 100 * time.Millisecond
+	if now.Sub(f.checked) >= each {
+		f.checked = now
+		f.foul = f.sock.foul()
+		f.cut = f.cut || f.foul > maxFoul && f.foul > s.Payload
+	}
+	s.Wire += f.foul
+}
+
+// clamp holds the window small, if it is to be.
+func (f *flow) clamp() {
+	if f.window > 0 {
+		f.sock.clamp(f.window)
+	}
+}
+
+// widen lets the server send so much at a time.
+func (f *flow) widen(window int) {
+	f.window = window
+	f.sock.widen(window)
+}
+
+// ask waits until a request may be sent.
+func (f *flow) ask(ctx context.Context) error {
+	w := f.wire
+	w.mu.Lock()
+	f.flow.Ask()
+	_, err := f.wait(ctx)
+	f.waited = 0 // the request comes after it
+	return err
+}
+
+// want waits until some of the bytes that lie in the socket may be read, and
+// returns how many.
+func (f *flow) want(ctx context.Context, bytes int) (int, error) {
+	w := f.wire
+	w.mu.Lock()
+	f.look(w.clock())
+	if f.flow.Free() {
+		w.mu.Unlock()
+		return bytes, nil
+	}
+	f.flow.Want(bytes)
+	return f.wait(ctx)
+}
+
+// wait waits for a grant. The lock is held, and let go of.
+func (f *flow) wait(ctx context.Context) (int, error) {
+	f.waits = true
+	cut := f.cut
+	f.wire.mu.Unlock()
+	if cut {
+		return 0, errFoul
+	}
+	start := time.Now()
+	defer func() { f.waited += time.Since(start) }()
+	select {
+	case n, open := <-f.grant:
+		if !open {
+			return 0, errAborted
+		}
+		return n, nil
+	case <-ctx.Done():
+		return 0, errAborted
+	}
+}
+
+// took says that a reader took bytes.
+func (f *flow) took(bytes int) {
+	f.wire.mu.Lock()
+	f.flow.Took(bytes)
+	f.wire.mu.Unlock()
+}
+
+// left says how many bytes of the answer are still to be taken.
+func (f *flow) left(bytes int64) {
+	f.wire.mu.Lock()
+	f.flow.Left(bytes)
+	f.wire.mu.Unlock()
+}
+
+// rest says that the answer is whole.
+func (f *flow) rest() {
+	f.wire.mu.Lock()
+	f.flow.Rest()
+	f.wire.mu.Unlock()
+}

@@ -1,0 +1,104 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"weir/bandwidth"
+	"weir/crawl"
+	"weir/internal/fetch"
+	"weir/internal/store"
+)
+
+// wirePace is how often the Engine hears of the wire.
+const wirePace = 100 * time.Millisecond
+
+// openWire makes the cap. Nothing comes before the Engine has ordered how much
+// may. The baselines, paper and reactive, hold the limit by what they start.
+func (n *node) openWire() {
+	n.wire = fetch.NewWire(fetch.WireConfig{
+		Limit: bandwidth.Off, Strict: n.cfg.Strict, Clock: clock, Loose: n.cfg.Bandwidth.Control == "paper" || n.cfg.Bandwidth.Control == "reactive",
+	})
+	n.cfg.Fetch.Wire = n.wire
+}
+
+// tellWire brings the loop word of the wire. The next word is not far, so this
+// one is dropped when the loop has no time for it: the wire must not wait.
+func (n *node) tellWire(w bandwidth.Wire) {
+	select {
+	case n.events <- crawl.Wire{Wire: w}:
+	default:
+	}
+}
+
+// tellWall tells the Engine the time of day, at first and when the clock or its
+// zone has jumped.
+func (n *node) tellWall(ctx context.Context, timer *time.Timer) {
+	if n.wire == nil {
+		return
+	}
+	now, wall := clock(), time.Now()
+	_, offset := wall.Zone()
+	ahead := wall.UnixNano() - int64(now)
+	jump := time.Duration(ahead - n.wallAhead)
+	if n.wallAhead != 0 && offset == n.wallOffset && jump.Abs() < time.Second {
+		return
+	}
+	n.wallAhead, n.wallOffset = ahead, offset
+	n.step(ctx, timer, crawl.Wall{Unix: wall.UnixNano(), Offset: offset})
+}
+
+// maxKept is how many rows about servers are read at the start.
+const maxKept = 1 << 16
+
+func (n *node) kept() int {
+	if !n.cfg.Bandwidth.Set() {
+		return 0
+	}
+	return maxKept
+}
+
+// learn takes over what another crawl knows of servers. What this crawl knows
+// itself goes before.
+func (n *node) learn(start *crawl.Start) error {
+	if n.cfg.LearnFrom == "" {
+		return nil
+	}
+	rows, err := learned(n.cfg.LearnFrom)
+	if err != nil {
+		return fmt.Errorf("learn from %s: %w", n.cfg.LearnFrom, err)
+	}
+	own := map[string]bool{}
+	for _, r := range start.Kept {
+		own[string(r.Key)] = true
+	}
+	for _, r := range rows {
+		if !own[string(r.Key)] {
+			start.Kept = append(start.Kept, r)
+			n.mail.put(r) // it is this crawl's own from now on
+		}
+	}
+	return nil
+}
+
+func learned(dir string) ([]crawl.Keep, error) {
+	other, err := store.Open(dir, store.Options{ReadOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	defer other.Close()
+	view, err := crawl.NewView(other)
+	if err != nil {
+		return nil, err
+	}
+	return view.Learned(maxKept)
+}
+
+// limit is what the report names: the limit of now, 0 for none.
+func (n *node) limit() int64 {
+	if l := n.engine.Status().Link.Limit; l < bandwidth.Unlimited {
+		return l
+	}
+	return 0
+}
