@@ -162,7 +162,7 @@ func (e *Engine) done(now page.Time, ev Done) {
 	}
 	e.learn(now, fl, ev)
 	e.f.Done(now, frontier.Visit{
-		Host: fl.host, Site: fl.key.Site, Attempt: fl.attempt, Outcome: ev.Outcome, Elapsed: ev.Elapsed, Asked: ev.Asked,
+		Host: fl.host, Site: fl.key.Site, Attempt: fl.attempt, Outcome: ev.Outcome, Elapsed: max(ev.Elapsed-ev.Waited, 0), Asked: ev.Asked,
 		KeepAlive: ev.KeepAlive, Robots: fl.robots, Rules: ev.Rules, Redirect: ev.Redirect, Hops: fl.hops,
 	})
 	if state, changed := e.f.Changed(now, fl.host); changed {

@@ -44,6 +44,7 @@ type Done struct {
 	Bytes     int64
 	Wire      int64 `json:",omitempty"` // all that came for it; 0 = as Bytes
 	Elapsed   time.Duration
+	Waited    time.Duration `json:",omitempty"` // of Elapsed, for our own limit: the server had rest then
 	First     time.Duration `json:",omitempty"` // from the request to the first byte; 0 = not known
 	RTT       time.Duration `json:",omitempty"` // to the server; 0 = not known
 	Throttled bool          `json:",omitempty"` // our own limit slowed it

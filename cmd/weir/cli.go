@@ -14,6 +14,7 @@ import (
 // cli is the command line: a verb a field.
 type cli struct {
 	Crawl   crawlCmd   `cmd:"" help:"Crawl from one or more URLs; the same command again goes on where it stopped."`
+	Steer   steerCmd   `cmd:"" help:"Change the limits of a crawl that runs, or tell what holds now."`
 	Inspect inspectCmd `cmd:"" help:"Show how weir sees one URL, robots.txt or page."`
 	Export  exportCmd  `cmd:"" help:"Write pages, links, hosts, text or parked pages of a crawl as a table."`
 	Get     getCmd     `cmd:"" help:"Print what the archive holds of a URL."`
@@ -76,7 +77,8 @@ func run(args []string, e *env) int {
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.ExplicitGroups([]kong.Group{
 			{Key: "scope", Title: "What to crawl:"},
-			{Key: "bounds", Title: "How much:"},
+			{Key: "link", Title: "How much of the link:"},
+			{Key: "bounds", Title: "How much in all:"},
 			{Key: "manners", Title: "In which order, and how politely:"},
 			{Key: "identity", Title: "Who asks:"},
 			{Key: "network", Title: "How servers are reached:"},

@@ -33,7 +33,13 @@ func (c *crawlCmd) Help() string {
     weir crawl --seeds urls.txt --scope any --max-pages 100000 --dir big
     weir crawl --dir big
 
-The last one goes on with the crawl in the folder big, under the settings it was
+A link that is shared (weir steer changes limits while the crawl runs):
+
+    weir crawl --timetable 'Mon-Fri 08:00-18:00 500KB/s, Sat,Sun 5MB/s, 2MB/s' https://example.org/
+    weir crawl --limit 2MB/s --quota 100GB/month https://example.org/
+    weir crawl --limit 2MB/s --yield --yield-probe 9.9.9.9 https://example.org/
+
+weir crawl --dir big goes on with the crawl in the folder big, under the settings it was
 started with. What may change then: bounds of the whole crawl, limits, how the network is
 reached, a longer wait, more seeds. Ctrl-C once finishes what is under way, twice stops now;
 both lose nothing. A third time ends weir at once, as a crash would.
@@ -78,6 +84,9 @@ func (c *crawlCmd) Run(e *env, k *kong.Context) error {
 		return err
 	}
 	e.warn(s, seeds)
+	for _, w := range cfg.Warnings {
+		fmt.Fprintf(e.err, "weir: warning: %s\n", w)
+	}
 	if s.Trace != "" {
 		f, err := os.OpenFile(s.Trace, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o666)
 		if err != nil {
@@ -154,6 +163,7 @@ func keep(s *settings, at ground) error {
 // crawl runs a node and tells how it went.
 func (e *env) crawl(cfg *node.Config, asJSON bool) error {
 	p := e.watch(cfg, asJSON)
+	cfg.Notice = p.note
 	ctx, stop, release := e.interrupts(func() {
 		s, _ := p.status()
 		p.say("finishing " + inFlight(s.Flying) + "; Ctrl-C again stops now")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
 
+	"weir/internal/node"
 	"weir/internal/store"
 	"weir/internal/testweb"
 )
@@ -41,6 +43,7 @@ func (l leakless) Run() int {
 //	asked NAME N               that web must have been asked for N different pages
 //	manners NAME [wait=TIME]   that web must have nothing to complain of
 //	fill FILE...               put the values of $VARIABLES into files
+//	listens DIR                wait until the crawl in the folder can be steered
 //	hold DIR                   keep the crawl folder in use until the script ends
 //
 // The keys of web: pages, links, size, latency, rate (bytes per second),
@@ -51,7 +54,7 @@ func TestScript(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "web": web, "asked": asked, "manners": manners, "hold": hold, "fill": fill,
+			"exits": exits, "web": web, "asked": asked, "manners": manners, "hold": hold, "fill": fill, "listens": listens,
 		},
 		// tmpfs: a script may mount a small file system, in a name space of its own.
 		Condition: func(cond string) (bool, error) {
@@ -168,6 +171,20 @@ func fill(ts *testscript.TestScript, neg bool, args []string) {
 		text := os.Expand(ts.ReadFile(name), ts.Getenv)
 		ts.Check(os.WriteFile(ts.MkAbs(name), []byte(text), 0o666))
 	}
+}
+
+func listens(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: listens DIR")
+	}
+	const tries = 3000
+	for range tries {
+		if _, err := node.Steer(context.Background(), ts.MkAbs(args[0]), node.Steering{}); err == nil {
+			return
+		}
+		<-time.After(10 * time.Millisecond) // another process gets ready
+	}
+	ts.Fatalf("nobody listens in %s", args[0])
 }
 
 func hold(ts *testscript.TestScript, neg bool, args []string) {

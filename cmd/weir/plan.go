@@ -73,26 +73,21 @@ func plan(s *settings, seeds []node.Seed) (*node.Config, error) {
 			Scope: s.Scope, Depth: int(s.Depth), Match: s.Match, Exclude: s.Exclude,
 			Requisites: s.Requisites, Sitemaps: s.Sitemaps, NoRobots: s.IgnoreRobots,
 		},
-		Trap:        frontier.Trap(s.Trap),
-		Strip:       strip,
-		Order:       s.Order,
-		Wait:        time.Duration(s.Wait),
-		PerConn:     int(s.PerConn),
-		Conns:       int(s.Conns),
-		PerServer:   int(s.PerServer),
-		SitePages:   int64(s.SitePages),
-		DomainPages: int64(s.DomainPages),
-		Sites:       map[string]frontier.Setting{},
-		MaxPages:    int64(s.MaxPages),
-		MaxBytes:    int64(s.MaxBytes),
-		MaxTime:     max(0, time.Duration(s.MaxTime)),
-		Archive:     form,
-		Memory:      int64(s.Memory),
-		Bandwidth: crawl.Bandwidth{
-			Limits: crawl.Limits{Rate: int64(s.Limit)}, Control: s.Control, Lookahead: int(s.Lookahead),
-		},
-		Strict:       s.Strict,
-		LearnFrom:    s.LearnFrom,
+		Trap:         frontier.Trap(s.Trap),
+		Strip:        strip,
+		Order:        s.Order,
+		Wait:         time.Duration(s.Wait),
+		PerConn:      int(s.PerConn),
+		Conns:        int(s.Conns),
+		PerServer:    int(s.PerServer),
+		SitePages:    int64(s.SitePages),
+		DomainPages:  int64(s.DomainPages),
+		Sites:        map[string]frontier.Setting{},
+		MaxPages:     int64(s.MaxPages),
+		MaxBytes:     int64(s.MaxBytes),
+		MaxTime:      max(0, time.Duration(s.MaxTime)),
+		Archive:      form,
+		Memory:       int64(s.Memory),
 		IgnoreRobots: s.IgnoreRobots,
 		Trace:        s.Trace,
 	}
@@ -110,6 +105,9 @@ func plan(s *settings, seeds []node.Seed) (*node.Config, error) {
 	client, err := fetch.New(cfg.Fetch)
 	if err != nil {
 		return nil, usage("weir crawl --help says how flags are written", "%w", err)
+	}
+	if err := planLink(s, cfg, client); err != nil {
+		return nil, err
 	}
 	return cfg, client.Close()
 }

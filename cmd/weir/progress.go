@@ -43,7 +43,7 @@ const (
 
 // watch begins to show progress; the caller calls end. It becomes cfg.Progress.
 func (e *env) watch(cfg *node.Config, asJSON bool) *progress {
-	p := &progress{cfg: cfg, out: e.err, how: (*progress).line, says: make(chan string, 4), over: make(chan struct{})}
+	p := &progress{cfg: cfg, out: e.err, how: (*progress).line, says: make(chan string, 16), over: make(chan struct{})}
 	every := lineEvery
 	if f, ok := e.err.(*os.File); ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
 		p.how, every = (*progress).draw, drawEvery
@@ -83,6 +83,15 @@ func (p *progress) status() (node.Status, bool) {
 // say shows a message to a person, above the picture where there is one.
 func (p *progress) say(message string) { p.says <- message }
 
+// note is say for the crawl, which must not wait: what a screen that stands still
+// cannot take stands in the log.
+func (p *progress) note(message string) {
+	select {
+	case p.says <- "weir: " + message:
+	default:
+	}
+}
+
 // end stops the showing and clears the picture.
 func (p *progress) end() {
 	close(p.over)
@@ -114,8 +123,8 @@ func (p *progress) run(tick <-chan time.Time, people io.Writer) {
 
 // line writes one line for a log.
 func (p *progress) line(s node.Status) {
-	fmt.Fprintf(p.out, "%s: %s, %.1f/s, %s, %s/s, %s queued, %s, %s%s\n",
-		short(s.Run), many(s.Totals.Fetched, "page"), s.Pages, bytesOf(float64(s.Totals.Bytes)), bytesOf(s.Rate),
+	fmt.Fprintf(p.out, "%s: %s, %.1f/s, %s, %s/s%s, %s queued, %s, %s%s\n",
+		short(s.Run), many(s.Totals.Fetched, "page"), s.Pages, bytesOf(float64(s.Totals.Bytes)), bytesOf(s.Rate), allowed(s.Bound),
 		thousands(s.Totals.Queued), many(int64(s.Active), "connection"), many(s.Totals.Errors(), "error"), p.left(s, ", "))
 }
 
@@ -152,10 +161,6 @@ func (p *progress) wipe() {
 
 // picture is what a person at a terminal sees.
 func (p *progress) picture(s node.Status) []string {
-	limit := ""
-	if p.cfg.Bandwidth.Rate > 0 {
-		limit = " of " + bytesOf(float64(p.cfg.Bandwidth.Rate)) + "/s"
-	}
 	state := ""
 	if s.Stop != "" {
 		state = "   finishing"
@@ -163,7 +168,7 @@ func (p *progress) picture(s node.Status) []string {
 	return []string{
 		fmt.Sprintf("  time    %s%s%s", short(s.Run), p.left(s, ", "), state),
 		fmt.Sprintf("  pages   %s fetched, %.1f/s now, %s", thousands(s.Totals.Fetched), s.Pages, many(s.Totals.Errors(), "error")),
-		fmt.Sprintf("  bytes   %s, %s/s now%s", bytesOf(float64(s.Totals.Bytes)), bytesOf(s.Rate), limit),
+		fmt.Sprintf("  bytes   %s, %s/s now%s", bytesOf(float64(s.Totals.Bytes)), bytesOf(s.Rate), allowed(s.Bound)),
 		fmt.Sprintf("  queue   %s, %s, %s parked", many(s.Totals.Queued, "page"), many(int64(s.Sites), "site"), thousands(s.Totals.Parked)),
 		fmt.Sprintf("  hosts   %d connected, %s idle, %s resting", s.Active, many(int64(s.Idle), "connection"), many(int64(s.Resting), "host")),
 	}
@@ -189,9 +194,26 @@ func (p *progress) json(s node.Status) {
 		ETA     *float64 `json:"eta,omitempty"`
 
 		Commits node.Commits `json:"commit_ms"`
+
+		// Of the limit: what may flow now (0: all, -1: nothing), which one says so,
+		// until when, and whether others have the way.
+		Limit    int64      `json:"limit"`
+		By       string     `json:"limit_by,omitempty"`
+		Until    *time.Time `json:"limit_until,omitempty"`
+		Yielding bool       `json:"yielding,omitempty"`
+		Part     float64    `json:"yield_part,omitempty"`
+		Yields   int        `json:"yields,omitempty"`
+		Used     int64      `json:"quota_used,omitempty"`
 	}{
 		"progress", s.Run.Seconds(), s.Totals.Ended(), s.Totals.Fetched, s.Totals.Bytes, s.Totals.Errors(), s.Totals.Queued,
 		s.Totals.Parked, s.Sites, s.Rate, s.Pages, s.Active, s.Idle, s.Resting, nil, s.Commits,
+		s.Bound.Number(), s.Bound.By, nil, s.Bound.Yielding, 0, s.Bound.Yields, s.Link.Used,
+	}
+	if !s.Bound.Until.IsZero() {
+		event.Until = &s.Bound.Until
+	}
+	if s.Bound.Yielding {
+		event.Part = s.Bound.Part
 	}
 	if eta, ok := s.ETA(*p.cfg); ok {
 		seconds := eta.Seconds()

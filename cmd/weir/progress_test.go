@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/bandwidth"
 	"weir/crawl"
 	"weir/internal/node"
 )
@@ -24,8 +25,10 @@ func running() node.Status {
 // nothing behind.
 func TestPicture(t *testing.T) {
 	var screen bytes.Buffer
-	p := &progress{cfg: &node.Config{Bandwidth: crawl.Bandwidth{Limits: crawl.Limits{Rate: 140_000}}, MaxPages: 2468}, out: &screen, width: func() int { return 48 }}
-	p.draw(running())
+	p := &progress{cfg: &node.Config{MaxPages: 2468}, out: &screen, width: func() int { return 48 }}
+	status := running()
+	status.Bound = node.Bound{Rate: 140_000, By: "limit", Part: 1}
+	p.draw(status)
 	want := `  time    1m40s, about 1m40s left
   pages   1,234 fetched, 17.2/s now, 0 errors
   bytes   45.2 MB, 138 KB/s now of 140 KB/s
@@ -58,15 +61,38 @@ func TestProgressLine(t *testing.T) {
 	}
 }
 
+// Who wonders why so little comes is told.
+func TestWhatBounds(t *testing.T) {
+	today := time.Now()
+	for want, b := range map[string]node.Bound{
+		"":                     {},
+		" of 140 KB/s":         {Rate: 140e3, By: "limit", Part: 1},
+		" of 3.9 KB/s (quota)": {Rate: 3858, By: "quota", Part: 1},
+		" of 500 KB/s (timetable until " + today.Format("15:04") + ")":                                   {Rate: 500e3, By: "timetable", Until: today, Part: 1},
+		", paused until " + today.Format("15:04") + " (timetable)":                                       {Rate: bandwidth.Off, By: "timetable", Until: today},
+		", paused until " + today.AddDate(0, 0, 20).Format("2006-01-02 15:04") + " (the quota is spent)": {Rate: bandwidth.Off, By: "quota", Until: today.AddDate(0, 0, 20)},
+		" of 1.0 MB/s (yielding: 35% of it)":                                                             {Rate: 1e6, By: "limit", Yielding: true, Part: 0.35},
+		" of 1.0 MB/s (not yielding: no probe is answered)":                                              {Rate: 1e6, By: "limit", Blind: true, Part: 1},
+	} {
+		if got := allowed(b); got != want {
+			t.Errorf("%+v is %q, want %q", b, got, want)
+		}
+	}
+}
+
 func TestProgressJSON(t *testing.T) {
 	var out bytes.Buffer
 	p := &progress{cfg: &node.Config{MaxPages: 2468}, out: &out}
-	p.json(running())
+	status := running()
+	until := time.Date(2026, 11, 16, 18, 0, 0, 0, time.UTC)
+	status.Bound = node.Bound{Rate: 500e3, By: "timetable", Until: until, Yielding: true, Part: 0.5, Yields: 3}
+	p.json(status)
 	var got map[string]any
 	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
-	for key, want := range map[string]any{"event": "progress", "fetched": 1234.0, "queued": 1766.0, "rate": 138e3, "active": 4.0, "seconds": 100.0, "eta": 100.0} {
+	for key, want := range map[string]any{"event": "progress", "fetched": 1234.0, "queued": 1766.0, "rate": 138e3, "active": 4.0, "seconds": 100.0, "eta": 100.0,
+		"limit": 500e3, "limit_by": "timetable", "limit_until": "2026-11-16T18:00:00Z", "yielding": true, "yield_part": 0.5, "yields": 3.0} {
 		if got[key] != want {
 			t.Errorf("%s is %v, want %v", key, got[key], want)
 		}
@@ -105,14 +131,15 @@ func TestSummary(t *testing.T) {
 		Fetched: 5, Pages: 6, Queued: 2, Parked: 1, Seconds: 12, Bytes: 9000, WireBytes: 10_000, StoppedBy: crawl.StopPages, Resumed: true, RunPages: 3,
 		Outcomes: map[string]int64{"ok": 4, "client-error": 1, "denied": 1}, Dir: "my crawl",
 	}
-	r.Bandwidth = node.Bandwidth{Limit: 140_000, Mean: 1000, Max1s: 2000}
+	r.Bandwidth = node.Bandwidth{Limit: 140_000, Mean: 1000, Max1s: 2000, Aside: 3, Used: 5e9}
+	r.Yields = 2
 	var b bytes.Buffer
 	if err := summary(&b, r, false); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
 		"stopped by --max-pages after 12s: 5 pages fetched, 3 of them in this run\n", "  ok            4  2xx", "  denied        1  robots.txt forbids it",
-		"  queued        2  still", "  parked        1  ", "limit 140 KB/s\n", "  weir crawl --dir 'my crawl'         goes on, with a larger --max-pages\n",
+		"  queued        2  still", "  parked        1  ", "limit 140 KB/s; stepped aside for others 2 times, 3.0s in all; 5.0 GB of the quota used\n", "  weir crawl --dir 'my crawl'         goes on, with a larger --max-pages\n",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the summary does not say %q:\n%s", want, b.String())

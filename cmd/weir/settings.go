@@ -33,15 +33,21 @@ type settings struct {
 	Strip      string   `name:"strip" group:"scope" placeholder:"PARAM,..." default:"default" keep:"fixed" help:"Query parameters to take out of URLs: names separated by commas, sid* for all that begin so; default stands for well-known trackers and sessions, none for nothing."`
 	Trap       trap     `name:"trap" group:"scope" placeholder:"LIMITS" default:"default" keep:"fixed" help:"When a site looks endless, pages are parked: repeat=3,segments=30,length=2000,variants=500 is the default; a limit of 0 switches itself off, none all of them."`
 
-	Control   string `name:"control" group:"bounds" enum:"weir,paper,reactive" default:"weir" keep:"yes" help:"What decides which page starts under a limit: weir; or, to compare, paper (predicted rates must fit under L) or reactive (one more below L, one less above)."`
-	Lookahead count  `name:"lookahead" group:"bounds" placeholder:"N" default:"64" keep:"yes" help:"How far down the queue --control paper looks for a page that fits; max_d in the paper."`
-	Strict    bool   `name:"strict" group:"bounds" keep:"yes" help:"Rather use a little less of the limit than ever go over it."`
-	LearnFrom string `name:"learn-from" group:"bounds" placeholder:"DIR" keep:"yes" help:"Take over what another crawl learned of the speed of servers."`
-	Limit     rate   `name:"limit" group:"bounds" placeholder:"RATE" default:"none" keep:"yes" help:"Bandwidth that may be used, L in the papers: 140KB/s or 8Mbit/s; K is 1000."`
-	MaxPages  count  `name:"max-pages" group:"bounds" placeholder:"N" default:"none" keep:"yes" help:"Stop after N pages, counted over all runs."`
-	MaxBytes  size   `name:"max-bytes" group:"bounds" placeholder:"SIZE" default:"none" keep:"yes" help:"Stop after so many bytes of bodies, counted over all runs."`
-	MaxTime   span   `name:"max-time" group:"bounds" placeholder:"TIME" default:"none" keep:"yes" help:"Stop this run after a time: 90s, 2h30m, 3d."`
-	SitePages count  `name:"site-pages" group:"bounds" placeholder:"N" default:"100000" keep:"fixed" help:"Pages of one site, at most. Default: 100000."`
+	Limit     rate      `name:"limit" group:"link" placeholder:"RATE" default:"none" keep:"yes" help:"Bandwidth that may be used, L in the papers, in every second and counted on the wire: 140KB/s or 8Mbit/s; K is 1000."`
+	Timetable timetable `name:"timetable" group:"link" placeholder:"SPEC" default:"none" keep:"yes" help:"Limits by day and hour, local time; the first entry that matches holds, the last is for all other times: 'Mon-Fri 08:00-18:00 500KB/s, Sat,Sun 5MB/s, 2MB/s'. A rate may be none or off (pause). With --limit the lower holds."`
+	Quota     quota     `name:"quota" group:"link" placeholder:"SIZE/PERIOD" default:"none" keep:"yes" help:"Bytes that an hour, day, week or month may bring, counted over all runs and spread so that they last: 1TB/month."`
+	Strict    bool      `name:"strict" group:"link" keep:"yes" help:"Rather use a little less of the limit than ever go over it."`
+	Yield     bool      `name:"yield" group:"link" keep:"yes" help:"Step aside while others use the link: ten times a second a tiny probe tells how long its queue is. Needs a limit."`
+	Probe     string    `name:"yield-probe" group:"link" placeholder:"ADDR" keep:"yes" help:"Whom --yield asks: ADDR (ping, else DNS), ping:ADDR, dns:ADDR[:PORT] or http://HOST/. Best is one just beyond your link. Default: the resolver in use; if that runs on this machine, the first hop."`
+	Control   string    `name:"control" group:"link" enum:"weir,paper,reactive" default:"weir" keep:"yes" help:"What decides which page starts under a limit: weir; or, to compare, paper (CB + B(u) <= L by predicted rates) or reactive (one more download below L, one less above). Both hold L only by what they start."`
+	Lookahead count     `name:"lookahead" group:"link" placeholder:"N" default:"64" keep:"yes" help:"How far down the queue to look for a page that fits under the limit, max_d in the paper. Default: 64."`
+	Holidays  string    `name:"holidays" group:"link" placeholder:"FILE" keep:"yes" help:"Days on which servers are as fast as on a weekend, w in the paper: a date a line, 2026-12-25, or 12-25 for every year."`
+	LearnFrom string    `name:"learn-from" group:"link" placeholder:"DIR" keep:"no" help:"Take over what another crawl learned of the speed of servers, B in the paper."`
+
+	MaxPages  count `name:"max-pages" group:"bounds" placeholder:"N" default:"none" keep:"yes" help:"Stop after N pages, counted over all runs."`
+	MaxBytes  size  `name:"max-bytes" group:"bounds" placeholder:"SIZE" default:"none" keep:"yes" help:"Stop after so many bytes of bodies, counted over all runs."`
+	MaxTime   span  `name:"max-time" group:"bounds" placeholder:"TIME" default:"none" keep:"yes" help:"Stop this run after a time: 90s, 2h30m, 3d."`
+	SitePages count `name:"site-pages" group:"bounds" placeholder:"N" default:"100000" keep:"fixed" help:"Pages of one site, at most. Default: 100000."`
 
 	DomainPages count `name:"domain-pages" group:"bounds" placeholder:"N" default:"1000000" keep:"fixed" help:"Pages of one registered domain, at most. Default: 1000000."`
 	MaxBody     size  `name:"max-body" group:"bounds" placeholder:"SIZE" default:"64MB" keep:"yes" help:"Cut longer bodies here. Default: 64MB."`

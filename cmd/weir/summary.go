@@ -52,6 +52,12 @@ func summary(w io.Writer, r node.Report, archive bool) error {
 	if r.Bandwidth.Limit > 0 {
 		limit = ", limit " + bytesOf(float64(r.Bandwidth.Limit)) + "/s"
 	}
+	if r.Yields > 0 {
+		limit += fmt.Sprintf("; stepped aside for others %s, %s in all", many(int64(r.Yields), "time"), short(seconds(r.Bandwidth.Aside)))
+	}
+	if r.Bandwidth.Used > 0 {
+		limit += fmt.Sprintf("; %s of the quota used", bytesOf(float64(r.Bandwidth.Used)))
+	}
 	fmt.Fprintf(out, "\n  bytes\t%s of bodies, %s on the wire\n", bytesOf(float64(r.Bytes)), bytesOf(float64(r.WireBytes)))
 	fmt.Fprintf(out, "  rate\t%s/s on average, %s at most in a second%s\n", bytesOf(r.Bandwidth.Mean), bytesOf(float64(r.Bandwidth.Max1s)), limit)
 	if archive {

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"weir/bandwidth"
 )
 
 // none is how a person lifts a bound.
@@ -14,7 +16,8 @@ const none = "none"
 // size is a number of bytes: 64MB, 2.6GB, 512KiB or a bare number. 0 is none.
 type size int64
 
-// rate is bytes per second: 140KB/s, 8Mbit/s or a bare number. 0 is none.
+// rate is bytes per second: 140KB/s or 8Mbit/s. 0 is none, where package
+// bandwidth has Unlimited: there 0 is Off, which only a timetable can say.
 type rate int64
 
 // span is a time: 500ms, 1s, 2h30m, 3d or a bare number of seconds. Negative is
@@ -55,26 +58,15 @@ func (s size) String() string {
 }
 
 func (r *rate) UnmarshalText(b []byte) error {
-	if string(b) == none {
-		*r = 0
-		return nil
-	}
-	n, unit, err := number(string(b))
+	v, err := bandwidth.ParseRate(string(b))
 	if err != nil {
 		return err
 	}
-	unit, second := strings.CutSuffix(unit, "/s")
-	factor, ok := byteUnits[strings.ToLower(unit)]
-	if bits, isBits := strings.CutSuffix(strings.ToLower(unit), "bit"); isBits {
-		factor, ok = byteUnits[bits]
-		factor /= 8
+	if v == bandwidth.Unlimited {
+		v = 0
 	}
-	if !ok || unit != "" && !second {
-		return fmt.Errorf("%q is no rate: write it per second, as 140KB/s or 8Mbit/s", b)
-	}
-	v, err := positive(n * factor)
 	*r = rate(v)
-	return err
+	return nil
 }
 
 func (r rate) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
@@ -83,8 +75,21 @@ func (r rate) String() string {
 	if r == 0 {
 		return none
 	}
-	return exact(int64(r)) + "B/s"
+	return bandwidth.FormatRate(int64(r))
 }
+
+// timetable is a rate for each minute of the week; the zero timetable is none.
+type timetable struct{ bandwidth.Timetable }
+
+func (t timetable) String() string {
+	if !t.Set() {
+		return none
+	}
+	return t.Timetable.String()
+}
+
+// quota is how many bytes a period may bring; the zero quota is none.
+type quota struct{ bandwidth.Quota }
 
 func (s *span) UnmarshalText(b []byte) error {
 	text := string(b)

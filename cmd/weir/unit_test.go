@@ -33,14 +33,38 @@ func TestUnits(t *testing.T) {
 		{new(rate), "8Mbit/s", "1MB/s"},
 		{new(rate), "8mbit/s", "1MB/s"},
 		{new(rate), "0.5Gbit/s", "62500KB/s"},
-		{new(rate), "10", "10B/s"},
+		{new(rate), "500kbit/s", "62500B/s"},
+		{new(rate), "2MiB/s", "2097152B/s"},
+		{new(rate), "10", "!write 10KB/s"},
 		{new(rate), "8bit/s", "1B/s"},
 		{new(rate), "none", "none"},
 		{new(rate), "0", "!more than 0"},
 		{new(rate), "-1", "!more than 0"},
 		{new(rate), "5GB/h", "!per second"},
 		{new(rate), "5GB", "!per second"},
+		{new(rate), "1 MB/s/s", "!no rate"},
 		{new(rate), "/s", "!number"},
+		{new(rate), "", "!number"},
+		{new(rate), "off", "!only a timetable"},
+		{new(rate), "99999999TB/s", "!too large"},
+		{new(rate), "0.1B/s", "!less than one byte"},
+
+		{new(timetable), "Mon-Fri 08:00-18:00 500KB/s, Sat,Sun 5MB/s, 2MB/s", "Mon-Fri 08:00-18:00 500KB/s, Sat,Sun 5MB/s, 2MB/s"},
+		{new(timetable), "22:00-06:00 none, off", "22:00-06:00 none, off"},
+		{new(timetable), "none", "none"},
+		{new(timetable), "", "!empty"},
+		{new(timetable), "Mon 500KB/s", "!no rate for all other times"},
+		{new(timetable), "Mon 08:00-18:00, 2MB/s", "!hours without a rate"},
+		{new(timetable), "someday 1MB/s, 2MB/s", "!neither a day nor a rate"},
+
+		{new(quota), "1TB/month", "1TB/month"},
+		{new(quota), "500 MB/day", "500MB/day"},
+		{new(quota), "none", "none"},
+		{new(quota), "0", "!more than 0"},
+		{new(quota), "-1GB/day", "!more than 0"},
+		{new(quota), "10", "!no unit"},
+		{new(quota), "1TB", "!per hour, day, week or month"},
+		{new(quota), "1TB/year", "!per hour, day, week or month"},
 
 		{new(span), "500ms", "500ms"},
 		{new(span), "10", "10s"},
@@ -115,11 +139,11 @@ func TestUnitsRoundTrip(t *testing.T) {
 }
 
 func FuzzUnits(f *testing.F) {
-	for _, s := range []string{"64MB", "8Mbit/s", "1h30m", "-1", "5GB/h", "none", "1e999d", "repeat=3"} {
+	for _, s := range []string{"64MB", "8Mbit/s", "1h30m", "-1", "5GB/h", "none", "1e999d", "repeat=3", "Mon-Fri 08:00-18:00 500KB/s, off", "1TB/month"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, into := range []encoding.TextUnmarshaler{new(size), new(rate), new(span), new(count), new(depth), new(whole), new(trap)} {
+		for _, into := range []encoding.TextUnmarshaler{new(size), new(rate), new(timetable), new(quota), new(span), new(count), new(depth), new(whole), new(trap)} {
 			if into.UnmarshalText([]byte(text)) != nil {
 				continue
 			}

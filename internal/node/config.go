@@ -45,7 +45,10 @@ type Config struct {
 	// what knowledge of the servers. Strict rather uses less than ever to go over.
 	Bandwidth crawl.Bandwidth
 	Strict    bool
-	LearnFrom string // the folder of another crawl whose knowledge of servers is taken over; "": none
+	Yield     bool     // step aside for others on the link
+	Probe     string   // whom to ask for that, as fetch.ParseTarget reads it; "": the nearest
+	Warnings  []string // what the user was told before, for the log
+	LearnFrom string   // the folder of another crawl whose knowledge of servers is taken over; "": none
 
 	IgnoreRobots bool
 	Trace        string // file that gets every Engine event; "": none
@@ -53,6 +56,10 @@ type Config struct {
 	// Progress is told how the crawl is doing, a few times a second, by the
 	// loop: it must return soon.
 	Progress func(Status)
+
+	// Notice is told what the user should know at once, by any goroutine: it
+	// must return soon.
+	Notice func(string)
 }
 
 // Seed is a page that the user names.
@@ -70,6 +77,7 @@ type Status struct {
 	Rate    float64       // bytes a second over the last seconds
 	Pages   float64       // pages a second over the last seconds
 	Commits Commits       // of this run
+	Bound   Bound
 	Resumed bool
 }
 
@@ -127,6 +135,7 @@ type Report struct {
 	Resumed   bool             `json:"resumed"`
 	RunPages  int64            `json:"run_fetched"` // fetched in this run
 	Robots    int64            `json:"robots"`      // robots.txt fetched, no pages
+	Yields    int              `json:"yields"`      // how often it stepped aside for others
 	Dir       string           `json:"dir"`
 }
 
@@ -135,4 +144,10 @@ type Bandwidth struct {
 	Limit int64   `json:"limit"` // 0: none
 	Mean  float64 `json:"mean"`
 	Max1s int64   `json:"max_1s"`
+
+	Control string  `json:"control,omitempty"`       // what decided which page starts
+	Exact   bool    `json:"exact,omitempty"`         // bytes were counted on the wire, not as they were read
+	Servers int     `json:"servers,omitempty"`       // of which the speed is known
+	Used    int64   `json:"quota_used,omitempty"`    // in the quota's period
+	Aside   float64 `json:"yield_seconds,omitempty"` // spent stepping aside
 }

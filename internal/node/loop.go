@@ -29,6 +29,8 @@ func (n *node) loop(ctx context.Context, stop <-chan struct{}, start crawl.Start
 			finished = n.step(ctx, timer, ev)
 		case <-timer.C:
 			finished = n.step(ctx, timer, crawl.Tick{})
+		case a := <-n.asks:
+			finished = n.steer(ctx, timer, a)
 		case <-stop:
 			stop = nil
 			finished = n.step(ctx, timer, crawl.Command{Stop: crawl.StopByUser})
@@ -43,11 +45,28 @@ func (n *node) loop(ctx context.Context, stop <-chan struct{}, start crawl.Start
 			n.reason, n.cut = crawl.StopByUser, true
 			return nil
 		}
+		if n.stuck() {
+			return nil
+		}
 	}
 	if n.cfg.Progress != nil {
 		n.cfg.Progress(meter.status())
 	}
 	return nil
+}
+
+// stuck says that the crawl should end and cannot: nothing may flow, and all that
+// is not over are requests under way. They stay queued.
+func (n *node) stuck() bool {
+	if !n.paused {
+		return false
+	}
+	s := n.engine.Status()
+	if s.Stop == crawl.StopByNobody || s.Flying > len(n.flying) {
+		return false
+	}
+	n.reason, n.cut = s.Stop, true
+	return true
 }
 
 // step gives the Engine one event and carries its orders out. It says whether
@@ -74,7 +93,7 @@ func (n *node) step(ctx context.Context, timer *time.Timer, ev crawl.Event) bool
 		case crawl.Resolve:
 			n.work.Go(func() { n.resolve(ctx, o.Host) })
 		case crawl.Limit:
-			n.wire.SetLimit(o.Rate)
+			n.flow(o.Rate)
 		case crawl.Load, crawl.Settle, crawl.Save, crawl.Keep:
 			n.mail.put(o)
 		case crawl.Wake:
@@ -101,7 +120,7 @@ func (n *node) fetch(ctx context.Context, o crawl.Fetch) {
 }
 
 func (n *node) resolve(ctx context.Context, host string) {
-	addrs, ttl, o := n.client.Lookup(ctx, host)
+	addrs, ttl, o := n.client.Load().Lookup(ctx, host)
 	n.send(ctx, crawl.Resolved{Host: host, Addrs: addrs, TTL: ttl, Outcome: o})
 }
 
@@ -158,7 +177,7 @@ func (s *speed) status() Status {
 	now := time.Now()
 	st := Status{
 		Status: s.n.engine.Status(), Run: now.Sub(s.n.began), Started: s.n.fresh,
-		Wire: s.n.client.Meter().Bytes(), Commits: s.n.commits.commits(), Resumed: s.n.resumed,
+		Wire: s.n.carried().total, Bound: s.n.bound(), Commits: s.n.commits.commits(), Resumed: s.n.resumed,
 	}
 	m := mark{now, st.Wire, st.Totals.Fetched}
 	old := s.marks[s.at]

@@ -25,8 +25,12 @@ func (n *node) report() Report {
 			r.Outcomes[o.String()] = k
 		}
 	}
-	m := n.client.Meter()
-	r.Bandwidth = Bandwidth{Limit: n.limit(), Mean: m.Mean(), Max1s: m.Max1s()}
+	m, b, link := n.carried(), n.bound(), n.engine.Status().Link
+	r.Yields = b.Yields
+	r.Bandwidth = Bandwidth{
+		Limit: n.limit(), Mean: m.mean, Max1s: m.most, Control: link.Control, Exact: n.wire != nil && n.wire.Exact(),
+		Servers: link.Servers, Used: link.Used, Aside: b.Yielded.Seconds(),
+	}
 	return r
 }
 

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -42,8 +43,12 @@ type node struct {
 	ledger  *crawl.Ledger
 	engine  *crawl.Engine
 	ecfg    crawl.EngineConfig
-	client  *fetch.Client
-	wire    *fetch.Wire // nil without a limit
+	client  atomic.Pointer[fetch.Client]
+	before  *fetch.Client // the one from before there was a limit; nil: there was none before
+	wire    *fetch.Wire   // nil without a limit
+	limits  crawl.Limits  // of the loop: as they hold now
+	yield   *yielding     // nil: never steps aside
+	probe   fetch.Target  // for yield
 	secret  page.Secret
 	resumed bool // the folder was there before: hosts may have been visited a moment ago
 	fresh   crawl.Totals
@@ -52,10 +57,13 @@ type node struct {
 
 	wallAhead  int64 // of the loop: the wall clock less the crawl's, as told last
 	wallOffset int   // its zone, then
+	paused     bool  // of the loop: nothing may flow
+	boundBy    string
 
 	log *journal
 
 	events  chan crawl.Event
+	asks    chan ask
 	results chan *result
 	known   chan recalled // pages of earlier runs, on their way into memory
 	mail    mailbox
@@ -80,7 +88,7 @@ const (
 )
 
 func open(cfg Config) (_ *node, err error) {
-	n := &node{cfg: cfg, began: time.Now(), visits: map[string]*visit{}, flying: map[uint64]string{}, failed: make(chan error, 1)}
+	n := &node{cfg: cfg, limits: cfg.Bandwidth.Limits, began: time.Now(), visits: map[string]*visit{}, flying: map[uint64]string{}, failed: make(chan error, 1)}
 	opts := store.Options{Form: cfg.Archive, MaxFile: cfg.MaxFile, Info: cfg.Info, Cache: cfg.Memory / 12, Ordered: crawl.Ordered}
 	n.store, err = store.Open(cfg.Dir, opts)
 	n.resumed = err == nil
@@ -107,9 +115,11 @@ func open(cfg Config) (_ *node, err error) {
 	if cfg.Archive == store.None {
 		n.cfg.Fetch.Digest = varied
 	}
-	if n.client, err = fetch.New(n.cfg.Fetch); err != nil {
+	client, err := fetch.New(n.cfg.Fetch)
+	if err != nil {
 		return nil, err
 	}
+	n.client.Store(client)
 	if n.log, err = openJournal(filepath.Join(cfg.Dir, "log.jsonl")); err != nil {
 		return nil, err
 	}
@@ -117,7 +127,14 @@ func open(cfg Config) (_ *node, err error) {
 		n.log.close()
 		return nil, err
 	}
+	if cfg.Yield && n.wire != nil {
+		if err := n.openYield(); err != nil {
+			n.log.close()
+			return nil, err
+		}
+	}
 	n.events = make(chan crawl.Event, 256)
+	n.asks = make(chan ask)
 	n.results = make(chan *result, groupPages)
 	n.known = make(chan recalled, 2)
 	n.mail.ring = make(chan struct{}, 1)
@@ -210,6 +227,9 @@ func (n *node) run(ctx context.Context, stop <-chan struct{}) error {
 	if err := n.learn(&start); err != nil {
 		return err
 	}
+	for _, w := range n.cfg.Warnings {
+		n.log.event("warning", map[string]any{"what": w})
+	}
 	n.log.event("start", map[string]any{"resumed": n.resumed, "queued": start.Totals.Queued, "sites": len(start.Sites)})
 
 	ctx, cancel := context.WithCancel(ctx)
@@ -222,7 +242,16 @@ func (n *node) run(ctx context.Context, stop <-chan struct{}) error {
 		}
 	})
 	if n.wire != nil {
-		n.work.Go(func() { n.wire.Run(ctx, wirePace, n.tellWire) })
+		n.runWire(ctx)
+	}
+	if n.yield != nil {
+		n.work.Go(func() { n.watchLink(ctx) })
+	}
+	control, err := n.serveControl(ctx)
+	if err != nil {
+		n.log.event("warning", map[string]any{"what": err.Error()}) // a crawl that cannot be steered is one nevertheless
+	} else {
+		defer control.close()
 	}
 	if !n.ledger.Remembers() {
 		n.work.Go(func() { n.recall(ctx) })
@@ -317,7 +346,10 @@ func (n *node) close(err error) (Report, error) {
 		err = closed // after a failure it only says the same again
 	}
 	n.log.close()
-	err = errors.Join(err, n.client.Close())
+	if n.before != nil {
+		err = errors.Join(err, n.before.Close())
+	}
+	err = errors.Join(err, n.client.Load().Close())
 	if err == nil {
 		err = writeReport(filepath.Join(n.cfg.Dir, "report.json"), report)
 	}

@@ -44,7 +44,7 @@ func (v *visit) run(ctx context.Context) {
 			return
 		}
 		if v.conn == nil {
-			c, outcome := n.client.Open(ctx, o.URL, o.Addr)
+			c, outcome := n.client.Load().Open(ctx, o.URL, o.Addr)
 			if outcome != page.OK {
 				c.Close()
 				if c.Fault != nil {
@@ -100,7 +100,7 @@ func (n *node) answered(ctx context.Context, o crawl.Fetch, a *fetch.Answer, mor
 	defer a.Release()
 	done := crawl.Done{
 		ID: o.ID, Outcome: a.Outcome, Status: a.Status, Bytes: a.BodyWire,
-		Elapsed: a.Elapsed, Asked: a.RetryAfter, KeepAlive: more,
+		Elapsed: a.Elapsed, Waited: a.Waited, Asked: a.RetryAfter, KeepAlive: more,
 		Wire: a.Wire, First: a.FirstByte, RTT: a.RTT, Throttled: a.Waited > a.Elapsed/10,
 	}
 	var target page.URL

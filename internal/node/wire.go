@@ -23,6 +23,47 @@ func (n *node) openWire() {
 	n.cfg.Fetch.Wire = n.wire
 }
 
+// runWire lets the cap work until the run ends.
+func (n *node) runWire(ctx context.Context) {
+	if !n.wire.Exact() {
+		n.notice("this system does not tell what arrives on the wire: bytes are counted as they are read, and short bursts above the limit are possible")
+	}
+	wire := n.wire
+	n.work.Go(func() { wire.Run(ctx, wirePace, n.tellWire) })
+}
+
+// cap puts a limit on a crawl that ran without. Connections that are open stay
+// as they are until their visit ends; all others are made under it.
+func (n *node) cap(ctx context.Context, timer *time.Timer) error {
+	n.openWire()
+	client, err := fetch.New(n.cfg.Fetch)
+	if err != nil {
+		return err
+	}
+	n.before = n.client.Swap(client)
+	n.runWire(ctx)
+	n.tellWall(ctx, timer)
+	return nil
+}
+
+// carriage is what passed over the link in this run.
+type carriage struct {
+	total, most int64 // bytes in all, and in a second at most
+	mean        float64
+}
+
+func (n *node) carried() carriage {
+	m := n.client.Load().Meter()
+	c := carriage{m.Bytes(), m.Max1s(), m.Mean()}
+	if n.before != nil {
+		old := n.before.Meter()
+		c.total += old.Bytes()
+		c.most = max(c.most, old.Max1s())
+		c.mean = float64(c.total) / max(time.Since(n.began).Seconds(), 1)
+	}
+	return c
+}
+
 // tellWire brings the loop word of the wire. The next word is not far, so this
 // one is dropped when the loop has no time for it: the wire must not wait.
 func (n *node) tellWire(w bandwidth.Wire) {

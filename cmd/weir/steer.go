@@ -1,0 +1,135 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"text/tabwriter"
+
+	"github.com/alecthomas/kong"
+
+	"weir/internal/node"
+)
+
+// steerCmd changes the limits of a crawl that runs.
+type steerCmd struct {
+	Dir       string    `placeholder:"DIR" default:"weir-crawl" help:"Folder of the crawl."`
+	Limit     rate      `placeholder:"RATE" help:"Bandwidth that may be used from now on, none for no limit."`
+	Timetable timetable `placeholder:"SPEC" help:"Limits by day and hour from now on, none for no timetable."`
+	Quota     quota     `placeholder:"SIZE/PERIOD" help:"Bytes that a period may bring from now on, none for no quota."`
+	JSON      bool      `name:"json" help:"The answer as a line of JSON."`
+}
+
+// Help shows examples.
+func (c *steerCmd) Help() string {
+	return `What is not named stays as it is; nothing named only tells what holds now. A change takes effect at once, and is kept
+for when the crawl goes on later.
+
+Examples:
+  weir steer
+  weir steer --limit 500KB/s
+  weir steer --dir big --timetable 'Mon-Fri 08:00-18:00 500KB/s, 5MB/s' --quota none`
+}
+
+// Run implements the verb.
+func (c *steerCmd) Run(e *env, k *kong.Context) error {
+	var change node.Steering
+	now := new(settings)
+	for _, p := range k.Path {
+		if p.Flag == nil {
+			continue
+		}
+		switch p.Flag.Name {
+		case "limit":
+			text := c.Limit.String()
+			change.Limit, now.Limit = &text, c.Limit
+		case "timetable":
+			text := c.Timetable.String()
+			change.Timetable, now.Timetable = &text, c.Timetable
+		case "quota":
+			text := c.Quota.String()
+			change.Quota, now.Quota = &text, c.Quota
+		}
+	}
+	held, err := node.Steer(e.ctx, c.Dir, change)
+	if errors.Is(err, node.ErrNotRunning) {
+		return c.notRunning(change)
+	}
+	if err != nil {
+		return failure(err, "weir steer --help says how limits are written")
+	}
+	for _, w := range limitWarnings(now.limits()) {
+		fmt.Fprintf(e.err, "weir: warning: %s\n", w)
+	}
+	if change != (node.Steering{}) {
+		if err := c.keep(change); err != nil {
+			return failure(fmt.Errorf("the crawl has changed its limits, but they could not be kept for later: %w", err), "give them again when the crawl goes on")
+		}
+	}
+	if c.JSON {
+		return json.NewEncoder(e.out).Encode(held)
+	}
+	return c.tell(e, held)
+}
+
+// notRunning says why there is nobody to steer, and what to do.
+func (c *steerCmd) notRunning(change node.Steering) error {
+	at, err := look(c.Dir)
+	switch {
+	case err != nil:
+		return folderError(c.Dir, err)
+	case at != begun:
+		return failure(fmt.Errorf("there is no crawl in %s", c.Dir), "name the folder of a crawl with --dir; weir crawl"+dirFlag(c.Dir)+" URL starts one")
+	}
+	flags := ""
+	for _, f := range []struct {
+		name string
+		text *string
+	}{{"limit", change.Limit}, {"timetable", change.Timetable}, {"quota", change.Quota}} {
+		if f.text != nil {
+			flags += fmt.Sprintf(" --%s '%s'", f.name, *f.text)
+		}
+	}
+	return failure(fmt.Errorf("no crawl is running in %s", c.Dir), "weir crawl"+dirFlag(c.Dir)+flags+" goes on with it")
+}
+
+// keep writes the change into the folder, so that the crawl goes on with it.
+func (c *steerCmd) keep(change node.Steering) error {
+	s := defaults()
+	if _, err := readConfig(filepath.Join(c.Dir, crawlFile), s, nil); err != nil {
+		return err
+	}
+	if change.Limit != nil {
+		s.Limit = c.Limit
+	}
+	if change.Timetable != nil {
+		s.Timetable = c.Timetable
+	}
+	if change.Quota != nil {
+		s.Quota = c.Quota
+	}
+	return writeConfig(c.Dir, s)
+}
+
+// tell says what holds.
+func (c *steerCmd) tell(e *env, h node.Held) error {
+	out := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
+	now := "no limit"
+	switch {
+	case h.Now > 0:
+		now = fmt.Sprintf("%s/s of %s/s%s", bytesOf(h.Rate), bytesOf(float64(h.Now)), inBrackets(h.Text))
+	case h.Now < 0:
+		now = h.Text
+	}
+	fmt.Fprintf(out, "  now\t%s\n", now)
+	fmt.Fprintf(out, "  limit\t%s\n  timetable\t%s\n  quota\t%s", h.Limit, h.Timetable, h.Quota)
+	if h.Quota != none {
+		fmt.Fprintf(out, ", %s used", bytesOf(float64(h.Used)))
+	}
+	fmt.Fprintln(out)
+	if h.Late > 0 {
+		fmt.Fprintf(out, "\n%s under way when this first limit came, and may still exceed it.\n", map[bool]string{true: "One download was", false: fmt.Sprintf("%d downloads were", h.Late)}[h.Late == 1])
+	}
+	return out.Flush()
+}
