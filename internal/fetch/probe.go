@@ -235,7 +235,7 @@ type asker interface {
 
 var (
 	errUnasked = errors.New("the probe before is not answered yet")
-	errDeaf  = errors.New("no probe was answered")
+	errDeaf    = errors.New("no probe was answered")
 )
 
 // prober sends one probe after another and matches the answers.
