@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"time"
 
@@ -143,7 +144,7 @@ func listenPrivate(path string) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.Chmod(path, 0o600); err != nil {
+	if err := os.Chmod(path, 0o600); err != nil && runtime.GOOS != "windows" { // there the folder's rights hold
 		l.Close()
 		return nil, err
 	}
@@ -329,7 +330,10 @@ func Steer(ctx context.Context, dir string, change Steering) (Held, error) {
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxSteer)).Decode(&h); err != nil {
 		return Held{}, fmt.Errorf("read the crawl's answer: %w", err)
 	}
-	if h.Error != "" {
+	switch {
+	case resp.StatusCode == http.StatusServiceUnavailable:
+		return h, fmt.Errorf("%w: %s", ErrNotRunning, h.Error)
+	case h.Error != "":
 		return h, errors.New(h.Error)
 	}
 	return h, nil
