@@ -15,7 +15,8 @@ import (
 // Where predictions promise too much, the link falls idle although the sum says
 // it is full. Each report of that lets one more download run, and how many the
 // limit was found to need is remembered, per byte of the limit, so that it
-// holds for other limits too; it melts while the link is busy.
+// holds for other limits too; it melts while the link is busy. The same is done
+// when hardly any bytes wait for their grant.
 //
 // At first nothing is known of any server. Then few downloads start, and half
 // as many again with every report, until the link has been full once.
@@ -25,6 +26,8 @@ type weir struct {
 	need   float64   // downloads per byte a second of the limit that were found to be needed
 	cold   float64   // the most downloads while the link was never full; 0 = it was
 	melted page.Time // when need was last made less, or had to stay
+	grown  page.Time // when cold was last made more
+	raised page.Time // when it was last made more for want of a backlog
 }
 
 const (
@@ -34,7 +37,15 @@ const (
 
 	coldStarts = 4   // downloads that start at once when nothing is known
 	coldGrowth = 1.5 // by how much they grow with each report
-	melting    = 3 * time.Second
+	coldPause  = 250 * time.Millisecond
+	melting    = 2 * time.Second
+
+	// Bytes that wait in sockets let the credit accounting choose whose come
+	// next, and so keep the rate even: so much time's worth of the limit should,
+	// or so many windows full.
+	backlogTime    = 0.2
+	backlogWindows = 12
+	raising        = 100 * time.Millisecond
 )
 
 func newWeir() *weir { return &weir{cold: coldStarts} }
@@ -69,9 +80,13 @@ func (c *weir) Fits(*Book, float64) bool { return true }
 func (c *weir) Measured(now page.Time, b *Book, w Wire) {
 	was := c.wire
 	c.wire = w
+	wanted := min(backlogTime*w.Limit, backlogWindows*float64(w.Window))
 	c.idle = w.Idle > idleness && w.Backlog == 0
+	if float64(w.Backlog) < wanted/2 && now.Sub(c.raised) >= raising {
+		c.idle, c.raised = true, now
+	}
 	switch {
-	case w.Idle > 0 || w.Backlog == 0:
+	case w.Idle > 0 || w.Backlog == 0 || float64(w.Backlog) < wanted:
 		c.melted = now
 	case now.Sub(c.melted) >= melting:
 		c.melted = now
@@ -80,8 +95,9 @@ func (c *weir) Measured(now page.Time, b *Book, w Wire) {
 	switch {
 	case c.cold > 0 && w.Rate >= full*w.Limit:
 		c.cold = 0
-	case was.Limit > 0: // not when the limit is told for the first time
+	case was.Limit > 0 && now.Sub(c.grown) >= coldPause: // not when the limit is told for the first time
 		c.cold *= coldGrowth
+		c.grown = now
 	}
 }
 

@@ -1,7 +1,9 @@
 package bandwidth
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"time"
 
 	"weir/page"
@@ -23,15 +25,15 @@ import (
 // A grant of k bytes is given when no span that ends from its due time on would
 // then hold more than the limit allows. So no second holds more than the limit,
 // except by what comes earlier than expected; and since a span that holds less
-// is filled up by the next grants, hardly less either. A small bucket of tokens
-// keeps the grants even within the span.
+// is filled up by the next grants, hardly less either. Short spans within it are
+// bounded too, more loosely, so that the bytes come evenly.
 //
 // Not safe for concurrent use.
 type Credit struct {
 	cfg   CreditConfig
 	limit float64       // bytes a second; infinite: none, 0: nothing may come
 	slot  time.Duration // a hundredth of the span
-	room  float64       // wire bytes that a span may hold
+	room  float64       // wire bytes that a span may hold at the limit
 
 	now    page.Time
 	slotNo int64                            // of now
@@ -39,16 +41,18 @@ type Credit struct {
 	sum    float64                          // of past
 	level  [aheadSlots]float64              // the fullest of the spans that end in a slot ahead, or later
 	brief  [aheadSlots + briefSlots]float64 // the short spans that end in each slot ahead
+	bound  float64                          // of room: what may be foreseen of a span now
 	dip    float64                          // wire bytes that a short span may hold
 
 	flows   []*Flow
-	floor   int64 // what the one that had least has had
-	least   int64
+	floor   int64   // what the one that had least has had
+	queue   []*Flow // those who wait, in a Tick
+	ids     uint64
 	think   time.Duration // what servers take beyond the round trip, a running mean
 	bytes   float64       // wire bytes so far
 	rate    float64       // of them, averaged over rateTime
-	rateAt  page.Time
-	idle    time.Duration // how long tokens lay unused with nobody waiting
+	began   page.Time
+	idle    time.Duration // how long there was room and nobody waited for it
 	grants  []Grant
 	started bool
 }
@@ -70,36 +74,47 @@ type Grant struct {
 const (
 	spanSlots  = 100
 	briefSlots = 8
-	graceSlots = 5  // how long what is due is expected at once
 	aheadSlots = 64 // how far promises are looked at: 0.64 of a span
 )
 
 const (
-	mss         = 1448 // payload of a packet, as a rule
-	minSpan     = time.Second
-	spanFull    = 24 // packets that a span must have room for
-	rateTime    = 250 * time.Millisecond
-	speedTime   = 300 * time.Millisecond
-	firstRTT    = 100 * time.Millisecond // until it is known
-	longSilence = 3 * time.Second        // after which nothing is expected of a silent server
-	surge       = 1.15                   // of the limit: what a short span may hold
-	growth      = 2
-	maxWindow   = 60 << 10 // without window scaling 64 KiB can be told
-	leadMin     = 4 * mss
-	leadTime    = 400 * time.Millisecond
-	segment     = 1460 // what windows are counted in: the largest payload of a packet
-	minWindow   = 2 * segment
-	startWindow = 10 * segment
+	mss          = 1448 // payload of a packet, as a rule
+	minSpan      = time.Second
+	spanFull     = 24 // packets that a span must have room for
+	rateTime     = 250 * time.Millisecond
+	youth        = 6 * time.Second
+	pauseAllowed = 100 * time.Millisecond // before a server counts as slower than it was
+	doubtful     = 1.5                    // times what a server of which nothing is known is expected to send
+	maxPromises  = 64
+	maxThink     = time.Second
+	firstRTT     = 100 * time.Millisecond // until it is known
+	longSilence  = 3 * time.Second        // after which nothing is expected of a silent server
+	surge        = 1.6                    // of the limit: what a short span may hold
+	growTime     = 300 * time.Millisecond // of the limit: what may be promised for windows to grow
+	idleGrow     = 50 * time.Millisecond
+	growth       = 2
+	maxWindow    = 60 << 10 // without window scaling 64 KiB can be told
+	leadMin      = 24 * mss
+	leadTime     = 400 * time.Millisecond
+	segment      = 1460 // what windows are counted in: the largest payload of a packet
+	minWindow    = 2 * segment
+	startWindow  = 10 * segment
 )
 
-// share is how much of the limit a span may be filled with. The rest is for
-// packets that are not seen: acknowledgements of connections that are closed,
-// longer headers of the first packets.
-func (c CreditConfig) share() float64 {
-	if c.Strict {
-		return 0.975
+// share is how much of the limit a span may be filled with, as far as that can
+// be foreseen. Servers do not keep time, so what a span holds in the end lies
+// around it, by two or three packets: the smaller the limit, the more that is.
+// At first nothing is known of any server, and more room is kept.
+func (c *Credit) share() float64 {
+	packet := min(Packet/c.limit, 0.05)
+	share := 0.998 - 1.8*packet
+	if c.cfg.Strict {
+		share = 0.986 - 1.8*packet
 	}
-	return 0.99
+	if young := 1 - c.now.Sub(c.began).Seconds()/youth.Seconds(); young > 0 {
+		share -= 0.06 * young
+	}
+	return share
 }
 
 // NewCredit returns a Credit without flows.
@@ -135,7 +150,15 @@ func (c *Credit) SetLimit(now page.Time, limit int64) {
 			f.reslot()
 		}
 	}
-	c.room = c.cfg.share() * c.limit * (c.slot * spanSlots).Seconds()
+	for _, f := range c.flows {
+		if f.window == 0 { // it was opened without a limit
+			f.window = c.Window()
+		}
+	}
+	c.room = 0
+	if limit != Off {
+		c.room = c.limit * (c.slot * spanSlots).Seconds()
+	}
 	c.dip = surge*c.limit*(c.slot*briefSlots).Seconds() + Packet
 }
 
@@ -172,7 +195,7 @@ func (c *Credit) arrive(now page.Time, wire float64) {
 // advance moves the span to now.
 func (c *Credit) advance(now page.Time) {
 	if !c.started {
-		c.started, c.now, c.rateAt = true, now, now
+		c.started, c.now, c.began = true, now, now
 		c.slotNo = int64(now) / int64(c.slot)
 	}
 	if now <= c.now {
@@ -202,22 +225,33 @@ func (c *Credit) Tick(now page.Time) []Grant {
 	before := c.now
 	c.advance(now)
 	c.grants = c.grants[:0]
+	c.bound = c.share() * c.room
 	c.foresee()
-	waiting := 0
+	c.queue = c.queue[:0]
 	for _, f := range c.flows {
 		switch {
 		case !f.waits():
 		case f.Free():
 			c.grants = append(c.grants, Grant{Flow: f, Bytes: f.wants})
 			f.asks, f.wants = false, 0
+		case f.fresh && !f.asks:
+			// How much is to come stands in the first bytes as a rule; as long as
+			// that is not known, too much is expected.
+			bytes := min(f.wants, mss)
+			brings := min(bytes, f.due())
+			c.take(f.slotsAhead(), float64(brings)*f.factor)
+			f.promise(c, brings)
+			f.granted, f.wants = bytes, 0
+			c.grants = append(c.grants, Grant{Flow: f, Bytes: bytes})
 		default:
-			waiting++
+			c.queue = append(c.queue, f)
 		}
 	}
-	all := waiting == 0 || c.serve(waiting)
-	if all && c.started && c.fits(0, Packet) {
-		c.idle += now.Sub(before)
-		c.grow()
+	all := len(c.queue) == 0 || c.serve()
+	if all && !math.IsInf(c.limit, 1) && c.fits(0, Packet) {
+		if c.idle += now.Sub(before); c.idle >= idleGrow {
+			c.grow()
+		}
 	} else {
 		c.idle = 0
 	}
@@ -231,58 +265,47 @@ func (c *Credit) Tick(now page.Time) []Grant {
 // since theirs may bring bytes at another time; but nobody gets further ahead of
 // it than lead, or distant servers, whose bytes are booked long before they
 // come, would leave nothing to near ones. It returns whether all were served.
-func (c *Credit) serve(waiting int) bool {
-	all := true
-	c.least = math.MaxInt64
-	for _, f := range c.flows {
-		f.passed = false
-		if f.wants > 0 && !f.asks {
+func (c *Credit) serve() bool {
+	least := int64(math.MaxInt64)
+	for _, f := range c.queue {
+		if !f.asks {
 			f.had = max(f.had, c.floor)
-			c.least = min(c.least, f.had)
+			least = min(least, f.had)
 		}
 	}
-	if c.least < math.MaxInt64 {
-		c.floor = c.least
+	if least < math.MaxInt64 {
+		c.floor = least
 	}
+	slices.SortFunc(c.queue, before)
+	waiting := len(c.queue)
 	lead := int64(max(leadMin, c.limit*leadTime.Seconds()/float64(waiting)))
-	for {
-		var best *Flow
-		for _, f := range c.flows {
-			if !f.waits() || f.passed {
-				continue
-			}
-			if best == nil || f.before(best) {
-				best = f
-			}
-		}
-		if best == nil {
-			return all
-		}
-		if !best.asks && best.urge == 0 && best.had > c.floor+lead {
+	all := true
+	for _, f := range c.queue {
+		if !f.asks && f.urge == 0 && f.had > c.floor+lead {
 			return false
 		}
-		g, ok := c.grant(best, waiting)
-		switch {
-		case ok:
+		if g, ok := c.grant(f, waiting); ok {
 			c.grants = append(c.grants, g)
-		case best.asks:
+			continue
+		}
+		if all = false; f.asks {
 			return false
-		default:
-			best.passed = true
-			all = false
 		}
 	}
+	return all
 }
 
-// before says whose turn comes first.
-func (f *Flow) before(o *Flow) bool {
+// before orders flows by whose turn it is.
+func before(f, g *Flow) int {
 	switch {
-	case f.urge != o.urge:
-		return f.urge > o.urge
-	case f.asks != o.asks:
-		return f.asks
+	case f.urge != g.urge:
+		return cmp.Compare(g.urge, f.urge)
+	case f.asks != g.asks && f.asks:
+		return -1
+	case f.asks != g.asks:
+		return 1
 	}
-	return f.had < o.had
+	return cmp.Or(cmp.Compare(f.had, g.had), cmp.Compare(f.id, g.id))
 }
 
 // grant gives a flow its next bytes if there is room for what they bring.
@@ -296,7 +319,7 @@ func (c *Credit) grant(f *Flow, waiting int) (Grant, bool) {
 		brings = min(bytes, f.due())
 	}
 	at := f.slotsAhead()
-	cost := float64(brings) * f.factor
+	cost := float64(brings) * f.factor * f.doubt()
 	if !c.fits(at, cost) {
 		return Grant{}, false
 	}
@@ -315,7 +338,7 @@ func (c *Credit) grant(f *Flow, waiting int) (Grant, bool) {
 // fits says whether wire bytes that come in a slot ahead leave every span within
 // its bounds.
 func (c *Credit) fits(at int, cost float64) bool {
-	if c.level[at]+cost > c.room {
+	if c.level[at]+cost > c.bound {
 		return false
 	}
 	for _, b := range c.brief[at : at+briefSlots] {
@@ -380,8 +403,15 @@ func (c *Credit) foresee() {
 // grow opens the windows of flows that keep theirs full, when the link has room
 // and nobody waits.
 func (c *Credit) grow() {
+	open := 0
+	for _, f := range c.flows {
+		open += f.open()
+	}
 	for _, f := range c.flows {
 		more := min(max(f.window/growth/segment*segment, segment), maxWindow-f.window)
+		if float64(open+more) > c.limit*growTime.Seconds() {
+			return // more could come at once than can be borne
+		}
 		full := f.speed*f.rtt.Seconds() > 0.6*float64(f.window)
 		at := f.slotsAhead()
 		cost := float64(more) * f.factor
@@ -393,6 +423,7 @@ func (c *Credit) grow() {
 		f.grown = c.now
 		f.promise(c, more)
 		c.grants = append(c.grants, Grant{Flow: f, Window: f.window})
+		return
 	}
 }
 

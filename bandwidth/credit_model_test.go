@@ -30,6 +30,7 @@ type modelHost struct {
 	rtt   time.Duration
 	think time.Duration
 	busy  bool
+	habit Habit
 }
 
 type modelConn struct {
@@ -59,7 +60,7 @@ const modelHeader = 52
 func newModel(seed uint64, limit float64, conns int, strict bool, hosts []modelHost) *model {
 	m := &model{
 		rnd: rand.New(rand.NewPCG(seed, 1)), c: NewCredit(CreditConfig{Limit: int64(limit), Strict: strict}),
-		hosts: hosts, tick: 2 * time.Millisecond, now: page.Time(time.Hour),
+		hosts: hosts, tick: 4 * time.Millisecond, now: page.Time(time.Hour),
 	}
 	for range conns {
 		m.conns = append(m.conns, &modelConn{})
@@ -99,7 +100,7 @@ func (m *model) begin(k *modelConn) {
 	h.busy = true
 	w := m.c.Window()
 	*k = modelConn{host: h, window: w, size: int64(5e3 * math.Pow(60, m.rnd.Float64())), edge: int64(w)}
-	k.flow = m.c.Open(m.now, w, modelHeader)
+	k.flow = m.c.Open(m.now, w, modelHeader, h.habit)
 	k.flow.Seen(m.now, Sample{Wire: 60, RTT: h.rtt, Window: -1})
 	k.wire = 60
 	k.flow.Ask()
@@ -134,6 +135,7 @@ func (m *model) step() {
 		}
 		for _, k := range m.conns {
 			if k.flow != nil && k.read == k.size {
+				k.host.habit = k.flow.Habit()
 				k.flow.Close(m.now)
 				k.host.busy = false
 				k.flow = nil

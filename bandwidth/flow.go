@@ -15,6 +15,7 @@ import (
 // rest, shrinks by what arrives, and ends with the answer.
 type Flow struct {
 	c      *Credit
+	id     uint64  // in order of opening
 	place  int     // in c.flows, -1 when closed
 	factor float64 // wire bytes for a byte of payload
 	header int     // bytes of a packet without payload
@@ -26,12 +27,13 @@ type Flow struct {
 	read     int64
 	whole    int64 // received when the answer is whole, -1: not known
 	rtt      time.Duration
-	speed    float64 // payload bytes a second that come while they may, averaged over speedTime
-	seen     page.Time
+	think    time.Duration // what its server takes beyond that
+	speed    float64       // payload bytes a second that come when they are overdue, 0: not known
+	came     page.Time     // when bytes came last
+	behind   bool          // more of them were overdue then
 	asked    page.Time
 	grown    page.Time
 
-	late    int // promised, and due for a while
 	ahead   []promised
 	had     int64 // bytes promised so far, for the sake of fairness
 	granted int   // bytes that a reader may take and has not
@@ -39,8 +41,8 @@ type Flow struct {
 	asks    bool  // a request waits to be sent
 	busy    bool  // an answer is under way
 	first   bool  // nothing of it has come
+	fresh   bool  // nothing of it was read
 	ended   bool  // the other side has closed
-	passed  bool
 }
 
 // promised are bytes that are due in a slot.
@@ -58,13 +60,24 @@ type Sample struct {
 	Ended   bool          // the other side has closed
 }
 
+// Habit is how a server was seen to answer: how long it takes beyond the round
+// trip, and how fast its bytes come when nothing else keeps them. Zero is not known.
+type Habit struct {
+	Think time.Duration
+	Speed float64 // bytes a second
+}
+
 // Open begins a flow whose window is so large, and whose packets carry so many
 // bytes of header.
-func (c *Credit) Open(now page.Time, window, header int) *Flow {
+func (c *Credit) Open(now page.Time, window, header int, h Habit) *Flow {
 	c.advance(now)
+	if h.Think == 0 {
+		h.Think = c.think
+	}
+	c.ids++
 	f := &Flow{
-		c: c, place: len(c.flows), factor: 1 + float64(header)/mss, header: header, window: window,
-		whole: -1, rtt: firstRTT, seen: now,
+		c: c, id: c.ids, place: len(c.flows), factor: 1 + float64(header)/mss, header: header, window: window,
+		whole: -1, rtt: firstRTT, came: now, think: h.Think, speed: h.Speed,
 	}
 	c.flows = append(c.flows, f)
 	return f
@@ -91,7 +104,7 @@ func (f *Flow) Close(now page.Time) {
 // Ask says that a request waits to be sent: the answer may fill the window at
 // once. The Grant has no bytes.
 func (f *Flow) Ask() {
-	f.asks, f.busy, f.first, f.whole = true, true, true, -1
+	f.asks, f.busy, f.first, f.fresh, f.whole = true, true, true, true, -1
 }
 
 // Want says that a reader waits for bytes, and so many lie in the socket.
@@ -100,7 +113,7 @@ func (f *Flow) Want(bytes int) { f.wants = bytes }
 // Took says that a reader took so many bytes.
 func (f *Flow) Took(bytes int) {
 	f.read += int64(bytes)
-	f.granted = 0
+	f.granted, f.fresh = 0, false
 }
 
 // Left says how many bytes of the answer a reader has still to take, wherever
@@ -117,9 +130,15 @@ func (f *Flow) Rest() {
 	f.busy = false
 }
 
+// Habit is what the flow has shown of its server.
+func (f *Flow) Habit() Habit { return Habit{f.think, f.speed} }
+
 // Urge says how urgent the flow is: grants go first to the most urgent. Zero is
 // what most are.
 func (f *Flow) Urge(lag float64) { f.urge = lag }
+
+// Quiet says that nothing is expected of the flow: its counters can wait.
+func (f *Flow) Quiet() bool { return !f.busy || f.asks || len(f.ahead) == 0 }
 
 // waits says that a reader or a request waits for a grant.
 func (f *Flow) waits() bool { return f.asks || f.wants > 0 }
@@ -147,19 +166,16 @@ func (f *Flow) Seen(now page.Time, s Sample) {
 	}
 	came := s.Payload - f.received
 	f.received = s.Payload
-	if f.open() > 0 {
-		// While nothing may come, nothing is learned from that nothing comes.
-		f.speed *= math.Exp(-now.Sub(f.seen).Seconds() / speedTime.Seconds())
-	}
-	f.seen = now
 	if came > 0 {
-		f.speed += float64(came) / speedTime.Seconds()
+		f.hasten(now, came)
 		if f.first {
 			f.first = false
-			c.think += (min(max(now.Sub(f.asked)-f.rtt, 0), time.Second) - c.think) / 16
+			f.think = min(max(now.Sub(f.asked)-f.rtt, time.Millisecond), maxThink)
+			c.think += (f.think - c.think) / 16
 		}
 		f.settle(int(came))
 		f.trim()
+		f.behind = len(f.ahead) > 0 && f.ahead[0].slot <= c.slotNo
 	}
 	switch over := f.open() - s.Window; {
 	case s.Ended && !f.ended:
@@ -176,14 +192,30 @@ func (f *Flow) Seen(now page.Time, s Sample) {
 
 // settle takes what has come from what was promised, the oldest first.
 func (f *Flow) settle(bytes int) {
-	n := min(bytes, f.late)
-	f.late -= n
-	bytes -= n
-	for i := 0; bytes > 0 && i < len(f.ahead); i++ {
+	done := 0
+	for i := range f.ahead {
 		n := min(bytes, f.ahead[i].bytes)
 		f.ahead[i].bytes -= n
-		bytes -= n
+		if bytes -= n; f.ahead[i].bytes > 0 {
+			break
+		}
+		done++
 	}
+	f.ahead = append(f.ahead[:0], f.ahead[done:]...)
+}
+
+// hasten learns how fast the server's bytes come when more of them were overdue
+// as the last ones came: then it is neither the window nor the distance that
+// keeps them.
+func (f *Flow) hasten(now page.Time, came int64) {
+	if f.behind {
+		speed := float64(came) / max(now.Sub(f.came), time.Millisecond).Seconds()
+		if f.speed == 0 {
+			f.speed = speed
+		}
+		f.speed += (speed - f.speed) / 4
+	}
+	f.came = now
 }
 
 // trim takes back promises beyond the end of the answer.
@@ -203,12 +235,11 @@ func (f *Flow) forgo(bytes int) {
 		f.ahead[i].bytes -= n
 		bytes -= n
 	}
-	f.late -= min(bytes, f.late)
 }
 
 // open is what is promised and has not come.
 func (f *Flow) open() int {
-	n := f.late
+	n := 0
 	for _, p := range f.ahead {
 		n += p.bytes
 	}
@@ -231,57 +262,85 @@ func (f *Flow) due() int {
 func (f *Flow) slotsAhead() int {
 	d := f.rtt
 	if f.asks {
-		d += f.c.think
+		d += f.think
 	}
 	return min(int(d/f.c.slot), aheadSlots-1)
 }
 
 // promise adds bytes that may come.
 func (f *Flow) promise(c *Credit, bytes int) {
-	slot := c.slotNo + int64(f.slotsAhead())
-	if n := len(f.ahead); n > 0 && f.ahead[n-1].slot >= slot {
+	if bytes <= 0 {
+		return
+	}
+	p := promised{c.slotNo + int64(f.slotsAhead()), bytes}
+	if n := len(f.ahead); n > 0 && (f.ahead[n-1].slot >= p.slot || n >= maxPromises) {
 		f.ahead[n-1].bytes += bytes
 		return
 	}
-	f.ahead = append(f.ahead, promised{slot, bytes})
+	f.ahead = append(f.ahead, p)
 }
 
-// foresee adds what is expected to the level of the slots ahead.
+// foresee adds what is expected to the level of the slots ahead: from when it is
+// due, as fast as its server sends. A server that has been silent for long is not
+// waited for.
 func (f *Flow) foresee(c *Credit) {
-	gone := 0
-	for _, p := range f.ahead {
-		if p.slot+graceSlots > c.slotNo {
-			break
-		}
-		f.late += p.bytes
-		gone++
-	}
-	if gone > 0 {
-		f.ahead = append(f.ahead[:0], f.ahead[gone:]...)
-	}
-	for _, p := range f.ahead {
-		c.level[min(max(p.slot-c.slotNo, 0), aheadSlots-1)] += float64(p.bytes) * f.factor
-	}
-	if f.late == 0 || !f.busy {
+	if !f.busy || len(f.ahead) == 0 {
 		return
 	}
-	late := float64(f.late) * f.factor
-	if f.first {
-		if c.now.Sub(f.asked) < longSilence {
-			c.level[0] += late
-		}
+	each, expected := f.pace(c)
+	if !expected {
 		return
 	}
-	each := f.speed * c.slot.Seconds() * f.factor
-	for i := 0; i < aheadSlots && late > 0 && each > 1; i++ {
-		n := min(late, each)
-		c.level[i] += n
-		late -= n
+	next, used := 0, 0.0 // the slot that is being filled, and how much of it is
+	for _, p := range f.ahead {
+		if at := int(p.slot - c.slotNo); at > next {
+			next, used = at, 0
+		}
+		for left := float64(p.bytes) * f.factor * f.doubt(); left > 0 && next < aheadSlots; {
+			n := min(left, each-used)
+			c.level[next] += n
+			left -= n
+			if used += n; used >= each {
+				next, used = next+1, 0
+			}
+		}
 	}
+}
+
+// pace is how many wire bytes of the flow come in a slot when its server sends,
+// and whether any are to be expected. One that has paused for longer than its
+// speed explains is as slow as that.
+func (f *Flow) pace(c *Credit) (each float64, expected bool) {
+	silence := c.now.Sub(max(f.came, page.Time(f.ahead[0].slot*int64(c.slot))))
+	if silence > longSilence {
+		return 0, false
+	}
+	speed := f.speed
+	switch {
+	case f.first: // it may have finished thinking any moment
+		speed = 0
+	case speed > 0 && silence > pauseAllowed && silence.Seconds()*speed > 2*mss:
+		speed = 2 * mss / silence.Seconds()
+	}
+	if speed == 0 {
+		return math.Inf(1), true
+	}
+	return max(speed*c.slot.Seconds()*f.factor, 1), true
+}
+
+// doubt is by how much more is expected of a server that has not answered yet
+// and is not known: a slow one may send its first packets twice, since nobody
+// has told it in time that they arrived.
+func (f *Flow) doubt() float64 {
+	if (f.asks || f.first) && f.speed == 0 {
+		return doubtful
+	}
+	return 1
 }
 
 // reslot keeps promises over a change of the slots' length.
 func (f *Flow) reslot() {
-	f.late = f.open()
-	f.ahead = f.ahead[:0]
+	if n := f.open(); n > 0 {
+		f.ahead = append(f.ahead[:0], promised{f.c.slotNo, n})
+	}
 }

@@ -23,6 +23,7 @@ func byHand(args []string) error {
 	secure := set.Bool("tls", false, "give https URLs")
 	link := set.String("link", "", "`rate` of a link that all share, none if empty")
 	conns := set.Int("conns", 64, "connections that the program may have: it is judged until fewer pages wait")
+	series := set.Bool("series", false, "print what came in each second, in percent of the limit")
 	bulk := set.Bool("bulk", false, "a neighbour downloads through the link all the while")
 	if err := set.Parse(args); err != nil {
 		return err
@@ -54,6 +55,16 @@ func byHand(args []string) error {
 	}
 	fmt.Println(head)
 	fmt.Println(newRow(t.argv[0], l, r))
+	if *series {
+		for i := 0; i+10 <= len(r.received); i += 10 {
+			sum := 0.0
+			for _, bytes := range r.received[i : i+10] {
+				sum += bytes
+			}
+			fmt.Printf("%.1f ", 100*sum/l)
+		}
+		fmt.Println()
+	}
 	u := wirelab.Judge(r.counted, l)
 	fmt.Printf("the counters say: mean %.1f%%, worst %+.1f%%; %d packets lost, %.2f%% late, %.1f s CPU, %d pages\n", 100*u.Mean, 100*u.Worst, r.dropped, lateness(r), r.cpu.Seconds(), len(t.web.Pages)-left(t.web, r.requests))
 	return nil

@@ -127,6 +127,8 @@ func (r *resolver) exchangeOver(ctx context.Context, network, server string, q q
 	if _, err := conn.Write(q.msg); err != nil {
 		return reply{}, err
 	}
+	r.wire.Charge(usualAnswer) // it will come, and soon
+	defer r.wire.Charge(-usualAnswer)
 	buf := make([]byte, 4<<10)
 	for {
 		n, err := conn.Read(buf)
@@ -146,6 +148,8 @@ func (r *resolver) exchangeOver(ctx context.Context, network, server string, q q
 const (
 	udpHeader = 28
 	tcpTalk   = 5 * 52
+
+	usualAnswer = 120
 )
 
 // question is one question to a server, and what its answer must match.

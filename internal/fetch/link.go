@@ -395,6 +395,9 @@ func (l *link) Write(p []byte) (int, error) {
 			}
 		}
 		n, err := l.writeAll(piece)
+		if l.tap != nil {
+			l.tap.sent()
+		}
 		written += n
 		if l.tap == nil {
 			l.client.meter.Add(time.Now(), n)

@@ -47,11 +47,9 @@ type socket struct {
 	one     [1]byte
 	getInfo func(uintptr)
 	getSize func(uintptr) bool
-	getDrop func(uintptr)
 	doClamp func(uintptr)
 	doWiden func(uintptr)
 	window  int
-	drops   int64
 }
 
 func newSocket(raw syscall.RawConn) *socket {
@@ -68,9 +66,11 @@ func newSocket(raw syscall.RawConn) *socket {
 		}
 		return true
 	}
-	s.getDrop = func(fd uintptr) { s.drops, s.err = dropsOf(fd) }
 	s.doClamp = func(fd uintptr) {
 		s.err = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_WINDOW_CLAMP, s.window)
+		// A server that has filled so small a window waits for word that it
+		// arrived, and sends the last packet again when that is delayed.
+		s.err = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_QUICKACK, 1)
 	}
 	s.doWiden = func(fd uintptr) {
 		s.err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, bufferFor(s.window))
@@ -95,20 +95,20 @@ func (s *socket) ready() (int, error) {
 // Packets beyond those with payload are acknowledgements and the like.
 const bareHeader = 52
 
-// sample reads what the socket has seen.
-func (s *socket) sample() (bandwidth.Sample, bool) {
+// sample reads what the socket has seen, and how many packets had payload.
+func (s *socket) sample() (seen bandwidth.Sample, packets int64, ok bool) {
 	if s.raw.Control(s.getInfo) != nil || s.err != nil {
-		return bandwidth.Sample{}, false
+		return bandwidth.Sample{}, 0, false
 	}
 	i := &s.info
 	const established = 1
 	return bandwidth.Sample{
 		Payload: int64(i.Bytes_received), Wire: int64(i.Bytes_received) + bareHeader*int64(i.Segs_in),
 		Window: int(i.Rcv_wnd), RTT: time.Duration(i.Rtt) * time.Microsecond, Ended: i.State != established,
-	}, true
+	}, int64(i.Data_segs_in), true
 }
 
-// clamp keeps the window small.
+// clamp keeps the window small, and says at once what has come.
 func (s *socket) clamp(window int) {
 	s.window = window
 	s.raw.Control(s.doClamp)
@@ -119,24 +119,6 @@ func (s *socket) widen(window int) {
 	s.window = window
 	s.raw.Control(s.doWiden)
 	s.raw.Control(s.doClamp)
-}
-
-// foul returns how many bytes of payload the kernel has thrown away, about, as
-// of the last sample. Packets without payload are thrown away too when they
-// probe a window that is shut: those are no offence.
-func (s *socket) foul() int64 {
-	if s.raw.Control(s.getDrop) != nil || s.err != nil {
-		return 0
-	}
-	bare := int64(s.info.Segs_in) - int64(s.info.Data_segs_in)
-	return max(s.drops-bare, 0) * 1448
-}
-
-// dropsOf reads the count of SO_MEMINFO, the ninth number.
-func dropsOf(fd uintptr) (int64, error) {
-	var info [9]uint32
-	err := getsockopt(fd, unix.SOL_SOCKET, unix.SO_MEMINFO, unsafe.Pointer(&info), unsafe.Sizeof(info))
-	return int64(info[8]), err
 }
 
 // getsockopt reads an option into memory that the caller has.

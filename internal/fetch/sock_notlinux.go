@@ -22,8 +22,7 @@ type socket struct{}
 
 func newSocket(syscall.RawConn) *socket { return nil }
 
-func (*socket) ready() (int, error)              { return 0, io.EOF }
-func (*socket) sample() (bandwidth.Sample, bool) { return bandwidth.Sample{}, false }
-func (*socket) clamp(int)                        {}
-func (*socket) widen(int)                        {}
-func (*socket) foul() int64                      { return 0 }
+func (*socket) ready() (int, error)                     { return 0, io.EOF }
+func (*socket) sample() (bandwidth.Sample, int64, bool) { return bandwidth.Sample{}, 0, false }
+func (*socket) clamp(int)                               {}
+func (*socket) widen(int)                               {}

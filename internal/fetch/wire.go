@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"context"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -29,13 +30,20 @@ type Wire struct {
 	mu      sync.Mutex
 	credit  *bandwidth.Credit
 	flows   map[*bandwidth.Flow]*flow
+	habits  map[netip.Addr]bandwidth.Habit
 	turn    []*flow // of flows, in order of opening: what is done must not depend on the map
 	wake    chan struct{}
 	counted int64 // of the account's bytes, by the meter
 }
 
 // tick is how often a Wire looks at its sockets.
-const tick = 2 * time.Millisecond
+const tick = 4 * time.Millisecond
+
+// quietTick is how often it looks at those of which nothing is expected.
+const quietTick = 100 * time.Millisecond
+
+// maxHabits is how many servers' ways are remembered.
+const maxHabits = 1 << 14
 
 // roughShare is how much of the limit is used where only reads can be counted:
 // the rest is for the headers of packets.
@@ -54,6 +62,7 @@ func NewWire(cfg WireConfig) *Wire {
 	w := &Wire{
 		clock: cfg.Clock, meter: new(Meter), exact: socketsTell, loose: cfg.Loose,
 		credit: bandwidth.NewCredit(bandwidth.CreditConfig{Limit: bandwidth.Unlimited, Strict: cfg.Strict}),
+		habits: map[netip.Addr]bandwidth.Habit{},
 		flows:  map[*bandwidth.Flow]*flow{}, wake: make(chan struct{}, 1),
 	}
 	if !w.exact && !w.loose {
@@ -171,7 +180,9 @@ func (w *Wire) rouse() {
 func (w *Wire) look() {
 	now := w.clock()
 	for _, f := range w.turn {
-		f.look(now)
+		if !f.flow.Quiet() || now.Sub(f.looked) >= quietTick {
+			f.look(now)
+		}
 	}
 	w.count()
 	for _, g := range w.credit.Tick(now) {
@@ -198,25 +209,29 @@ func (w *Wire) count() {
 type flow struct {
 	wire  *Wire
 	sock  *socket
+	to    netip.Addr
 	flow  *bandwidth.Flow
 	grant chan int
 	waits bool // the reader waits on grant
 
-	window  int
-	seen    bandwidth.Sample
-	waited  time.Duration // for grants, in the task under way
-	cut     bool          // it sent what nobody had allowed
-	foul    int64         // bytes of that
-	checked page.Time
+	window   int
+	seen     bandwidth.Sample
+	waited   time.Duration // for grants, in the task under way
+	cut      bool          // it sent what nobody had allowed
+	wasted   int64         // bytes that came in vain
+	packets  int64         // that had payload
+	vain     int64         // of them in vain, since vainFrom
+	vainFrom page.Time
+	looked   page.Time
 }
 
 // open puts a connection under the cap.
-func (w *Wire) open(sock *socket, window, header int) *flow {
-	f := &flow{wire: w, sock: sock, grant: make(chan int, 1), window: window}
+func (w *Wire) open(sock *socket, window int, to netip.Addr) *flow {
+	f := &flow{wire: w, sock: sock, to: to, grant: make(chan int, 1), window: window}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.clock()
-	f.flow = w.credit.Open(now, window, header)
+	f.flow = w.credit.Open(now, window, packetHeader(to), w.habits[to])
 	w.flows[f.flow] = f
 	w.turn = append(w.turn, f)
 	f.clamp()
@@ -245,6 +260,10 @@ func (f *flow) close() {
 	}
 	now := w.clock()
 	f.look(now)
+	if len(w.habits) >= maxHabits {
+		clear(w.habits)
+	}
+	w.habits[f.to] = f.flow.Habit()
 	f.flow.Close(now)
 	delete(w.flows, f.flow)
 	for i, o := range w.turn {
@@ -261,33 +280,41 @@ func (f *flow) close() {
 
 // look tells the account what the socket has seen.
 func (f *flow) look(now page.Time) {
-	s, ok := f.sock.sample()
+	f.looked = now
+	s, packets, ok := f.sock.sample()
 	if !ok {
 		return
 	}
 	if s.Payload > f.seen.Payload {
 		f.clamp() // the kernel forgets it when it learns how large packets are
 	}
-	f.foulPlay(now, &s)
+	f.waste(now, &s, packets)
 	f.seen = s
 	f.flow.Seen(now, s)
 }
 
-// A server whose packets come although its window is shut is cut off when so
-// many bytes of it had to be dropped, and they are more than half of all.
-const maxFoul = 64 << 10
+// A server is cut off when, within a second, so many of its packets came in vain.
+const maxWaste = 64
 
-// foulPlay finds servers that send what nobody has allowed. The kernel drops it,
-// but it has been on the wire: it is charged.
-func (f *flow) foulPlay(now page.Time, s *bandwidth.Sample) {
-	const each = 100 * time.Millisecond
-	if now.Sub(f.checked) >= each {
-		f.checked = now
-		f.foul = f.sock.foul()
-		f.cut = f.cut || f.foul > maxFoul && f.foul > s.Payload
+// waste finds what came in vain: bytes that had come before, as a server sends
+// them that was not told in time, or beyond the window, as only a broken one
+// does. The kernel throws them away, but they have been on the wire, so they are
+// charged: packets with payload that brought the stream no further.
+func (f *flow) waste(now page.Time, s *bandwidth.Sample, packets int64) {
+	if vain := packets - f.packets; s.Payload == f.seen.Payload && vain > 0 {
+		f.wasted += vain * wastePacket
+		if now.Sub(f.vainFrom) > time.Second {
+			f.vainFrom, f.vain = now, 0
+		}
+		f.vain += vain
+		f.cut = f.cut || f.vain > maxWaste
 	}
-	s.Wire += f.foul
+	f.packets = packets
+	s.Wire += f.wasted
 }
+
+// wastePacket is the payload that a packet brought in vain, about.
+const wastePacket = 1448
 
 // clamp holds the window small, if it is to be.
 func (f *flow) clamp() {
@@ -310,6 +337,14 @@ func (f *flow) ask(ctx context.Context) error {
 	_, err := f.wait(ctx)
 	f.waited = 0 // the request comes after it
 	return err
+}
+
+// sent says that something was written: the kernel then thinks that it need not
+// hurry to say what has come.
+func (f *flow) sent() {
+	f.wire.mu.Lock()
+	f.clamp()
+	f.wire.mu.Unlock()
 }
 
 // want waits until some of the bytes that lie in the socket may be read, and
