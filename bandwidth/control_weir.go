@@ -43,7 +43,7 @@ const (
 	// Bytes that wait in sockets let the credit accounting choose whose come
 	// next, and so keep the rate even: so much time's worth of the limit should,
 	// or so many windows full.
-	backlogTime    = 0.2
+	backlogTime    = 0.1
 	backlogWindows = 12
 	raising        = 100 * time.Millisecond
 )

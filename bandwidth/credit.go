@@ -107,9 +107,9 @@ const (
 // At first nothing is known of any server, and more room is kept.
 func (c *Credit) share() float64 {
 	packet := min(Packet/c.limit, 0.05)
-	share := 0.998 - 1.8*packet
+	share := 0.998 - 1.1*packet
 	if c.cfg.Strict {
-		share = 0.986 - 1.8*packet
+		share = 0.986 - 1.6*packet
 	}
 	if young := 1 - c.now.Sub(c.began).Seconds()/youth.Seconds(); young > 0 {
 		share -= 0.06 * young
@@ -234,7 +234,7 @@ func (c *Credit) Tick(now page.Time) []Grant {
 		case f.Free():
 			c.grants = append(c.grants, Grant{Flow: f, Bytes: f.wants})
 			f.asks, f.wants = false, 0
-		case f.fresh && !f.asks:
+		case f.fresh && !f.asks && c.limit > 0:
 			// How much is to come stands in the first bytes as a rule; as long as
 			// that is not known, too much is expected.
 			bytes := min(f.wants, mss)

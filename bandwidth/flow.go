@@ -137,8 +137,11 @@ func (f *Flow) Habit() Habit { return Habit{f.think, f.speed} }
 // what most are.
 func (f *Flow) Urge(lag float64) { f.urge = lag }
 
-// Quiet says that nothing is expected of the flow: its counters can wait.
-func (f *Flow) Quiet() bool { return !f.busy || f.asks || len(f.ahead) == 0 }
+// Quiet says that nothing is expected of the flow just now: its counters can
+// wait.
+func (f *Flow) Quiet() bool {
+	return !f.busy || f.asks || len(f.ahead) == 0 || f.ahead[0].slot > f.c.slotNo+1
+}
 
 // waits says that a reader or a request waits for a grant.
 func (f *Flow) waits() bool { return f.asks || f.wants > 0 }
@@ -232,8 +235,10 @@ func (f *Flow) forgo(bytes int) {
 	}
 	for i := len(f.ahead) - 1; i >= 0 && bytes > 0; i-- {
 		n := min(bytes, f.ahead[i].bytes)
-		f.ahead[i].bytes -= n
 		bytes -= n
+		if f.ahead[i].bytes -= n; f.ahead[i].bytes == 0 {
+			f.ahead = f.ahead[:i]
+		}
 	}
 }
 

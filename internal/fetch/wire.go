@@ -37,10 +37,10 @@ type Wire struct {
 }
 
 // tick is how often a Wire looks at its sockets.
-const tick = 4 * time.Millisecond
+const tick = 5 * time.Millisecond
 
 // quietTick is how often it looks at those of which nothing is expected.
-const quietTick = 100 * time.Millisecond
+const quietTick = 50 * time.Millisecond
 
 // maxHabits is how many servers' ways are remembered.
 const maxHabits = 1 << 14
