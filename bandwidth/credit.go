@@ -36,6 +36,7 @@ type Credit struct {
 	room  float64       // wire bytes that a span may hold at the limit
 
 	now    page.Time
+	ticked page.Time                        // the last Tick
 	slotNo int64                            // of now
 	past   [spanSlots]float64               // wire bytes, by slot number
 	sum    float64                          // of past
@@ -73,32 +74,44 @@ type Grant struct {
 // The span is divided into slots, the one that is running included.
 const (
 	spanSlots  = 100
-	briefSlots = 8
-	aheadSlots = 64 // how far promises are looked at: 0.64 of a span
+	aheadSlots = 64 // how far ahead promises are looked at
+	briefSlots = 8  // of a short span
+
+	minSpan  = time.Second
+	spanFull = 24  // packets that a span must have room for
+	surge    = 1.6 // of the limit: what a short span may hold, and one packet
+)
+
+// Windows. They are told in units of the largest payload there is; with the time
+// stamps in its header a packet holds a little less.
+const (
+	segment     = 1460
+	mss         = 1448
+	windowTime  = 10 * time.Millisecond // of the limit: what a new connection offers
+	minWindow   = 2 * segment           // half of it, which is what servers send at a time, is a packet
+	startWindow = 10 * segment          // servers send no more at first
+	maxWindow   = 60 << 10              // 64 KiB can be told without a scale
+	idleGrow    = 50 * time.Millisecond // of room that nobody wants before a window grows
+	growth      = 2                     // it grows by this part of itself
+	growTime    = 300 * time.Millisecond
+)
+
+// What is expected of servers.
+const (
+	youth        = 6 * time.Second        // of a Credit that has not seen much
+	firstRTT     = 100 * time.Millisecond // until it is known
+	maxThink     = time.Second
+	doubtful     = 1.5                    // times what a server that nobody knows may send
+	pauseAllowed = 100 * time.Millisecond // before a server counts as slower than it was
+	longSilence  = 3 * time.Second        // after which nothing is expected any more
+	maxPromises  = 64                     // of a flow that are told apart
 )
 
 const (
-	mss          = 1448 // payload of a packet, as a rule
-	minSpan      = time.Second
-	spanFull     = 24 // packets that a span must have room for
-	rateTime     = 250 * time.Millisecond
-	youth        = 6 * time.Second
-	pauseAllowed = 100 * time.Millisecond // before a server counts as slower than it was
-	doubtful     = 1.5                    // times what a server of which nothing is known is expected to send
-	maxPromises  = 64
-	maxThink     = time.Second
-	firstRTT     = 100 * time.Millisecond // until it is known
-	longSilence  = 3 * time.Second        // after which nothing is expected of a silent server
-	surge        = 1.6                    // of the limit: what a short span may hold
-	growTime     = 300 * time.Millisecond // of the limit: what may be promised for windows to grow
-	idleGrow     = 50 * time.Millisecond
-	growth       = 2
-	maxWindow    = 60 << 10 // without window scaling 64 KiB can be told
-	leadMin      = 24 * mss
-	leadTime     = 400 * time.Millisecond
-	segment      = 1460 // what windows are counted in: the largest payload of a packet
-	minWindow    = 2 * segment
-	startWindow  = 10 * segment
+	rateTime = 250 * time.Millisecond // that the rate is averaged over
+	turnTime = 4 * time.Millisecond   // of the limit: what all who wait are given in one turn
+	leadMin  = 24 * mss               // that a flow may get ahead of one that waits
+	leadTime = 400 * time.Millisecond // or of its share of the limit
 )
 
 // share is how much of the limit a span may be filled with, as far as that can
@@ -178,7 +191,7 @@ func (c *Credit) Window() int {
 	if math.IsInf(c.limit, 1) {
 		return 0
 	}
-	return int(min(max(math.Floor(c.limit*0.010/segment)*segment, minWindow), startWindow))
+	return int(min(max(math.Floor(c.limit*windowTime.Seconds()/segment)*segment, minWindow), startWindow))
 }
 
 // Charge counts wire bytes that no Flow carries: lookups, probes.
@@ -222,8 +235,9 @@ func (c *Credit) advance(now page.Time) {
 // Credit's and holds until the next Tick. It wants to be called every few
 // milliseconds while anybody waits.
 func (c *Credit) Tick(now page.Time) []Grant {
-	before := c.now
 	c.advance(now)
+	passed := c.now.Sub(max(c.ticked, c.began))
+	c.ticked = c.now
 	c.grants = c.grants[:0]
 	c.bound = c.share() * c.room
 	c.foresee()
@@ -249,7 +263,7 @@ func (c *Credit) Tick(now page.Time) []Grant {
 	}
 	all := len(c.queue) == 0 || c.serve()
 	if all && !math.IsInf(c.limit, 1) && c.fits(0, Packet) {
-		if c.idle += now.Sub(before); c.idle >= idleGrow {
+		if c.idle += passed; c.idle >= idleGrow {
 			c.grow()
 		}
 	} else {
@@ -314,7 +328,7 @@ func (c *Credit) grant(f *Flow, waiting int) (Grant, bool) {
 	if f.asks {
 		brings = f.window / segment * mss
 	} else {
-		quantum := max(mss, int(c.limit*0.004)/waiting)
+		quantum := max(mss, int(c.limit*turnTime.Seconds())/waiting)
 		bytes = min(f.wants, quantum)
 		brings = min(bytes, f.due())
 	}
@@ -433,7 +447,7 @@ func (c *Credit) Bytes() int64 { return int64(c.bytes) }
 // Wire is how the link is doing.
 func (c *Credit) Wire(now page.Time) Wire {
 	c.advance(now)
-	w := Wire{Limit: float64(c.Limit()), Rate: c.rate, Bytes: int64(c.bytes), Idle: c.idle, Window: int64(c.Window())}
+	w := Wire{Limit: float64(c.Limit()), Rate: max(c.rate, 0), Bytes: int64(c.bytes), Idle: c.idle, Window: int64(c.Window())}
 	for _, f := range c.flows {
 		w.Backlog += max(f.received-f.read, 0)
 	}
