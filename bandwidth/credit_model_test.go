@@ -1,8 +1,10 @@
 package bandwidth
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"weir/page"
@@ -14,15 +16,17 @@ import (
 // the window allows and at their own speed, and what is not read fills the
 // receive buffer.
 type model struct {
-	rnd    *rand.Rand
-	c      *Credit
-	now    page.Time
-	conns  []*modelConn
-	hosts  []modelHost
-	perMS  []float64 // wire bytes that arrived in each millisecond
-	tick   time.Duration
-	pages  int
-	denied func(now page.Time) bool
+	rnd     *rand.Rand
+	c       *Credit
+	now     page.Time
+	conns   []*modelConn
+	hosts   []modelHost
+	size    func(*rand.Rand) int64 // of the next page
+	perMS   []float64              // wire bytes that arrived in each millisecond
+	limits  []float64              // that held then
+	tick    time.Duration
+	pages   int
+	longest time.Duration // that anybody waited for a grant
 }
 
 type modelHost struct {
@@ -46,8 +50,8 @@ type modelConn struct {
 	read     int64
 	got      int64
 	wire     int64
-	state    int // 0 waits to ask, 1 reads
-	granted  int
+	state    int       // 0 waits to ask, 1 reads
+	since    page.Time // when it began to wait for a grant, 0: it does not
 }
 
 type modelPacket struct {
@@ -60,13 +64,16 @@ const modelHeader = 52
 func newModel(seed uint64, limit float64, conns int, strict bool, hosts []modelHost) *model {
 	m := &model{
 		rnd: rand.New(rand.NewPCG(seed, 1)), c: NewCredit(CreditConfig{Limit: int64(limit), Strict: strict}),
-		hosts: hosts, tick: 4 * time.Millisecond, now: page.Time(time.Hour),
+		hosts: hosts, tick: 4 * time.Millisecond, now: page.Time(time.Hour), size: ordinaryPage,
 	}
 	for range conns {
 		m.conns = append(m.conns, &modelConn{})
 	}
 	return m
 }
+
+// ordinaryPage is of 5 to 300 KB.
+func ordinaryPage(r *rand.Rand) int64 { return int64(5e3 * math.Pow(60, r.Float64())) }
 
 // unevenHosts are like those of the wire laboratory: most of them slow, a few
 // faster than the limit.
@@ -99,11 +106,19 @@ func (m *model) begin(k *modelConn) {
 	h := free[m.rnd.IntN(len(free))]
 	h.busy = true
 	w := m.c.Window()
-	*k = modelConn{host: h, window: w, size: int64(5e3 * math.Pow(60, m.rnd.Float64())), edge: int64(w)}
+	*k = modelConn{host: h, window: w, size: m.size(m.rnd), edge: int64(w), since: m.now}
 	k.flow = m.c.Open(m.now, w, modelHeader, h.habit)
 	k.flow.Seen(m.now, Sample{Wire: 60, RTT: h.rtt, Window: -1})
 	k.wire = 60
 	k.flow.Ask()
+}
+
+// run goes on for a while.
+func (m *model) run(d time.Duration) *model {
+	for range d / time.Millisecond {
+		m.step()
+	}
+	return m
 }
 
 func (m *model) step() {
@@ -124,6 +139,9 @@ func (m *model) step() {
 			k.flow.Seen(m.now, Sample{Payload: k.got, Wire: k.wire, RTT: k.host.rtt, Window: -1, Ended: k.got == k.size})
 			if k.state == 1 && k.got > k.read {
 				k.flow.Want(int(k.got - k.read))
+				if k.since == 0 {
+					k.since = m.now
+				}
 			}
 		}
 		for _, g := range m.c.Tick(m.now) {
@@ -134,6 +152,9 @@ func (m *model) step() {
 			}
 		}
 		for _, k := range m.conns {
+			if k.flow != nil && k.since > 0 {
+				m.longest = max(m.longest, m.now.Sub(k.since))
+			}
 			if k.flow != nil && k.read == k.size {
 				k.host.habit = k.flow.Habit()
 				k.flow.Close(m.now)
@@ -144,12 +165,16 @@ func (m *model) step() {
 		}
 	}
 	m.perMS = append(m.perMS, arrived)
+	m.limits = append(m.limits, float64(m.c.Limit()))
 }
 
 func (m *model) granted(k *modelConn, g Grant) {
 	half := k.host.rtt / 2
 	if g.Window > 0 {
 		k.window = g.Window
+	}
+	if k.state == 0 || g.Bytes > 0 {
+		k.since = 0
 	}
 	if k.state == 0 {
 		k.state = 1
@@ -195,37 +220,45 @@ func (m *model) network(k *modelConn) float64 {
 	return arrived
 }
 
-// use is what an observer at the interface sees.
-type use struct{ mean, dev, over, worst, sliding float64 }
+// came is how many wire bytes arrived from one time of the run to another.
+func (m *model) came(from, to time.Duration) float64 {
+	sum := 0.0
+	for _, b := range m.perMS[from/time.Millisecond : to/time.Millisecond] {
+		sum += b
+	}
+	return sum
+}
 
-func (m *model) use(limit float64, skip int) use {
-	var u use
-	var windows []float64
-	ms := m.perMS[skip:]
-	for i := 0; i+1000 <= len(ms); i += 1000 {
-		sum := 0.0
-		for _, b := range ms[i : i+1000] {
-			sum += b
+// use is what an observer at the interface sees from a time of the run on: the
+// mean use of the limit, and the most of any second that begins with the clock's.
+func (m *model) use(limit float64, from time.Duration) (mean, worst float64) {
+	n := 0
+	for at := from; at+time.Second <= time.Duration(len(m.perMS))*time.Millisecond; at += time.Second {
+		part := m.came(at, at+time.Second) / limit
+		mean += part
+		worst = max(worst, part)
+		n++
+	}
+	return mean / float64(n), worst
+}
+
+// plot draws what arrived in each tenth of a second, and the limit. The scale is
+// that of the given rate.
+func (m *model) plot(scale float64) string {
+	const width, most = 40, 66 // columns of the scale, and of the plot
+	const row = 100 * time.Millisecond
+	var b strings.Builder
+	fmt.Fprintf(&b, "seconds   KB/s\n")
+	for at := time.Duration(0); at < time.Duration(len(m.perMS))*time.Millisecond; at += row {
+		rate := m.came(at, at+row) / row.Seconds()
+		bar := []byte(strings.Repeat(" ", most+1))
+		for i := range min(int(rate/scale*width+0.5), most) {
+			bar[i] = '#'
 		}
-		windows = append(windows, sum/limit)
-	}
-	for _, w := range windows {
-		u.mean += w / float64(len(windows))
-		u.worst = max(u.worst, w)
-	}
-	for _, w := range windows {
-		u.dev += (w - u.mean) * (w - u.mean) / float64(len(windows))
-		if w > 1.02 {
-			u.over++
+		if limit := m.limits[at/time.Millisecond]; limit > 0 && limit <= scale {
+			bar[int(limit/scale*width+0.5)] = '|'
 		}
+		fmt.Fprintf(&b, "%7.1f %6.1f  %s\n", at.Seconds(), rate/1e3, strings.TrimRight(string(bar), " "))
 	}
-	u.dev = math.Sqrt(u.dev)
-	for i := 0; i+1000 <= len(ms); i += 100 {
-		sum := 0.0
-		for _, b := range ms[i : i+1000] {
-			sum += b
-		}
-		u.sliding = max(u.sliding, sum/limit)
-	}
-	return u
+	return b.String()
 }

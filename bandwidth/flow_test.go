@@ -1,0 +1,369 @@
+package bandwidth
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"weir/page"
+)
+
+// A ward is a flow as its driver knows it.
+type ward struct {
+	*Flow
+	sample  Sample
+	allowed int64 // the most that can be promised: granted or seen as window, and not come
+	bytes   int   // wanted
+	asks    bool
+	closed  bool
+}
+
+// Whatever a driver says and whenever: nobody is granted more than he waits for,
+// promises are no more than was granted and has not come, and the account stays
+// sound.
+func TestCreditAnySequence(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		limits := rapid.SampledFrom([]int64{Off, 1, 100, Packet, 3000, 140e3, 1e6, 10e6, 1e10, Unlimited})
+		c := NewCredit(CreditConfig{Limit: limits.Draw(t, "limit"), Strict: rapid.Bool().Draw(t, "strict")})
+		now := page.Time(rapid.SampledFrom([]int64{0, 1, 1e9, 1e15}).Draw(t, "start"))
+		var all []*ward
+		pick := func(t *rapid.T) *ward {
+			if len(all) == 0 {
+				t.Skip("no flow yet")
+			}
+			return rapid.SampledFrom(all).Draw(t, "flow")
+		}
+		actions := map[string]func(*rapid.T){
+			"Open": func(t *rapid.T) {
+				h := Habit{Think: time.Duration(rapid.Int64Range(0, 2e9).Draw(t, "think")), Speed: rapid.Float64Range(0, 1e9).Draw(t, "speed")}
+				all = append(all, &ward{Flow: c.Open(now, c.Window(), rapid.SampledFrom([]int{52, 72}).Draw(t, "header"), h)})
+			},
+			"Ask": func(t *rapid.T) {
+				w := pick(t)
+				w.Ask()
+				w.asks = true
+			},
+			"Want": func(t *rapid.T) {
+				w := pick(t)
+				w.bytes = rapid.IntRange(0, 1<<16).Draw(t, "bytes")
+				w.Want(w.bytes)
+			},
+			"Took": func(t *rapid.T) { pick(t).Took(rapid.IntRange(0, 1<<16).Draw(t, "bytes")) },
+			"Left": func(t *rapid.T) { pick(t).Left(rapid.Int64Range(0, 1<<20).Draw(t, "bytes")) },
+			"Rest": func(t *rapid.T) { pick(t).Rest() },
+			"Urge": func(t *rapid.T) { pick(t).Urge(rapid.SampledFrom([]float64{0, 0, 1, 7.5}).Draw(t, "lag")) },
+			"Seen": func(t *rapid.T) {
+				w := pick(t)
+				came := rapid.SampledFrom([]int64{0, 0, 1, 700, mss, 3 * mss, 1 << 16}).Draw(t, "came")
+				w.sample.Payload += came
+				w.sample.Wire += came + rapid.Int64Range(0, 200).Draw(t, "headers")
+				w.sample.Window = rapid.SampledFrom([]int{-1, -1, 0, mss, 4 * mss, maxWindow}).Draw(t, "window")
+				w.sample.RTT = time.Duration(rapid.SampledFrom([]int64{0, 1, 1e6, 1e8, 1e10}).Draw(t, "rtt"))
+				w.sample.Ended = w.sample.Ended || rapid.IntRange(0, 9).Draw(t, "ended") == 0
+				w.Seen(now, w.sample)
+				w.allowed = max(w.allowed-came, int64(w.sample.Window), 0)
+			},
+			"Close": func(t *rapid.T) {
+				w := pick(t)
+				w.Close(now)
+				w.closed, w.allowed = true, 0
+			},
+			"Charge":   func(t *rapid.T) { c.Charge(now, rapid.IntRange(0, 5000).Draw(t, "bytes")) },
+			"SetLimit": func(t *rapid.T) { c.SetLimit(now, limits.Draw(t, "limit")) },
+			"Pass": func(t *rapid.T) {
+				now = max(now.Add(time.Duration(rapid.OneOf(
+					rapid.Int64Range(0, 5e6), rapid.Int64Range(0, 2e9), rapid.SampledFrom([]int64{0, -1e6, -1e9, 1e12}),
+				).Draw(t, "passed"))), 0)
+			},
+			"Tick": func(t *rapid.T) { tickChecked(t, c, now, all) },
+		}
+		actions[""] = func(t *rapid.T) {
+			state := c.Wire(now)
+			for _, v := range []float64{state.Limit, state.Rate, c.sum} {
+				if math.IsNaN(v) || math.IsInf(v, 0) || v < -1 {
+					t.Fatalf("%v in %+v", v, state)
+				}
+			}
+			if state.Bytes < 0 || state.Backlog < 0 || state.Idle < 0 {
+				t.Fatalf("%+v", state)
+			}
+			sum := 0.0
+			for _, b := range c.past {
+				sum += b
+			}
+			if math.Abs(sum-c.sum) > 1+sum*1e-9 {
+				t.Fatalf("the slots hold %v, their sum is said to be %v", sum, c.sum)
+			}
+			for _, w := range all {
+				if open := int64(w.open()); open < 0 || open > w.allowed {
+					t.Fatalf("%d bytes are promised, %d were granted and have not come", open, w.allowed)
+				}
+				if w.due() < 0 || len(w.ahead) > maxPromises+1 || w.closed && w.open() > 0 {
+					t.Fatalf("%d due, %d promises, closed %v", w.due(), len(w.ahead), w.closed)
+				}
+			}
+		}
+		t.Repeat(actions)
+		allComeBack(t, c, now, all)
+	})
+}
+
+// tickChecked is a Tick whose grants are looked at.
+func tickChecked(t *rapid.T, c *Credit, now page.Time, all []*ward) {
+	due := make([]int, len(all))
+	for i, w := range all {
+		due[i] = w.due()
+	}
+	grown := false
+	for _, g := range c.Tick(now) {
+		at := -1
+		for i, w := range all {
+			if w.Flow == g.Flow {
+				at = i
+			}
+		}
+		w := all[at]
+		switch {
+		case w.closed:
+			t.Fatal("a closed flow got a grant")
+		case g.Window > 0:
+			if g.Window > maxWindow || grown || g.Bytes > 0 {
+				t.Fatalf("%+v, grown before: %v", g, grown)
+			}
+			grown = true
+			w.allowed += maxWindow
+			continue
+		case !w.asks && w.bytes == 0:
+			t.Fatalf("%d bytes for a flow that does not wait", g.Bytes)
+		case g.Bytes < 0 || g.Bytes > w.bytes:
+			t.Fatalf("%d bytes granted of %d", g.Bytes, w.bytes)
+		case c.Limit() == Off && (w.asks || due[at] > 0):
+			t.Fatalf("%d bytes granted though nothing may come", g.Bytes)
+		}
+		if w.asks {
+			w.allowed += int64(w.window)
+		}
+		w.allowed += int64(g.Bytes)
+		w.asks, w.bytes = false, 0
+	}
+}
+
+// allComeBack closes all flows and sees that no credit was lost: a span later
+// there is room for a new one at once.
+func allComeBack(t *rapid.T, c *Credit, now page.Time, all []*ward) {
+	if c.Limit() == Off {
+		return
+	}
+	for _, w := range all {
+		w.Close(now)
+	}
+	now = max(now, c.now).Add(c.slot * (spanSlots + 1))
+	f := c.Open(now, c.Window(), 52, Habit{})
+	f.Ask()
+	if g := c.Tick(now); len(g) != 1 || g[0].Flow != f {
+		t.Fatalf("a span of rest later there is no room: %+v", g)
+	}
+}
+
+// However flows behave whose servers are punctual, over any time no more is
+// promised than the limit brings in that time, one span's room, and what is due
+// later: up to aheadSlots of a span. Besides, the first packet of each answer is
+// free.
+func TestCreditGrantsAreBounded(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		limit := rapid.SampledFrom([]int64{Packet, 3000, 20e3, 140e3, 1e6}).Draw(t, "limit")
+		c := NewCredit(CreditConfig{Limit: limit})
+		type server struct {
+			*Flow
+			rtt     time.Duration
+			left    int64
+			sample  Sample
+			coming  []modelPacket
+			started bool
+		}
+		now := page.Time(0)
+		flows := make([]*server, rapid.IntRange(1, 12).Draw(t, "flows"))
+		for i := range flows {
+			s := &server{rtt: time.Duration(rapid.Int64Range(1e6, 5e8).Draw(t, "rtt"))}
+			s.Flow = c.Open(now, c.Window(), 52, Habit{Think: time.Millisecond})
+			s.Seen(now, Sample{RTT: s.rtt, Window: -1})
+			flows[i] = s
+		}
+		step := c.slot / 2
+		type granted struct {
+			at   page.Time
+			cost float64
+		}
+		var all []granted
+		for range 400 {
+			now = now.Add(step)
+			for _, s := range flows {
+				for len(s.coming) > 0 && s.coming[0].at <= now {
+					s.sample.Payload += s.coming[0].n
+					s.sample.Wire += s.coming[0].n * 1500 / mss
+					s.coming = s.coming[1:]
+				}
+				s.sample.Window, s.sample.RTT = -1, s.rtt
+				s.Seen(now, s.sample)
+				switch inside := s.sample.Payload - s.read; {
+				case s.asks || s.wants > 0:
+				case !s.started:
+					s.left = rapid.Int64Range(1, 100_000).Draw(t, "size")
+					s.started = true
+					s.Ask()
+				case inside > 0:
+					s.Want(int(inside))
+				}
+			}
+			for _, g := range c.Tick(now) {
+				for _, s := range flows {
+					if s.Flow != g.Flow {
+						continue
+					}
+					brings, free := int64(g.Bytes), s.fresh && g.Bytes > 0
+					if g.Bytes == 0 {
+						brings = int64(s.window / segment * mss)
+					}
+					if g.Window > 0 {
+						brings = 0
+					}
+					if s.Took(g.Bytes); g.Bytes == 0 {
+						s.fresh = true
+					}
+					brings = min(brings, s.left)
+					s.left -= brings
+					s.coming = append(s.coming, modelPacket{now.Add(s.rtt), brings})
+					if s.left == 0 {
+						s.Left(s.sample.Payload + sum(s.coming) - s.read)
+					}
+					if !free {
+						all = append(all, granted{now, float64(brings) * s.factor})
+					}
+				}
+			}
+			for _, s := range flows {
+				if s.started && s.left == 0 && len(s.coming) == 0 && s.read == s.sample.Payload {
+					s.Rest()
+					s.started = false
+				}
+			}
+		}
+		span := (c.slot * spanSlots).Seconds()
+		for i := range all {
+			total := 0.0
+			for _, g := range all[i:] {
+				total += g.cost
+				most := float64(limit) * (g.at.Sub(all[i].at).Seconds() + span + aheadSlots*span/spanSlots)
+				if total > most*1.02+Packet {
+					t.Fatalf("%.0f bytes were promised within %v, at most %.0f could be", total, g.at.Sub(all[i].at), most)
+				}
+			}
+		}
+	})
+}
+
+func sum(ps []modelPacket) (n int64) {
+	for _, p := range ps {
+		n += p.n
+	}
+	return n
+}
+
+// Time that goes backwards or stands still changes nothing.
+func TestCreditTimeStands(t *testing.T) {
+	c, flows, now := waiting(140e3, 4)
+	total := 0
+	for i := range 1000 {
+		at := now.Add(-time.Duration(i%7) * time.Second)
+		for _, g := range c.Tick(at) {
+			total += g.Bytes
+			g.Flow.Took(g.Bytes)
+		}
+		for _, f := range flows {
+			f.Want(1 << 20)
+		}
+	}
+	if most := int(c.room); total > most {
+		t.Errorf("%d bytes were granted at one moment, of %d for the span", total, most)
+	}
+	if w := c.Wire(now); w.Idle < 0 {
+		t.Errorf("idle for %v", w.Idle)
+	}
+	before := c.Bytes()
+	c.Charge(0, 100)
+	c.Charge(now.Add(-time.Hour), 100)
+	if c.Bytes() != before+200 {
+		t.Error("bytes of the past were not counted")
+	}
+}
+
+// A link is idle as long as it has room and nobody waits, also while bytes come.
+func TestCreditIdle(t *testing.T) {
+	c := NewCredit(CreditConfig{Limit: 1e6})
+	now := page.Time(time.Hour)
+	f := c.Open(now, c.Window(), 52, Habit{})
+	f.Ask()
+	c.Tick(now)
+	var s Sample
+	for range 50 {
+		now = now.Add(4 * time.Millisecond)
+		s.Payload, s.Wire, s.Window = s.Payload+100, s.Wire+152, -1
+		f.Seen(now, s)
+		c.Tick(now)
+	}
+	if idle := c.Wire(now).Idle; idle < 190*time.Millisecond || idle > 210*time.Millisecond {
+		t.Errorf("idle for %v after 200 ms with nobody waiting", idle)
+	}
+	for range 20 {
+		f.Want(1 << 20)
+		now = now.Add(4 * time.Millisecond)
+		c.Charge(now, 100e3)
+		c.Tick(now)
+	}
+	if idle := c.Wire(now).Idle; idle != 0 {
+		t.Errorf("idle for %v while somebody waits", idle)
+	}
+}
+
+// The pause between two answers of a connection says nothing of how fast its
+// server is.
+func TestFlowPauseIsNotSlowness(t *testing.T) {
+	c := NewCredit(CreditConfig{Limit: 1e6})
+	now := page.Time(time.Hour)
+	const speed = 1e6
+	f := c.Open(now, c.Window(), 52, Habit{Think: time.Millisecond, Speed: speed})
+	s := Sample{RTT: 5 * time.Millisecond, Window: -1}
+	for range 20 {
+		f.Ask()
+		for c.Tick(now); f.asks; c.Tick(now) {
+			now = now.Add(4 * time.Millisecond)
+		}
+		now = now.Add(30 * time.Millisecond) // the answer is late
+		s.Payload, s.Wire = s.Payload+500, s.Wire+552
+		f.Took(100)
+		f.Left(400)
+		f.Seen(now, s)
+		f.Took(400)
+		f.Rest()
+		now = now.Add(3 * time.Second)
+	}
+	if got := f.Habit().Speed; got < speed/10 {
+		t.Errorf("a server of %.0f bytes a second is remembered with %.0f", speed, got)
+	}
+}
+
+// A lookup is charged before its answer comes, and that is taken back: the rate
+// is none below zero.
+func TestChargeTakenBack(t *testing.T) {
+	c := NewCredit(CreditConfig{Limit: 140e3})
+	now := page.Time(time.Hour)
+	c.Charge(now, 120)
+	now = now.Add(2 * time.Second)
+	c.Charge(now, 80)
+	c.Charge(now, -120)
+	if w := c.Wire(now); w.Rate < 0 || w.Bytes != 80 {
+		t.Errorf("%+v", w)
+	}
+}
