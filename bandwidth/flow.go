@@ -102,9 +102,10 @@ func (f *Flow) Close(now page.Time) {
 }
 
 // Ask says that a request waits to be sent: the answer may fill the window at
-// once. The Grant has no bytes.
+// once. The Grant has no bytes. Without a limit it is Free and need not wait.
 func (f *Flow) Ask() {
-	f.asks, f.busy, f.first, f.fresh, f.whole = true, true, true, true, -1
+	f.busy, f.first, f.fresh, f.whole = true, true, true, -1
+	f.asks, f.asked = !math.IsInf(f.c.limit, 1), f.c.now
 }
 
 // Want says that a reader waits for bytes, and so many lie in the socket.

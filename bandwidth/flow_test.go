@@ -43,7 +43,7 @@ func TestCreditAnySequence(t *testing.T) {
 			"Ask": func(t *rapid.T) {
 				w := pick(t)
 				w.Ask()
-				w.asks = true
+				w.asks = w.Flow.asks
 			},
 			"Want": func(t *rapid.T) {
 				w := pick(t)
@@ -162,7 +162,7 @@ func allComeBack(t *rapid.T, c *Credit, now page.Time, all []*ward) {
 	now = max(now, c.now).Add(c.slot * (spanSlots + 1))
 	f := c.Open(now, c.Window(), 52, Habit{})
 	f.Ask()
-	if g := c.Tick(now); len(g) != 1 || g[0].Flow != f {
+	if g := c.Tick(now); !f.Free() && (len(g) != 1 || g[0].Flow != f) {
 		t.Fatalf("a span of rest later there is no room: %+v", g)
 	}
 }
@@ -351,6 +351,24 @@ func TestFlowPauseIsNotSlowness(t *testing.T) {
 	}
 	if got := f.Habit().Speed; got < speed/10 {
 		t.Errorf("a server of %.0f bytes a second is remembered with %.0f", speed, got)
+	}
+}
+
+// Without a limit a request need not wait, and what its server takes is known
+// all the same.
+func TestFlowUnlimited(t *testing.T) {
+	c := NewCredit(CreditConfig{Limit: Unlimited})
+	now := page.Time(time.Hour)
+	f := c.Open(now, c.Window(), 52, Habit{})
+	s := Sample{RTT: 20 * time.Millisecond, Window: -1}
+	f.Seen(now, s)
+	if f.Ask(); !f.Free() || c.Waiting() {
+		t.Error("a request waits")
+	}
+	s.Payload, s.Wire = 500, 552
+	f.Seen(now.Add(50*time.Millisecond), s)
+	if think := f.Habit().Think; think != 30*time.Millisecond {
+		t.Errorf("a server that took 30 ms is thought to take %v", think)
 	}
 }
 

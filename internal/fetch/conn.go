@@ -81,7 +81,7 @@ func (cn *Conn) Get(ctx context.Context, u page.URL, last bool) *Answer {
 	}
 	a.Elapsed = time.Since(a.At)
 	if l := cn.link; l != nil && l.tap != nil {
-		a.Waited, a.RTT = l.tap.waited, l.tap.seen.RTT
+		a.Waited, a.RTT = l.tap.waited, l.tap.trip()
 	}
 	cn.likely = 0
 	if a.Elapsed <= quick {

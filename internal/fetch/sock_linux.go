@@ -42,8 +42,9 @@ type socket struct {
 	raw     syscall.RawConn
 	fd      uintptr
 	info    unix.TCPInfo
-	err     error
-	n       int
+	err     error // of looking and clamping
+	n       int   // that can be read
+	readErr error // the reader's own: it looks for bytes at any time
 	one     [1]byte
 	getInfo func(uintptr)
 	getSize func(uintptr) bool
@@ -58,11 +59,11 @@ func newSocket(raw syscall.RawConn) *socket {
 		s.err = getsockopt(fd, unix.IPPROTO_TCP, unix.TCP_INFO, unsafe.Pointer(&s.info), unsafe.Sizeof(s.info))
 	}
 	s.getSize = func(fd uintptr) bool {
-		if s.n, s.err = peek(fd, s.one[:]); s.err == unix.EAGAIN {
+		if s.n, s.readErr = peek(fd, s.one[:]); s.readErr == unix.EAGAIN {
 			return false
 		}
-		if s.err == nil && s.n > 0 {
-			s.n, s.err = unix.IoctlGetInt(int(fd), unix.SIOCINQ)
+		if s.readErr == nil && s.n > 0 {
+			s.n, s.readErr = unix.IoctlGetInt(int(fd), unix.SIOCINQ)
 		}
 		return true
 	}
@@ -84,8 +85,8 @@ func (s *socket) ready() (int, error) {
 		return 0, err
 	}
 	switch {
-	case s.err != nil:
-		return 0, s.err
+	case s.readErr != nil:
+		return 0, s.readErr
 	case s.n == 0:
 		return 0, io.EOF
 	}

@@ -334,6 +334,11 @@ func (f *flow) ask(ctx context.Context) error {
 	w := f.wire
 	w.mu.Lock()
 	f.flow.Ask()
+	if f.flow.Free() {
+		w.mu.Unlock()
+		f.waited = 0
+		return nil
+	}
 	_, err := f.wait(ctx)
 	f.waited = 0 // the request comes after it
 	return err
@@ -394,6 +399,13 @@ func (f *flow) left(bytes int64) {
 	f.wire.mu.Lock()
 	f.flow.Left(bytes)
 	f.wire.mu.Unlock()
+}
+
+// trip is what the round trip takes, 0 when it is not known.
+func (f *flow) trip() time.Duration {
+	f.wire.mu.Lock()
+	defer f.wire.mu.Unlock()
+	return f.seen.RTT
 }
 
 // rest says that the answer is whole.

@@ -1,0 +1,276 @@
+package fetch
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"net"
+	"net/netip"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"weir/bandwidth"
+	"weir/page"
+)
+
+// serveSmall is serve with packets as they are on the Internet. Those of
+// loopback carry 64 KB, and a server that finds no room for one waits a while.
+func serveSmall(t testing.TB, act func(*scene)) *peer {
+	t.Helper()
+	small := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
+		var err error
+		return errors.Join(raw.Control(func(fd uintptr) {
+			err = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_MAXSEG, 1448)
+		}), err)
+	}}
+	l, err := small.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &peer{addr: netip.MustParseAddrPort(l.Addr().String())}
+	var all sync.WaitGroup
+	all.Go(func() {
+		for n := 0; ; n++ {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			all.Go(func() {
+				defer conn.Close()
+				act(&scene{Conn: conn, br: bufio.NewReader(conn), peer: p, n: n})
+			})
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		all.Wait()
+	})
+	return p
+}
+
+// Whoever waits for a grant, for a request or for bytes, stops at once when the
+// visit is cut short or the connection closed.
+func TestWireAborts(t *testing.T) {
+	for _, inside := range []bool{false, true} {
+		for _, by := range []string{"context", "close"} {
+			name := "request by " + by
+			if inside {
+				name = "answer by " + by
+			}
+			t.Run(name, func(t *testing.T) {
+				heed, waiting := held(inside)
+				w := newWire(t, bandwidth.Off, heed)
+				p := serve(t, func(s *scene) {
+					if s.hear() == "" {
+						return
+					}
+					w.SetLimit(bandwidth.Off)
+					s.say(long)
+					s.wait()
+				})
+				if inside {
+					w.SetLimit(generous)
+				}
+				u := p.url(t, "/")
+				cn := open(t, newClient(t, under(w)), u, p.addr.Addr())
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				done := fetching(ctx, cn, u)
+				<-waiting
+				if by == "close" {
+					cn.Close()
+				} else {
+					cancel()
+				}
+				a := <-done
+				defer a.Release()
+				if a.Outcome != page.Aborted || a.KeepAlive {
+					t.Errorf("%v (%s)", a.Outcome, a.Err)
+				}
+				if heard := len(p.asked()) > 0; heard != inside {
+					t.Errorf("heard by the server: %v", heard)
+				}
+			})
+		}
+	}
+}
+
+// Off holds requests and readers until there is a limit again.
+func TestWireOffAndOn(t *testing.T) {
+	for _, inside := range []bool{false, true} {
+		heed, waiting := held(inside)
+		w := newWire(t, bandwidth.Off, heed)
+		p := serveSmall(t, func(s *scene) {
+			s.hear()
+			if inside {
+				w.SetLimit(bandwidth.Off)
+			}
+			s.say(long)
+			s.wait()
+		})
+		if inside {
+			w.SetLimit(generous)
+		}
+		u := p.url(t, "/")
+		cn := open(t, newClient(t, under(w)), u, p.addr.Addr())
+		done := fetching(t.Context(), cn, u)
+		<-waiting
+		select {
+		case a := <-done:
+			t.Fatalf("inside %v: %v (%s) though nothing may come", inside, a.Outcome, a.Err)
+		default:
+		}
+		if n := w.State().Bytes; n > 64<<10 {
+			t.Errorf("inside %v: %d bytes came though nothing may", inside, n)
+		}
+		w.SetLimit(generous)
+		a := <-done
+		if a.Outcome != page.OK || block(t, a) != long {
+			t.Errorf("inside %v: %v (%s)", inside, a.Outcome, a.Err)
+		}
+		a.Release()
+	}
+}
+
+// The limit may be lifted and set while an answer comes.
+func TestWireLimitChanges(t *testing.T) {
+	w := newWire(t, bandwidth.Unlimited, nil)
+	p := serveSmall(t, func(s *scene) {
+		for _, limits := range [][2]int64{{generous, 50e6}, {bandwidth.Unlimited, generous}, {50e6, bandwidth.Unlimited}} {
+			s.hear()
+			s.say(long[:100_000])
+			w.SetLimit(limits[0])
+			s.say(long[100_000:200_000])
+			w.SetLimit(limits[1])
+			s.say(long[200_000:])
+		}
+		s.wait()
+	})
+	u := p.url(t, "/")
+	cn := open(t, newClient(t, under(w)), u, p.addr.Addr())
+	for range 3 {
+		a := cn.Get(t.Context(), u, false)
+		if a.Outcome != page.OK || block(t, a) != long {
+			t.Errorf("%v (%s)", a.Outcome, a.Err)
+		}
+		a.Release()
+	}
+}
+
+// Every byte that a server wrote is counted, with the headers of its packets,
+// whether or not it was read.
+func TestWireCountsAll(t *testing.T) {
+	for _, limit := range []int64{generous, bandwidth.Unlimited} {
+		p := serveSmall(t, keeps(long, long))
+		w := newWire(t, limit, nil)
+		c := newClient(t, under(w))
+		u := p.url(t, "/")
+		cn := open(t, c, u, p.addr.Addr())
+		for range 2 {
+			a := cn.Get(t.Context(), u, false)
+			if a.Outcome != page.OK {
+				t.Fatal(a.Outcome, a.Err)
+			}
+			a.Release()
+		}
+		cn.Close()
+		w.mu.Lock()
+		w.count()
+		w.mu.Unlock()
+		written := int64(2 * len(long))
+		if got := c.Meter().Bytes(); got < written+written/1460*20/64 || got > 2*written {
+			t.Errorf("%s: %d bytes were counted of %d and their headers", bandwidth.FormatRate(limit), got, written)
+		}
+		if s := w.State(); s.Bytes < written || s.Backlog != 0 {
+			t.Errorf("%s: %+v", bandwidth.FormatRate(limit), s)
+		}
+	}
+}
+
+// A server whose packets come in vain is cut off, one that repeats a few of them
+// is not; either way they are charged.
+func TestWasteIsCutOff(t *testing.T) {
+	second := page.Time(time.Second)
+	type look struct {
+		at      page.Time
+		payload int64
+		packets int64
+	}
+	steady := func(n int, each page.Time, packets int64) (all []look) {
+		for i := range n {
+			all = append(all, look{page.Time(i) * each, 0, int64(i+1) * packets})
+		}
+		return all
+	}
+	for name, c := range map[string]struct {
+		looks []look
+		cut   bool
+		vain  int64
+	}{
+		"a good answer":      {[]look{{0, 3000, 3}, {10, 300_000, 300}, {second, 1e6, 1000}}, false, 0},
+		"nothing":            {[]look{{0, 0, 0}, {second, 0, 0}}, false, 0},
+		"some again":         {[]look{{0, 3000, 3}, {10, 3000, 6}, {second, 6000, 9}}, false, 3},
+		"too many at once":   {[]look{{0, 3000, 3}, {10, 3000, 4 + maxWaste}}, true, 1 + maxWaste},
+		"too many in a row":  {steady(maxWaste+1, second/1000, 1), true, maxWaste + 1},
+		"as many as allowed": {steady(maxWaste, second/1000, 1), false, maxWaste},
+		"many over long":     {steady(3*maxWaste, second/10, 1), false, 3 * maxWaste},
+	} {
+		f := new(flow)
+		var s bandwidth.Sample
+		for _, l := range c.looks {
+			s = bandwidth.Sample{Payload: l.payload, Wire: l.payload}
+			f.waste(l.at+10*second, &s, l.packets)
+			f.seen = s
+		}
+		if f.cut != c.cut || s.Wire-s.Payload != c.vain*wastePacket {
+			t.Errorf("%s: cut off %v with %d bytes in vain, want %v with %d packets", name, f.cut, s.Wire-s.Payload, c.cut, c.vain)
+		}
+	}
+}
+
+// Once cut off, nothing more is read, and the outcome says why.
+func TestCutOff(t *testing.T) {
+	w := newWire(t, generous, nil)
+	p := serve(t, keeps(ok+"Content-Length: 100\r\n\r\nhello"))
+	u := p.url(t, "/")
+	cn := open(t, newClient(t, under(w)), u, p.addr.Addr())
+	w.mu.Lock()
+	cn.link.tap.cut = true
+	w.mu.Unlock()
+	a := cn.Get(t.Context(), u, false)
+	defer a.Release()
+	if a.Outcome != page.BadResponse || a.Err != errFoul.Error() || a.KeepAlive {
+		t.Errorf("%v (%s)", a.Outcome, a.Err)
+	}
+}
+
+// What is remembered of servers does not grow without end, and closed
+// connections leave nothing else.
+func TestHabitsAreBounded(t *testing.T) {
+	p := serve(t, func(s *scene) { s.wait() })
+	conn, err := net.Dial("tcp", p.addr.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	sock := newSocket(rawConn(conn))
+	w := stillWire(140e3)
+	for i := range uint32(maxHabits + 100) {
+		var a [4]byte
+		binary.BigEndian.PutUint32(a[:], 1<<24+i)
+		f := w.open(sock, w.window(), netip.AddrFrom4(a))
+		f.close()
+		f.close()
+	}
+	if len(w.habits) == 0 || len(w.habits) > maxHabits {
+		t.Errorf("%d servers are remembered", len(w.habits))
+	}
+	if len(w.flows) != 0 || len(w.turn) != 0 {
+		t.Errorf("%d and %d flows are left", len(w.flows), len(w.turn))
+	}
+}
