@@ -142,13 +142,13 @@ func TestWeirLearnsWhatIsNeeded(t *testing.T) {
 	w.Measured(0, &b, busyLink(100e3))
 	n := opened(w, &b, 50e3, 1000)
 	for i := range 30 {
-		w.Measured(instant(float64(i)/10), &b, idleLink(100e3))
+		w.Measured(instant(float64(i+1)/10), &b, idleLink(100e3))
 		if got := opened(w, &b, 50e3, 1000); got != n+1 {
 			t.Fatalf("%d downloads after an idle report, before it %d", got, n)
 		}
 		n++
 	}
-	now := 3.0
+	now := 3.1
 	for range 10 {
 		b.End(b.Len() - 1)
 		now += 0.1
@@ -181,7 +181,7 @@ func TestWeirIdleDoesNotPileUp(t *testing.T) {
 	w := newWeir()
 	var b Book
 	for i := range 10_000 {
-		w.Measured(instant(float64(i)/10), &b, idleLink(100e3))
+		w.Measured(instant(float64(i+1)/10), &b, idleLink(100e3))
 		opened(w, &b, 50e3, 2)
 	}
 	if got := opened(w, &b, 50e3, 1000); got > 5 {

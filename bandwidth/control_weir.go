@@ -27,7 +27,7 @@ type weir struct {
 	cold   float64   // the most downloads while the link was never full; 0 = it was
 	melted page.Time // when need was last made less, or had to stay
 	grown  page.Time // when cold was last made more
-	raised page.Time // when it was last made more for want of a backlog
+	raised page.Time // when it was last made more
 }
 
 const (
@@ -45,7 +45,9 @@ const (
 	// or so many windows full.
 	backlogTime    = 0.1
 	backlogWindows = 12
-	raising        = 100 * time.Millisecond
+
+	// Whether one download more was enough shows after a round trip or so.
+	raising = 60 * time.Millisecond
 )
 
 func newWeir() *weir { return &weir{cold: coldStarts} }
@@ -81,8 +83,8 @@ func (c *weir) Measured(now page.Time, b *Book, w Wire) {
 	was := c.wire
 	c.wire = w
 	wanted := min(backlogTime*w.Limit, backlogWindows*float64(w.Window))
-	c.idle = w.Idle > idleness && w.Backlog == 0
-	if float64(w.Backlog) < wanted/2 && now.Sub(c.raised) >= raising {
+	c.idle = false
+	if now.Sub(c.raised) >= raising && (w.Idle > idleness && w.Backlog == 0 || float64(w.Backlog) < wanted/2) {
 		c.idle, c.raised = true, now
 	}
 	switch {

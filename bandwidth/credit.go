@@ -98,7 +98,7 @@ const (
 
 // What is expected of servers.
 const (
-	youth        = 6 * time.Second        // of a Credit that has not seen much
+	youth        = 10 * time.Second       // of a Credit that has not seen much
 	firstRTT     = 100 * time.Millisecond // until it is known
 	maxThink     = time.Second
 	doubtful     = 1.5                    // times what a server that nobody knows may send
@@ -120,12 +120,12 @@ const (
 // At first nothing is known of any server, and more room is kept.
 func (c *Credit) share() float64 {
 	packet := min(Packet/c.limit, 0.05)
-	share := 0.998 - 1.1*packet
+	share := 1.000 - 0.1*packet
 	if c.cfg.Strict {
-		share = 0.986 - 1.6*packet
+		share = 0.988 - 0.6*packet
 	}
 	if young := 1 - c.now.Sub(c.began).Seconds()/youth.Seconds(); young > 0 {
-		share -= 0.06 * young
+		share -= 0.08 * young
 	}
 	return share
 }
@@ -151,21 +151,11 @@ func (c *Credit) SetLimit(now page.Time, limit int64) {
 		span = max(span, time.Duration(spanFull*Packet/c.limit*float64(time.Second)))
 	}
 	if slot := span / spanSlots; slot != c.slot {
-		c.slot = slot
-		c.slotNo = int64(now) / int64(slot)
-		// Of what came before only the rate is known: as if it came evenly.
-		each := c.rate * slot.Seconds()
-		for i := range c.past {
-			c.past[i] = each
-		}
-		c.sum = each * spanSlots
-		for _, f := range c.flows {
-			f.reslot()
-		}
+		c.rebin(now, slot)
 	}
 	for _, f := range c.flows {
-		if f.window == 0 { // it was opened without a limit
-			f.window = c.Window()
+		if w := c.Window(); f.window == 0 || w == 0 || f.window > w {
+			f.window = w
 		}
 	}
 	c.room = 0
@@ -173,6 +163,23 @@ func (c *Credit) SetLimit(now page.Time, limit int64) {
 		c.room = c.limit * (c.slot * spanSlots).Seconds()
 	}
 	c.dip = surge*c.limit*(c.slot*briefSlots).Seconds() + Packet
+}
+
+// rebin divides the span anew. What came keeps its time.
+func (c *Credit) rebin(now page.Time, slot time.Duration) {
+	past, first, was := c.past, c.slotNo, c.slot
+	c.past, c.sum = [spanSlots]float64{}, 0
+	c.slot, c.slotNo = slot, int64(max(now, c.now))/int64(slot)
+	for i := range int64(spanSlots) {
+		no := (first - i) * int64(was) / int64(slot)
+		if first >= i && no <= c.slotNo && no > c.slotNo-spanSlots {
+			c.past[no%spanSlots] += past[(first-i)%spanSlots]
+			c.sum += past[(first-i)%spanSlots]
+		}
+	}
+	for _, f := range c.flows {
+		f.reslot()
+	}
 }
 
 // Limit returns the limit in bytes a second, Unlimited or Off.
@@ -352,8 +359,8 @@ func (c *Credit) grant(f *Flow, waiting int) (Grant, bool) {
 // fits says whether wire bytes that come in a slot ahead leave every span within
 // its bounds.
 func (c *Credit) fits(at int, cost float64) bool {
-	if c.level[at]+cost > c.bound {
-		return false
+	if c.level[at]+cost > c.bound && (c.level[at] > 0 || c.bound == 0) {
+		return false // more than a span holds may come alone
 	}
 	for _, b := range c.brief[at : at+briefSlots] {
 		// More than a short span holds may come alone.
@@ -452,14 +459,4 @@ func (c *Credit) Wire(now page.Time) Wire {
 		w.Backlog += max(f.received-f.read, 0)
 	}
 	return w
-}
-
-// Waiting says whether a Tick could let anybody go on.
-func (c *Credit) Waiting() bool {
-	for _, f := range c.flows {
-		if f.waits() {
-			return true
-		}
-	}
-	return false
 }

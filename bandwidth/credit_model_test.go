@@ -156,7 +156,7 @@ func (m *model) step() {
 				m.longest = max(m.longest, m.now.Sub(k.since))
 			}
 			if k.flow != nil && k.read == k.size {
-				k.host.habit = k.flow.Habit()
+				k.host.habit, _ = k.flow.Habit()
 				k.flow.Close(m.now)
 				k.host.busy = false
 				k.flow = nil

@@ -30,7 +30,6 @@ type Flow struct {
 	think    time.Duration // what its server takes beyond that
 	speed    float64       // payload bytes a second that come when they are overdue, 0: not known
 	came     page.Time     // when bytes came last
-	behind   bool          // more of them were overdue then
 	asked    page.Time
 	grown    page.Time
 
@@ -91,7 +90,7 @@ func (f *Flow) Close(now page.Time) {
 	}
 	c := f.c
 	f.Rest()
-	f.asks, f.wants = false, 0
+	f.Desist()
 	c.arrive(now, float64(f.header))
 	last := len(c.flows) - 1
 	c.flows[f.place] = c.flows[last]
@@ -131,8 +130,14 @@ func (f *Flow) Rest() {
 	f.busy = false
 }
 
-// Habit is what the flow has shown of its server.
-func (f *Flow) Habit() Habit { return Habit{f.think, f.speed} }
+// Habit is what the flow has shown of its server, if it has shown anything.
+func (f *Flow) Habit() (h Habit, known bool) { return Habit{f.think, f.speed}, f.received > 0 }
+
+// Window is how much its server may send at a time, 0 for as much as it likes.
+func (f *Flow) Window() int { return f.window }
+
+// Desist says that nobody waits any more.
+func (f *Flow) Desist() { f.asks, f.wants = false, 0 }
 
 // Urge says how urgent the flow is: grants go first to the most urgent. Zero is
 // what most are.
@@ -168,8 +173,8 @@ func (f *Flow) Seen(now page.Time, s Sample) {
 		c.arrive(now, float64(s.Wire-f.wire))
 		f.wire = s.Wire
 	}
-	came := s.Payload - f.received
-	f.received = s.Payload
+	came := max(s.Payload-f.received, 0)
+	f.received += came
 	if came > 0 {
 		f.hasten(now, came)
 		if f.first {
@@ -179,7 +184,6 @@ func (f *Flow) Seen(now page.Time, s Sample) {
 		}
 		f.settle(int(came))
 		f.trim()
-		f.behind = len(f.ahead) > 0 && f.ahead[0].slot <= c.slotNo
 	}
 	switch over := f.open() - s.Window; {
 	case s.Ended && !f.ended:
@@ -208,16 +212,19 @@ func (f *Flow) settle(bytes int) {
 	f.ahead = append(f.ahead[:0], f.ahead[done:]...)
 }
 
-// hasten learns how fast the server's bytes come when more of them were overdue
-// as the last ones came: then it is neither the window nor the distance that
-// keeps them.
+// hasten learns how fast the server sends: what came, over the time since it was
+// due or since what came before it, whichever is later. Before that it is the
+// window and the distance that keep it.
 func (f *Flow) hasten(now page.Time, came int64) {
-	if f.behind {
-		speed := float64(came) / max(now.Sub(f.came), time.Millisecond).Seconds()
-		if f.speed == 0 {
-			f.speed = speed
+	if !f.first && len(f.ahead) > 0 {
+		from := max(f.came, page.Time(f.ahead[0].slot*int64(f.c.slot)))
+		if d := now.Sub(from); d > 0 {
+			speed := float64(came) / max(d, 2*time.Millisecond).Seconds()
+			if f.speed == 0 {
+				f.speed = speed
+			}
+			f.speed += (speed - f.speed) / 4
 		}
-		f.speed += (speed - f.speed) / 4
 	}
 	f.came = now
 }
@@ -286,9 +293,9 @@ func (f *Flow) promise(c *Credit, bytes int) {
 	f.ahead = append(f.ahead, p)
 }
 
-// foresee adds what is expected to the level of the slots ahead: from when it is
-// due, as fast as its server sends. A server that has been silent for long is not
-// waited for.
+// foresee adds what is expected to the level of the slots ahead, packet by
+// packet: each as long after it is due, or after the one before it, as its server
+// takes to send it. A server that has been silent for long is not waited for.
 func (f *Flow) foresee(c *Credit) {
 	if !f.busy || len(f.ahead) == 0 {
 		return
@@ -297,18 +304,18 @@ func (f *Flow) foresee(c *Credit) {
 	if !expected {
 		return
 	}
-	next, used := 0, 0.0 // the slot that is being filled, and how much of it is
+	gap := time.Duration(mss * f.factor / each * float64(c.slot))
+	next := f.came
 	for _, p := range f.ahead {
-		if at := int(p.slot - c.slotNo); at > next {
-			next, used = at, 0
-		}
-		for left := float64(p.bytes) * f.factor * f.doubt(); left > 0 && next < aheadSlots; {
-			n := min(left, each-used)
-			c.level[next] += n
-			left -= n
-			if used += n; used >= each {
-				next, used = next+1, 0
+		next = max(next, page.Time(p.slot*int64(c.slot)))
+		for left := p.bytes; left > 0; left -= mss {
+			next = next.Add(gap)
+			t := max(next, c.now)
+			at := int64(t)/int64(c.slot) - c.slotNo
+			if at >= aheadSlots {
+				return
 			}
+			c.level[at] += float64(min(left, mss)) * f.factor * f.doubt()
 		}
 	}
 }

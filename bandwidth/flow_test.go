@@ -349,8 +349,8 @@ func TestFlowPauseIsNotSlowness(t *testing.T) {
 		f.Rest()
 		now = now.Add(3 * time.Second)
 	}
-	if got := f.Habit().Speed; got < speed/10 {
-		t.Errorf("a server of %.0f bytes a second is remembered with %.0f", speed, got)
+	if h, known := f.Habit(); !known || h.Speed < speed/10 {
+		t.Errorf("a server of %.0f bytes a second is remembered with %.0f", speed, h.Speed)
 	}
 }
 
@@ -362,13 +362,13 @@ func TestFlowUnlimited(t *testing.T) {
 	f := c.Open(now, c.Window(), 52, Habit{})
 	s := Sample{RTT: 20 * time.Millisecond, Window: -1}
 	f.Seen(now, s)
-	if f.Ask(); !f.Free() || c.Waiting() {
+	if f.Ask(); !f.Free() {
 		t.Error("a request waits")
 	}
 	s.Payload, s.Wire = 500, 552
 	f.Seen(now.Add(50*time.Millisecond), s)
-	if think := f.Habit().Think; think != 30*time.Millisecond {
-		t.Errorf("a server that took 30 ms is thought to take %v", think)
+	if h, _ := f.Habit(); h.Think != 30*time.Millisecond {
+		t.Errorf("a server that took 30 ms is thought to take %v", h.Think)
 	}
 }
 

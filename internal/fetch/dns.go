@@ -128,14 +128,13 @@ func (r *resolver) exchangeOver(ctx context.Context, network, server string, q q
 		return reply{}, err
 	}
 	r.wire.Charge(usualAnswer) // it will come, and soon
-	defer r.wire.Charge(-usualAnswer)
 	buf := make([]byte, 4<<10)
 	for {
 		n, err := conn.Read(buf)
 		if err != nil {
 			return reply{}, err
 		}
-		r.wire.Charge(n + udpHeader)
+		r.wire.Charge(n + udpHeader - usualAnswer)
 		// What does not answer our question is someone else's: listen on.
 		if answer, err := q.read(buf[:n]); !errors.Is(err, errStranger) {
 			return answer, err

@@ -193,9 +193,7 @@ func (l *link) Read(p []byte) (int, error) {
 			l.last = time.Now()
 			l.read += int64(n)
 			l.got += int64(n)
-			if l.tap == nil {
-				l.client.meter.Add(l.last, n)
-			}
+			l.tally(n)
 			return n, nil
 		}
 		if errors.Is(err, errAborted) || errors.Is(err, errFoul) {
@@ -248,10 +246,24 @@ func (l *link) readOnce(p []byte) (int, error) {
 	return n, err
 }
 
+// tally counts bytes that were read, unless the Wire has seen them come.
+func (l *link) tally(n int) {
+	switch w := l.client.cfg.Wire; {
+	case l.tap != nil:
+	case w != nil:
+		w.Charge(n)
+	default:
+		l.client.meter.Add(l.last, n)
+	}
+}
+
 // readGranted reads what the Wire, and the site's own cap, let it.
 func (l *link) readGranted(p []byte) (int, error) {
 	n, err := l.tap.sock.ready()
-	if err != nil {
+	switch {
+	case err != nil && l.tap.foul():
+		return 0, errFoul
+	case err != nil:
 		return 0, err
 	}
 	n = min(n, len(p))
@@ -399,7 +411,7 @@ func (l *link) Write(p []byte) (int, error) {
 			l.tap.sent()
 		}
 		written += n
-		if l.tap == nil {
+		if l.client.cfg.Wire == nil {
 			l.client.meter.Add(time.Now(), n)
 		}
 		if err != nil {

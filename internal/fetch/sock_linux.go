@@ -22,8 +22,17 @@ func setLowWater(raw syscall.RawConn, n int) bool {
 	return ctl == nil && err == nil
 }
 
-// socketsTell says that a socket tells what it has seen.
-const socketsTell = true
+// socketsTell says whether a socket tells what it has seen: Linux 4.6 and later.
+func socketsTell() bool {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	var info unix.TCPInfo
+	n, err := getsockopt(uintptr(fd), unix.IPPROTO_TCP, unix.TCP_INFO, unsafe.Pointer(&info), unsafe.Sizeof(info))
+	return err == nil && n >= unsafe.Offsetof(info.Data_segs_in)+4
+}
 
 // offer makes a socket that is not connected yet tell its server of so small a
 // window. The kernel thinks half of the buffer goes into bookkeeping.
@@ -38,25 +47,30 @@ func offer(raw syscall.RawConn, window int) {
 func bufferFor(window int) int { return window }
 
 // socket is a connection that is looked into often: nothing is allocated for it.
+// ready is its reader's; the rest is for whoever holds the Wire's lock.
 type socket struct {
-	raw     syscall.RawConn
-	fd      uintptr
-	info    unix.TCPInfo
-	err     error // of looking and clamping
+	raw    syscall.RawConn
+	header int64 // bytes of a packet without payload
+
 	n       int   // that can be read
-	readErr error // the reader's own: it looks for bytes at any time
+	readErr error // of looking for them
 	one     [1]byte
+
+	info   unix.TCPInfo
+	told   uintptr // bytes of info that the kernel knows of
+	err    error
+	window int
+
 	getInfo func(uintptr)
 	getSize func(uintptr) bool
 	doClamp func(uintptr)
 	doWiden func(uintptr)
-	window  int
 }
 
-func newSocket(raw syscall.RawConn) *socket {
-	s := &socket{raw: raw}
+func newSocket(raw syscall.RawConn, header int) *socket {
+	s := &socket{raw: raw, header: int64(header)}
 	s.getInfo = func(fd uintptr) {
-		s.err = getsockopt(fd, unix.IPPROTO_TCP, unix.TCP_INFO, unsafe.Pointer(&s.info), unsafe.Sizeof(s.info))
+		s.told, s.err = getsockopt(fd, unix.IPPROTO_TCP, unix.TCP_INFO, unsafe.Pointer(&s.info), unsafe.Sizeof(s.info))
 	}
 	s.getSize = func(fd uintptr) bool {
 		if s.n, s.readErr = peek(fd, s.one[:]); s.readErr == unix.EAGAIN {
@@ -68,13 +82,13 @@ func newSocket(raw syscall.RawConn) *socket {
 		return true
 	}
 	s.doClamp = func(fd uintptr) {
-		s.err = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_WINDOW_CLAMP, s.window)
+		unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_WINDOW_CLAMP, s.window)
 		// A server that has filled so small a window waits for word that it
 		// arrived, and sends the last packet again when that is delayed.
-		s.err = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_QUICKACK, 1)
+		unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_QUICKACK, 1)
 	}
 	s.doWiden = func(fd uintptr) {
-		s.err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, bufferFor(s.window))
+		unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, bufferFor(s.window))
 	}
 	return s
 }
@@ -93,19 +107,20 @@ func (s *socket) ready() (int, error) {
 	return s.n, nil
 }
 
-// Packets beyond those with payload are acknowledgements and the like.
-const bareHeader = 52
-
 // sample reads what the socket has seen, and how many packets had payload.
 func (s *socket) sample() (seen bandwidth.Sample, packets int64, ok bool) {
 	if s.raw.Control(s.getInfo) != nil || s.err != nil {
 		return bandwidth.Sample{}, 0, false
 	}
 	i := &s.info
+	window := -1 // before Linux 6.2 the kernel does not tell it
+	if s.told >= unsafe.Offsetof(i.Rcv_wnd)+4 {
+		window = int(i.Rcv_wnd)
+	}
 	const established = 1
 	return bandwidth.Sample{
-		Payload: int64(i.Bytes_received), Wire: int64(i.Bytes_received) + bareHeader*int64(i.Segs_in),
-		Window: int(i.Rcv_wnd), RTT: time.Duration(i.Rtt) * time.Microsecond, Ended: i.State != established,
+		Payload: int64(i.Bytes_received), Wire: int64(i.Bytes_received) + s.header*int64(i.Segs_in),
+		Window: window, RTT: time.Duration(i.Rtt) * time.Microsecond, Ended: i.State != established,
 	}, int64(i.Data_segs_in), true
 }
 
@@ -122,12 +137,18 @@ func (s *socket) widen(window int) {
 	s.raw.Control(s.doClamp)
 }
 
-// getsockopt reads an option into memory that the caller has.
-func getsockopt(fd uintptr, level, option int, to unsafe.Pointer, size uintptr) error {
+// shut ends the connection for whoever reads from it.
+func (s *socket) shut() {
+	s.raw.Control(func(fd uintptr) { unix.Shutdown(int(fd), unix.SHUT_RDWR) })
+}
+
+// getsockopt reads an option into memory that the caller has, and returns how
+// much of it the kernel knows.
+func getsockopt(fd uintptr, level, option int, to unsafe.Pointer, size uintptr) (uintptr, error) {
 	n := uint32(size)
 	_, _, e := unix.RawSyscall6(unix.SYS_GETSOCKOPT, fd, uintptr(level), uintptr(option), uintptr(to), uintptr(unsafe.Pointer(&n)), 0)
 	if e != 0 {
-		return e
+		return 0, e
 	}
-	return nil
+	return uintptr(n), nil
 }

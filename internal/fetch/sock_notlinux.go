@@ -14,15 +14,16 @@ func setLowWater(syscall.RawConn, int) bool { return false }
 
 // socketsTell says that a socket does not tell what it has seen: a Wire has no
 // flows here.
-const socketsTell = false
+func socketsTell() bool { return false }
 
 func offer(syscall.RawConn, int) {}
 
 type socket struct{}
 
-func newSocket(syscall.RawConn) *socket { return nil }
+func newSocket(syscall.RawConn, int) *socket { return nil }
 
 func (*socket) ready() (int, error)                     { return 0, io.EOF }
 func (*socket) sample() (bandwidth.Sample, int64, bool) { return bandwidth.Sample{}, 0, false }
 func (*socket) clamp(int)                               {}
 func (*socket) widen(int)                               {}
+func (*socket) shut()                                   {}

@@ -60,7 +60,7 @@ type WireConfig struct {
 // NewWire returns a Wire. Its Run is the caller's to call.
 func NewWire(cfg WireConfig) *Wire {
 	w := &Wire{
-		clock: cfg.Clock, meter: new(Meter), exact: socketsTell, loose: cfg.Loose,
+		clock: cfg.Clock, meter: new(Meter), exact: socketsTell(), loose: cfg.Loose,
 		credit: bandwidth.NewCredit(bandwidth.CreditConfig{Limit: bandwidth.Unlimited, Strict: cfg.Strict}),
 		habits: map[netip.Addr]bandwidth.Habit{},
 		flows:  map[*bandwidth.Flow]*flow{}, wake: make(chan struct{}, 1),
@@ -82,13 +82,9 @@ func (w *Wire) SetLimit(limit int64) {
 		return
 	}
 	w.mu.Lock()
-	free := w.credit.Limit() == bandwidth.Unlimited
 	w.credit.SetLimit(w.clock(), limit)
-	if free && limit != bandwidth.Unlimited {
-		// Connections that were made without a limit have wide windows.
-		for _, f := range w.turn {
-			f.widen(w.credit.Window())
-		}
+	for _, f := range w.turn {
+		f.resize()
 	}
 	w.mu.Unlock()
 	if w.rough != nil {
@@ -187,12 +183,9 @@ func (w *Wire) look() {
 	w.count()
 	for _, g := range w.credit.Tick(now) {
 		f := w.flows[g.Flow]
-		if g.Window > 0 {
-			f.widen(g.Window)
-		}
-		if f.waits {
-			f.waits = false
-			f.grant <- g.Bytes
+		f.resize()
+		if f.waits && g.Window == 0 {
+			f.wake(g.Bytes)
 		}
 	}
 }
@@ -218,7 +211,7 @@ type flow struct {
 	seen     bandwidth.Sample
 	waited   time.Duration // for grants, in the task under way
 	cut      bool          // it sent what nobody had allowed
-	wasted   int64         // bytes that came in vain
+	wasted   int64         // packets that came in vain
 	packets  int64         // that had payload
 	vain     int64         // of them in vain, since vainFrom
 	vainFrom page.Time
@@ -234,6 +227,7 @@ func (w *Wire) open(sock *socket, window int, to netip.Addr) *flow {
 	f.flow = w.credit.Open(now, window, packetHeader(to), w.habits[to])
 	w.flows[f.flow] = f
 	w.turn = append(w.turn, f)
+	f.resize() // the limit may have changed meanwhile
 	f.clamp()
 	f.look(now)
 	if len(w.turn) == 1 {
@@ -263,7 +257,9 @@ func (f *flow) close() {
 	if len(w.habits) >= maxHabits {
 		clear(w.habits)
 	}
-	w.habits[f.to] = f.flow.Habit()
+	if h, known := f.flow.Habit(); known {
+		w.habits[f.to] = h
+	}
 	f.flow.Close(now)
 	delete(w.flows, f.flow)
 	for i, o := range w.turn {
@@ -291,26 +287,38 @@ func (f *flow) look(now page.Time) {
 	f.waste(now, &s, packets)
 	f.seen = s
 	f.flow.Seen(now, s)
+	if f.cut {
+		f.sock.shut()
+		if f.waits {
+			f.wake(-1)
+		}
+	}
 }
 
-// A server is cut off when, within a second, so many of its packets came in vain.
+// A server is cut off when so many packets of a second came in vain.
 const maxWaste = 64
 
 // waste finds what came in vain: bytes that had come before, as a server sends
 // them that was not told in time, or beyond the window, as only a broken one
 // does. The kernel throws them away, but they have been on the wire, so they are
-// charged: packets with payload that brought the stream no further.
+// charged: packets with payload that brought the stream no further. Those that
+// only came before one that was lost count again, as use, when it has come.
 func (f *flow) waste(now page.Time, s *bandwidth.Sample, packets int64) {
-	if vain := packets - f.packets; s.Payload == f.seen.Payload && vain > 0 {
-		f.wasted += vain * wastePacket
-		if now.Sub(f.vainFrom) > time.Second {
-			f.vainFrom, f.vain = now, 0
-		}
-		f.vain += vain
-		f.cut = f.cut || f.vain > maxWaste
+	fresh := packets - f.packets
+	if came := s.Payload - f.seen.Payload; came > 0 {
+		found := min(max(came/wastePacket-fresh, 0), f.wasted)
+		f.wasted -= found
+		f.vain -= min(found, f.vain)
+	} else {
+		f.wasted += fresh
+		f.vain += fresh
+	}
+	if now.Sub(f.vainFrom) > time.Second {
+		f.cut = f.cut || f.vain > maxWaste && f.wire.credit.Limit() != bandwidth.Unlimited
+		f.vainFrom, f.vain = now, 0
 	}
 	f.packets = packets
-	s.Wire += f.wasted
+	s.Wire += f.wasted * wastePacket
 }
 
 // wastePacket is the payload that a packet brought in vain, about.
@@ -323,10 +331,26 @@ func (f *flow) clamp() {
 	}
 }
 
-// widen lets the server send so much at a time.
-func (f *flow) widen(window int) {
-	f.window = window
-	f.sock.widen(window)
+// resize lets the server send as much at a time as the account says.
+func (f *flow) resize() {
+	w := f.flow.Window()
+	if w == f.window {
+		return
+	}
+	f.window = w
+	if w == 0 {
+		w = freeWindow // its scale was fixed when it was opened
+	}
+	f.sock.widen(w)
+}
+
+// freeWindow is for connections that were opened under a limit that is gone.
+const freeWindow = 60 << 10
+
+// wake lets the one who waits go on. The lock is held.
+func (f *flow) wake(bytes int) {
+	f.waits = false
+	f.grant <- bytes
 }
 
 // ask waits until a request may be sent.
@@ -368,23 +392,43 @@ func (f *flow) want(ctx context.Context, bytes int) (int, error) {
 
 // wait waits for a grant. The lock is held, and let go of.
 func (f *flow) wait(ctx context.Context) (int, error) {
-	f.waits = true
-	cut := f.cut
-	f.wire.mu.Unlock()
-	if cut {
+	if f.cut {
+		f.wire.mu.Unlock()
 		return 0, errFoul
 	}
+	f.waits = true
+	f.wire.mu.Unlock()
 	start := time.Now()
-	defer func() { f.waited += time.Since(start) }()
+	n, open := 0, true
 	select {
-	case n, open := <-f.grant:
-		if !open {
-			return 0, errAborted
-		}
-		return n, nil
+	case n, open = <-f.grant:
 	case <-ctx.Done():
-		return 0, errAborted
+		open = false
 	}
+	f.waited += time.Since(start)
+	switch {
+	case !open:
+		f.desist()
+		return 0, errAborted
+	case n < 0:
+		return 0, errFoul
+	}
+	return n, nil
+}
+
+// desist says that nobody waits any more.
+func (f *flow) desist() {
+	f.wire.mu.Lock()
+	f.waits = false
+	f.flow.Desist()
+	f.wire.mu.Unlock()
+}
+
+// foul says that the server was cut off.
+func (f *flow) foul() bool {
+	f.wire.mu.Lock()
+	defer f.wire.mu.Unlock()
+	return f.cut
 }
 
 // took says that a reader took bytes.

@@ -215,12 +215,13 @@ func TestWasteIsCutOff(t *testing.T) {
 		"a good answer":      {[]look{{0, 3000, 3}, {10, 300_000, 300}, {second, 1e6, 1000}}, false, 0},
 		"nothing":            {[]look{{0, 0, 0}, {second, 0, 0}}, false, 0},
 		"some again":         {[]look{{0, 3000, 3}, {10, 3000, 6}, {second, 6000, 9}}, false, 3},
-		"too many at once":   {[]look{{0, 3000, 3}, {10, 3000, 4 + maxWaste}}, true, 1 + maxWaste},
-		"too many in a row":  {steady(maxWaste+1, second/1000, 1), true, maxWaste + 1},
-		"as many as allowed": {steady(maxWaste, second/1000, 1), false, maxWaste},
+		"too many at once":   {[]look{{0, 3000, 3}, {10, 3000, 4 + maxWaste}, {2 * second, 3000, 4 + maxWaste}}, true, 1 + maxWaste},
+		"too many in a row":  {append(steady(maxWaste+1, second/1000, 1), look{2 * second, 0, maxWaste + 1}), true, maxWaste + 1},
+		"as many as allowed": {append(steady(maxWaste, second/1000, 1), look{2 * second, 0, maxWaste}), false, maxWaste},
+		"one was lost":       {[]look{{0, 3000, 3}, {10, 3000, 103}, {20, 3000 + 101*wastePacket, 104}, {2 * second, 200_000, 140}}, false, 0},
 		"many over long":     {steady(3*maxWaste, second/10, 1), false, 3 * maxWaste},
 	} {
-		f := new(flow)
+		f := &flow{wire: stillWire(140e3), vainFrom: 10 * second}
 		var s bandwidth.Sample
 		for _, l := range c.looks {
 			s = bandwidth.Sample{Payload: l.payload, Wire: l.payload}
@@ -258,12 +259,13 @@ func TestHabitsAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	sock := newSocket(rawConn(conn))
+	sock := newSocket(rawConn(conn), 52)
 	w := stillWire(140e3)
 	for i := range uint32(maxHabits + 100) {
 		var a [4]byte
 		binary.BigEndian.PutUint32(a[:], 1<<24+i)
 		f := w.open(sock, w.window(), netip.AddrFrom4(a))
+		f.flow.Seen(w.clock(), bandwidth.Sample{Payload: 1, Wire: 53, Window: -1})
 		f.close()
 		f.close()
 	}
