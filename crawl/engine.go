@@ -57,6 +57,7 @@ type Engine struct {
 	wake     page.Time
 	clock    bandwidth.Clock
 	valve    *valve // nil: there is no limit, and never was
+	kept     []Keep // what earlier runs learned, for the valve that may come
 	out      []Order
 }
 

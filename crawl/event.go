@@ -92,6 +92,7 @@ type Resolved struct {
 // Command is what the user wants now: new limits, or the end.
 type Command struct {
 	Stop   string  // finish what is under way, then end, for this reason
+	Now    bool    `json:",omitempty"` // end without what is under way: only what was learned is still ordered
 	Limits *Limits `json:",omitempty"` // not nil: hold these from now on, unless the rate is negative; only a Stop that is not "" ends the crawl then
 }
 

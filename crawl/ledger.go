@@ -26,7 +26,7 @@ type LedgerConfig struct {
 	Secret  page.Secret
 	Domains bool  // registered domains have a budget: Start counts their pages
 	Memory  int64 // bytes that the memory of seen pages may take; 0 = no bound
-	Kept    int   // rows about servers that Start reads, at most; 0 = there is no limit, and nothing is read about the link
+	Kept    int   // rows about servers that Start reads, at most; 0 = nothing is read about the link
 }
 
 // Ledger turns what was learned into durable rows. Between two calls of Flush

@@ -99,10 +99,12 @@ func newValve(cfg Bandwidth) (*valve, error) {
 	}, nil
 }
 
-// bind lets the valve decide from now on what starts.
+// bind lets the valve decide from now on what starts, by what is known.
 func (e *Engine) bind(v *valve) {
 	e.valve = v
 	v.clock = e.clock
+	e.recall(e.kept)
+	e.kept = nil
 	e.f.Admit(v, v.cfg.Lookahead)
 }
 
@@ -140,8 +142,12 @@ func (v *valve) close(host string) {
 
 // command sets new limits, or ends the crawl.
 func (e *Engine) command(ev Command) {
-	if ev.Limits == nil || ev.Stop != "" {
+	if ev.Limits == nil || ev.Stop != "" || ev.Now {
 		e.end(ev.Stop)
+	}
+	if ev.Now && e.started && !e.finished {
+		e.finish(e.stop)
+		return
 	}
 	if ev.Limits == nil || ev.Limits.Rate < 0 {
 		return
@@ -166,10 +172,12 @@ func (e *Engine) tell(now page.Time, ev Wall) {
 	}
 }
 
-// recall takes what earlier runs learned. Rows that do not read are no loss: they
-// are learned anew.
+// recall takes what earlier runs learned, and holds it for as long as there is no
+// limit: what they used of a quota counts also for one that is set later. Rows
+// that do not read are no loss: they are learned anew.
 func (e *Engine) recall(rows []Keep) {
 	if e.valve == nil {
+		e.kept = rows
 		return
 	}
 	for _, r := range rows {
