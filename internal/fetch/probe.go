@@ -283,7 +283,7 @@ func (p *prober) run(ctx context.Context, a asker) error {
 				p.told(Trip{Lost: true})
 			}
 		}
-		if !p.heard && p.lost == p.hope {
+		if !p.heard && p.hope >= 0 && p.lost >= p.hope {
 			return errDeaf
 		}
 		got, wire, err := a.hear(next)

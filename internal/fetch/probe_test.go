@@ -279,3 +279,20 @@ func TestProbeUnknownHost(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// Several probes can be given up at once: who is deaf is noticed all the same.
+func TestProbeDeaf(t *testing.T) {
+	p := prober{every: time.Hour, told: func(Trip) {}, hope: 2, lost: 3}
+	if err := p.run(t.Context(), silent{}); err != errDeaf {
+		t.Errorf("error %v", err)
+	}
+}
+
+// silent is asked and says nothing.
+type silent struct{}
+
+func (silent) ask(uint16) error { return nil }
+func (silent) hear(time.Time) (uint16, int, error) {
+	panic("it was given up already")
+}
+func (silent) close() {}
