@@ -141,7 +141,7 @@ type Report struct {
 
 // Bandwidth is how this run used the link.
 type Bandwidth struct {
-	Limit int64   `json:"limit"` // 0: none
+	Limit int64   `json:"limit"` // bytes a second that may flow at the end; 0: no limit, -1: paused
 	Mean  float64 `json:"mean"`
 	Max1s int64   `json:"max_1s"`
 

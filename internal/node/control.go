@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"time"
 
@@ -55,10 +56,11 @@ type Held struct {
 }
 
 const (
-	socketName = "weir.sock"
-	maxSocket  = 100     // bytes of a socket's path that every system takes
-	maxSteer   = 1 << 16 // bytes of a request or answer
-	steerTime  = 10 * time.Second
+	socketName  = "weir.sock"
+	privateName = "weir-" // how the directory of a socket that is elsewhere begins
+	maxSocket   = 100     // bytes of a socket's path that every system takes
+	maxSteer    = 1 << 16 // bytes of a request or answer
+	steerTime   = 10 * time.Second
 )
 
 // ErrNotRunning says that no crawl listens in a folder.
@@ -120,7 +122,7 @@ func (s *controlServer) listen() (net.Listener, error) {
 			return l, nil
 		}
 	}
-	dir, err := os.MkdirTemp("", "weir-")
+	dir, err := os.MkdirTemp("", privateName)
 	if err != nil {
 		return nil, err
 	}
@@ -164,26 +166,43 @@ func removeSocket(file string) {
 		if st, err := os.Lstat(path); err == nil && st.Mode().Type() == fs.ModeSocket {
 			os.Remove(path)
 		}
-		if filepath.Base(path) == socketName {
-			os.Remove(filepath.Dir(path)) // only an empty one goes
-		}
+		os.Remove(filepath.Dir(path)) // only an empty one goes
 	}
 	if st, err := os.Lstat(file); err == nil && !st.IsDir() {
 		os.Remove(file)
 	}
 }
 
-// socketPath finds the socket of a folder. It may be elsewhere.
+// socketPath finds the socket of a folder, "" if there is none. It may be
+// elsewhere, but only where listen puts it: a folder may come from anybody, and
+// must not lead to another's socket.
 func socketPath(file string) (path string, elsewhere bool) {
 	st, err := os.Lstat(file)
-	if err != nil || !st.Mode().IsRegular() || st.Size() > 4096 {
+	switch {
+	case err != nil || st.Mode()&fs.ModeSymlink != 0:
+		return "", false
+	case !st.Mode().IsRegular():
 		return file, false
+	case st.Size() > 4096:
+		return "", false
 	}
 	b, err := os.ReadFile(file)
-	if err != nil || !filepath.IsAbs(string(b)) {
-		return file, false
+	if path = string(b); err != nil || !private(path) {
+		return "", false
 	}
-	return string(b), true
+	return path, true
+}
+
+// private says that a socket's path is one that listen makes, in a directory of
+// this user.
+func private(path string) bool {
+	dir, name := filepath.Split(path)
+	dir = filepath.Clean(dir)
+	if name != socketName || !strings.HasPrefix(filepath.Base(dir), privateName) || filepath.Dir(dir) != filepath.Clean(os.TempDir()) {
+		return false
+	}
+	st, err := os.Lstat(dir)
+	return err == nil && st.IsDir() && ours(st)
 }
 
 // answer passes a request to the loop and writes what it says.
@@ -292,6 +311,9 @@ func (n *node) held() Held {
 // there is none.
 func Steer(ctx context.Context, dir string, change Steering) (Held, error) {
 	path, _ := socketPath(filepath.Join(dir, socketName))
+	if path == "" {
+		return Held{}, ErrNotRunning
+	}
 	client := http.Client{
 		Timeout: 2 * steerTime,
 		Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {

@@ -255,6 +255,51 @@ func TestSocket(t *testing.T) {
 	}
 }
 
+// A file in the folder leads to no socket but one that a crawl of this user put
+// where crawls put them.
+func TestSocketOfAnother(t *testing.T) {
+	elsewhere, err := os.MkdirTemp("", "w")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(elsewhere)
+	nested := filepath.Join(elsewhere, "weir-1")
+	if err := os.Mkdir(nested, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{filepath.Join(elsewhere, "some.sock"), filepath.Join(elsewhere, socketName), filepath.Join(nested, socketName)} {
+		l, err := net.Listen("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Errorf("%s was spoken to", path) })}
+		served := make(chan error)
+		go func() { served <- server.Serve(l) }()
+		for name, lead := range map[string]func(file string) error{
+			"file": func(file string) error { return os.WriteFile(file, []byte(path), 0o600) },
+			"link": func(file string) error { return os.Symlink(path, file) },
+		} {
+			dir := t.TempDir()
+			file := filepath.Join(dir, socketName)
+			if err := lead(file); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Steer(context.Background(), dir, Steering{}); !errors.Is(err, ErrNotRunning) {
+				t.Errorf("%s to %s: %v", name, path, err)
+			}
+			removeSocket(file)
+			if _, err := os.Lstat(path); err != nil {
+				t.Errorf("%s to %s: %v", name, path, err)
+			}
+			if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("the %s is still there: %v", name, err)
+			}
+		}
+		server.Close()
+		<-served
+	}
+}
+
 // Of several limits the lowest holds, and says until when.
 func TestBounded(t *testing.T) {
 	table, err := bandwidth.ParseTimetable("Mon 08:00-18:00 500KB/s, Tue off, 2MB/s")
@@ -318,8 +363,48 @@ func TestStopWhilePaused(t *testing.T) {
 	if err := <-steering; err != nil {
 		t.Fatal(err)
 	}
+	if report.Bandwidth.Limit != -1 {
+		t.Errorf("the report says a limit of %d, want a pause", report.Bandwidth.Limit)
+	}
 	cfg.Bandwidth.Limits = crawl.Limits{}
 	if report := run(t, cfg); report.StoppedBy != crawl.StopDone || report.Queued != 0 {
 		t.Errorf("%+v", report)
+	}
+}
+
+// What a run used of its quota is known to the next one, also when it could not
+// wait for the end, and when that one has no quota at first.
+func TestQuotaOutlivesACut(t *testing.T) {
+	cfg := config(t, long(t))
+	cfg.Wait = time.Millisecond
+	quota, err := bandwidth.ParseQuota("1TB/month")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := cfg
+	first.Bandwidth.Limits = crawl.Limits{Rate: 300e3, Quota: quota}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	first.Progress = func(s Status) {
+		if s.Link.Used > 20e3 {
+			cancel()
+		}
+	}
+	report, err := Run(ctx, nil, first)
+	if err != nil || report.StoppedBy != crawl.StopByUser || report.Bandwidth.Used <= 20e3 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	running(t, cfg)
+	if h := steered(t, cfg.Dir, words("100KB/s", "", "1TB/month")); h.Used < report.Bandwidth.Used {
+		t.Errorf("%d bytes used, the run before used %d", h.Used, report.Bandwidth.Used)
+	}
+}
+
+// A first limit that cannot be held leaves the crawl as it was.
+func TestCapFails(t *testing.T) {
+	n := &node{}
+	n.cfg.Fetch.DNS = "no address"
+	if err := n.cap(context.Background(), nil); err == nil || n.wire != nil || n.cfg.Fetch.Wire != nil {
+		t.Errorf("error %v, wire %v", err, n.wire)
 	}
 }

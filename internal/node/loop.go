@@ -42,10 +42,12 @@ func (n *node) loop(ctx context.Context, stop <-chan struct{}, start crawl.Start
 		case err := <-n.failed:
 			return err
 		case <-ctx.Done():
-			n.reason, n.cut = crawl.StopByUser, true
+			n.end(ctx, timer)
+			n.reason = crawl.StopByUser
 			return nil
 		}
-		if n.stuck() {
+		if !finished && n.stuck() {
+			n.end(ctx, timer)
 			return nil
 		}
 	}
@@ -62,11 +64,13 @@ func (n *node) stuck() bool {
 		return false
 	}
 	s := n.engine.Status()
-	if s.Stop == crawl.StopByNobody || s.Flying > len(n.flying) {
-		return false
-	}
-	n.reason, n.cut = s.Stop, true
-	return true
+	return s.Stop != crawl.StopByNobody && s.Flying <= len(n.flying)
+}
+
+// end cuts the crawl short. What the Engine has learned is still saved.
+func (n *node) end(ctx context.Context, timer *time.Timer) {
+	n.cut = true
+	n.step(ctx, timer, crawl.Command{Stop: crawl.StopByUser, Now: true})
 }
 
 // step gives the Engine one event and carries its orders out. It says whether

@@ -28,7 +28,7 @@ func (n *node) report() Report {
 	m, b, link := n.carried(), n.bound(), n.engine.Status().Link
 	r.Yields = b.Yields
 	r.Bandwidth = Bandwidth{
-		Limit: n.limit(), Mean: m.mean, Max1s: m.most, Control: link.Control, Exact: n.wire != nil && n.wire.Exact(),
+		Limit: b.Number(), Mean: m.mean, Max1s: m.most, Control: link.Control, Exact: n.wire != nil && n.wire.Exact(),
 		Servers: link.Servers, Used: link.Used, Aside: b.Yielded.Seconds(),
 	}
 	return r

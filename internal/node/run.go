@@ -107,7 +107,8 @@ func open(cfg Config) (_ *node, err error) {
 		return nil, err
 	}
 	if cfg.Bandwidth.Set() {
-		n.openWire()
+		n.wire = n.newWire()
+		n.cfg.Fetch.Wire = n.wire
 	}
 	if n.cfg.Fetch.Memory == 0 {
 		n.cfg.Fetch.Memory = max(cfg.Memory/4, 64<<20)
@@ -179,7 +180,7 @@ func (n *node) openCore() error {
 		return err
 	}
 	n.ledger, err = crawl.NewLedger(n.store, crawl.LedgerConfig{
-		Order: order, Trap: n.cfg.Trap, Rules: rules, Secret: secret, Domains: n.cfg.DomainPages > 0, Memory: n.cfg.Memory * 3 / 8, Kept: n.kept(),
+		Order: order, Trap: n.cfg.Trap, Rules: rules, Secret: secret, Domains: n.cfg.DomainPages > 0, Memory: n.cfg.Memory * 3 / 8, Kept: maxKept,
 	})
 	if err != nil {
 		return err
@@ -234,9 +235,12 @@ func (n *node) run(ctx context.Context, stop <-chan struct{}) error {
 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	// The committer outlives the loop, whose last orders it still carries out.
+	saving, saved := context.WithCancel(context.WithoutCancel(ctx))
+	defer saved()
 	var committer sync.WaitGroup
 	committer.Go(func() {
-		if err := n.commitAll(ctx); err != nil {
+		if err := n.commitAll(saving); err != nil {
 			n.broken = true
 			n.fail(err)
 		}
@@ -258,6 +262,7 @@ func (n *node) run(ctx context.Context, stop <-chan struct{}) error {
 	}
 	err = n.loop(ctx, stop, start)
 	cancel()
+	saved()
 	// Nobody takes events any more; those who still send must not be left hanging.
 	done := make(chan struct{})
 	go func() {

@@ -14,13 +14,12 @@ import (
 // wirePace is how often the Engine hears of the wire.
 const wirePace = 100 * time.Millisecond
 
-// openWire makes the cap. Nothing comes before the Engine has ordered how much
+// newWire makes the cap. Nothing comes before the Engine has ordered how much
 // may. The baselines, paper and reactive, hold the limit by what they start.
-func (n *node) openWire() {
-	n.wire = fetch.NewWire(fetch.WireConfig{
+func (n *node) newWire() *fetch.Wire {
+	return fetch.NewWire(fetch.WireConfig{
 		Limit: bandwidth.Off, Strict: n.cfg.Strict, Clock: clock, Loose: n.cfg.Bandwidth.Control == "paper" || n.cfg.Bandwidth.Control == "reactive",
 	})
-	n.cfg.Fetch.Wire = n.wire
 }
 
 // runWire lets the cap work until the run ends.
@@ -33,13 +32,16 @@ func (n *node) runWire(ctx context.Context) {
 }
 
 // cap puts a limit on a crawl that ran without. Connections that are open stay
-// as they are until their visit ends; all others are made under it.
+// as they are until their visit ends; all others are made under it. After an
+// error all is as it was.
 func (n *node) cap(ctx context.Context, timer *time.Timer) error {
-	n.openWire()
-	client, err := fetch.New(n.cfg.Fetch)
+	cfg := n.cfg.Fetch
+	cfg.Wire = n.newWire()
+	client, err := fetch.New(cfg)
 	if err != nil {
 		return err
 	}
+	n.cfg.Fetch, n.wire = cfg, cfg.Wire
 	n.before = n.client.Swap(client)
 	n.runWire(ctx)
 	n.tellWall(ctx, timer)
@@ -90,15 +92,9 @@ func (n *node) tellWall(ctx context.Context, timer *time.Timer) {
 	n.step(ctx, timer, crawl.Wall{Unix: wall.UnixNano(), Offset: offset})
 }
 
-// maxKept is how many rows about servers are read at the start.
+// maxKept is how many rows about servers are read at the start, also without a
+// limit: one may come.
 const maxKept = 1 << 16
-
-func (n *node) kept() int {
-	if !n.cfg.Bandwidth.Set() {
-		return 0
-	}
-	return maxKept
-}
 
 // learn takes over what another crawl knows of servers. What this crawl knows
 // itself goes before.
@@ -134,12 +130,4 @@ func learned(dir string) ([]crawl.Keep, error) {
 		return nil, err
 	}
 	return view.Learned(maxKept)
-}
-
-// limit is what the report names: the limit of now, 0 for none.
-func (n *node) limit() int64 {
-	if l := n.engine.Status().Link.Limit; l < bandwidth.Unlimited {
-		return l
-	}
-	return 0
 }
