@@ -52,6 +52,12 @@ func (c *steerCmd) Run(e *env, k *kong.Context) error {
 			change.Quota, now.Quota = &text, c.Quota
 		}
 	}
+	if change != (node.Steering{}) {
+		if kept, err := c.changed(change); err == nil && kept.Yield && !kept.limits().Set() {
+			return usage("name another limit, as in --limit 5MB/s; or stop the crawl and go on with weir crawl"+dirFlag(c.Dir)+" --yield=false --limit none",
+				"the crawl has --yield, which needs a limit: it leaves a part of it to others")
+		}
+	}
 	held, err := node.Steer(e.ctx, c.Dir, change)
 	if errors.Is(err, node.ErrNotRunning) {
 		return c.notRunning(change)
@@ -96,9 +102,18 @@ func (c *steerCmd) notRunning(change node.Steering) error {
 
 // keep writes the change into the folder, so that the crawl goes on with it.
 func (c *steerCmd) keep(change node.Steering) error {
+	s, err := c.changed(change)
+	if err != nil {
+		return err
+	}
+	return writeConfig(c.Dir, s)
+}
+
+// changed returns the folder's settings with the change made.
+func (c *steerCmd) changed(change node.Steering) (*settings, error) {
 	s := defaults()
 	if _, err := readConfig(filepath.Join(c.Dir, crawlFile), s, nil); err != nil {
-		return err
+		return nil, err
 	}
 	if change.Limit != nil {
 		s.Limit = c.Limit
@@ -109,7 +124,7 @@ func (c *steerCmd) keep(change node.Steering) error {
 	if change.Quota != nil {
 		s.Quota = c.Quota
 	}
-	return writeConfig(c.Dir, s)
+	return s, nil
 }
 
 // tell says what holds.

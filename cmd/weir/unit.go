@@ -205,7 +205,7 @@ func number(text string) (n float64, unit string, err error) {
 func positive(n float64) (int64, error) {
 	switch {
 	case n <= 0:
-		return 0, fmt.Errorf("it must be more than 0; %q means no bound", none)
+		return 0, fmt.Errorf("it must be more than 0")
 	case n < 1:
 		return 0, fmt.Errorf("it is less than one byte")
 	case n >= math.MaxInt64:
