@@ -82,16 +82,16 @@ func (c *Credit) Open(now page.Time, window, header int, h Habit) *Flow {
 	return f
 }
 
-// Close ends a flow: nothing more is expected of it but the other side's
-// farewell.
+// Close ends a flow. The other side's farewell is still to come, and when the
+// answer was not whole, what it was allowed to send and may have sent.
 func (f *Flow) Close(now page.Time) {
 	if f.place < 0 {
 		return
 	}
 	c := f.c
+	c.arrive(now, float64(f.header)+float64(f.open())*f.factor)
 	f.Rest()
 	f.Desist()
-	c.arrive(now, float64(f.header))
 	last := len(c.flows) - 1
 	c.flows[f.place] = c.flows[last]
 	c.flows[f.place].place = f.place

@@ -128,6 +128,9 @@ func (cn *Conn) exchange(ctx context.Context, a *Answer, last bool) {
 			cn.readBody(a, h, early)
 		}
 	}
+	if err == nil && a.Truncated == "" {
+		cn.link.settled()
+	}
 	t.finish()
 	a.Wire = cn.link.read - cn.spent
 	cn.spent = cn.link.read

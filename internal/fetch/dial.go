@@ -165,6 +165,9 @@ func (c *Client) secure(ctx context.Context, cn *Conn, name string) (page.Outcom
 	if err == nil {
 		err = over.Handshake()
 	}
+	if err == nil {
+		cn.link.settled()
+	}
 	switch alive := end(); {
 	case !alive:
 		return page.Aborted, errAborted

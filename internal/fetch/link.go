@@ -107,9 +107,6 @@ func (l *link) breakIn(done <-chan struct{}) {
 }
 
 func (l *link) finish() bool {
-	if l.tap != nil {
-		l.tap.rest()
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.busy = false
@@ -244,6 +241,13 @@ func (l *link) readOnce(p []byte) (int, error) {
 	n, err := l.Conn.Read(p[:min(len(p), l.credit)])
 	l.credit -= n
 	return n, err
+}
+
+// settled tells the Wire that all that was asked for has come.
+func (l *link) settled() {
+	if l.tap != nil {
+		l.tap.rest()
+	}
 }
 
 // tally counts bytes that were read, unless the Wire has seen them come.
