@@ -433,10 +433,11 @@ func (c *Credit) grow() {
 		if float64(open+more) > c.limit*growTime.Seconds() {
 			return // more could come at once than can be borne
 		}
-		full := f.speed*f.rtt.Seconds() > 0.6*float64(f.window)
+		trip := max(f.rtt, c.slot) // nearer servers are looked at no more often
+		full := f.speed*trip.Seconds() > 0.6*float64(f.window)
 		at := f.slotsAhead()
 		cost := float64(more) * f.factor
-		if more < segment || !f.busy || f.ended || !full || f.due() == 0 || c.now.Sub(f.grown) < f.rtt || !c.fits(at, cost) {
+		if more < segment || !f.busy || f.ended || !full || f.due() == 0 || c.now.Sub(f.grown) < trip || !c.fits(at, cost) {
 			continue
 		}
 		c.take(at, cost)
