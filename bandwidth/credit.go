@@ -217,6 +217,13 @@ func (c *Credit) advance(now page.Time) {
 	if !c.started {
 		c.started, c.now, c.began = true, now, now
 		c.slotNo = int64(now) / int64(c.slot)
+		if c.slot > minSpan/spanSlots {
+			// A long span that is empty would let many seconds' worth in at once.
+			for i := range c.past {
+				c.past[i] = c.limit * c.slot.Seconds()
+				c.sum += c.past[i]
+			}
+		}
 	}
 	if now <= c.now {
 		return

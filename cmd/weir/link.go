@@ -69,8 +69,11 @@ func planLink(s *settings, cfg *node.Config, client *fetch.Client) error {
 		}
 		cfg.LearnFrom = s.LearnFrom
 	}
-	if !limits.Set() {
+	switch {
+	case !limits.Set():
 		cfg.Warnings = append(cfg.Warnings, idle(s)...)
+	case s.Control != "weir":
+		cfg.Warnings = append(cfg.Warnings, fmt.Sprintf("--control %s holds the limit only by what it starts: fast servers will exceed it", s.Control))
 	}
 	return nil
 }

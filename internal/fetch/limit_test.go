@@ -261,7 +261,7 @@ func TestLimitIsNotSlowness(t *testing.T) {
 
 func TestMeter(t *testing.T) {
 	var m Meter
-	if m.Mean() != 0 || m.Max1s() != 0 {
+	if m.Bytes() != 0 || m.Max1s() != 0 {
 		t.Error("nothing was counted yet")
 	}
 	start := time.Unix(1000, 0)
@@ -271,9 +271,6 @@ func TestMeter(t *testing.T) {
 	m.Add(start.Add(time.Hour), 5)
 	if m.Bytes() != 65 || m.Max1s() != 50 {
 		t.Errorf("%d bytes, at most %d in a second", m.Bytes(), m.Max1s())
-	}
-	if got, want := m.Mean(), 65/3600.0; got < want*0.99 || got > want*1.01 {
-		t.Errorf("mean %v, want %v", got, want)
 	}
 }
 

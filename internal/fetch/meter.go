@@ -11,7 +11,6 @@ import (
 type Meter struct {
 	mu     sync.Mutex
 	first  time.Time // of the first byte
-	last   time.Time
 	total  int64
 	slots  [slots]int64 // a ring: the bytes of the last second, the newest at slot
 	slot   int64        // number of the newest slot, counted from first
@@ -29,10 +28,7 @@ func (m *Meter) Add(now time.Time, n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.first.IsZero() {
-		m.first, m.last = now, now
-	}
-	if now.After(m.last) {
-		m.last = now
+		m.first = now
 	}
 	at := max(int64(now.Sub(m.first)/slotWidth), m.slot)
 	if at-m.slot >= slots {
@@ -63,12 +59,4 @@ func (m *Meter) Max1s() int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.most
-}
-
-// Mean returns bytes per second between the first and the last byte, or the
-// total when less than a second lies between them.
-func (m *Meter) Mean() float64 {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return float64(m.total) / max(m.last.Sub(m.first).Seconds(), 1)
 }

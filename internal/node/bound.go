@@ -14,6 +14,7 @@ type Bound struct {
 	Rate  int64     // bandwidth.Off and Unlimited are possible
 	By    string    // limit, timetable or quota, whichever is lowest; "": nothing bounds
 	Until time.Time // when that one says something else; zero: not by itself
+	Thin  bool      // Off, although the quota is not spent: its share of a second would not be a packet
 
 	Yielding bool    // stepping aside for others
 	Part     float64 // of Rate that is used meanwhile; 1 else
@@ -42,6 +43,7 @@ func bounded(l crawl.Limits, t time.Time, used int64) Bound {
 			b.Rate, b.By, b.Until = rate, "quota", time.Time{}
 			if rate == bandwidth.Off {
 				b.Until = until // otherwise it only is worked out again
+				b.Thin = until.Before(l.Quota.End(t))
 			}
 		}
 	}
@@ -54,7 +56,10 @@ func (b Bound) Pause() string {
 		return ""
 	}
 	why := b.By
-	if why == "quota" {
+	switch {
+	case b.Thin:
+		why = "the quota comes to less than a packet a second until then"
+	case why == "quota":
 		why = "the quota is spent"
 	}
 	if b.Until.IsZero() {

@@ -56,13 +56,13 @@ type carriage struct {
 
 func (n *node) carried() carriage {
 	m := n.client.Load().Meter()
-	c := carriage{m.Bytes(), m.Max1s(), m.Mean()}
+	c := carriage{total: m.Bytes(), most: m.Max1s()}
 	if n.before != nil {
 		old := n.before.Meter()
 		c.total += old.Bytes()
 		c.most = max(c.most, old.Max1s())
-		c.mean = float64(c.total) / max(time.Since(n.began).Seconds(), 1)
 	}
+	c.mean = float64(c.total) / max(time.Since(n.began).Seconds(), 1)
 	return c
 }
 
