@@ -140,7 +140,7 @@ func TestHeadAgrees(t *testing.T) {
 			plain++
 		}
 	})
-	if plain == 0 {
+	if plain == 0 && !testing.Short() { // few are drawn then
 		t.Error("nothing was read by hand")
 	}
 }
