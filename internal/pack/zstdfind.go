@@ -128,7 +128,6 @@ func (z *Zstd) find(dict *dictTable, from, to int) {
 			back = min(bits.LeadingZeros64(x)>>3, s-start)
 		}
 		z.add(start, s-back, n+back, s-c)
-		z.table.put(binary.LittleEndian.Uint64(text[s+2:]), least, s+2)
 		s += n
 		start = s
 		if s >= end {
