@@ -44,7 +44,7 @@ const blockMax = 128 << 10
 
 // ownWorth is how many bytes a block must save by a table of its own rather than
 // the dictionary's: to make one takes longer than to pack a short record.
-const ownWorth = 32
+const ownWorth = 20
 
 // Frame adds src, and what is to be stored behind it as it is, to dst as one
 // frame with its size and a checksum. It uses d if that is not nil. All together

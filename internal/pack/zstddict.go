@@ -68,18 +68,12 @@ func ReadDictionary(b []byte) (*Dictionary, error) {
 	return d, nil
 }
 
-// index makes the table that finds content. It has not room for all: places
-// where words begin, from where texts agree, displace the others.
+// index makes the table that finds content.
 func (d *Dictionary) index() {
 	d.tail = d.content[max(len(d.content)-(placeNone-ZstdMax-slack), 0):]
 	d.table = new(dictTable)
-	for _, words := range []bool{false, true} {
-		for i := 0; i+8 <= len(d.tail); i++ {
-			if words && (i == 0 || d.tail[i-1] >= 'A') {
-				continue
-			}
-			h := findHash(binary.LittleEndian.Uint64(d.tail[i:]), farMin)
-			d.table[h>>(64-dictBits)] = uint32(i) | findTag(h)
-		}
+	for i := 0; i+8 <= len(d.tail); i++ {
+		h := findHash(binary.LittleEndian.Uint64(d.tail[i:]), farMin)
+		d.table[h>>(64-dictBits)] = uint32(i) | findTag(h)
 	}
 }

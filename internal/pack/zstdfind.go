@@ -12,9 +12,9 @@ import (
 // one worth looking at without looking at it.
 const (
 	findMin   = 6  // bytes of a match
-	farMin    = 8  // in a frame with a dictionary: most offsets are long, and a sequence takes the time of forty literals
+	farMin    = 7  // in a frame with a dictionary, where most offsets are long
 	findBits  = 13 // of entries in the table of the frame
-	dictBits  = 16 // of entries in that of a dictionary
+	dictBits  = 15 // of entries in that of a dictionary
 	placeBits = 21
 	placeNone = 1 << placeBits // more than any place
 	findEnd   = 8              // bytes at the end of a block where no match begins
@@ -27,7 +27,7 @@ type (
 )
 
 // findHash hashes the first bytes of v, so many as must be alike.
-func findHash(v uint64, least uint) uint64 { return v << ((64 - 8*least) & 63) * 0x9fb21c651e98df25 }
+func findHash(v uint64, least uint) uint64 { return v << (64 - 8*least&63) * 0x9fb21c651e98df25 }
 
 // findTag returns the bits of a hash that are kept with a place.
 func findTag(h uint64) uint32 { return uint32(h>>(64-dictBits-32)) &^ (placeNone - 1) }
@@ -60,8 +60,8 @@ func (t *findTable) next(text []byte, s, start, end int) (at, other int) {
 // the dictionary's table is too large to be near.
 func (t *findTable) nextFar(dict *dictTable, text []byte, s, start, end int) (at, other int) {
 	for s < end {
-		h := findHash(binary.LittleEndian.Uint64(text[s:]), farMin)
-		h2 := findHash(binary.LittleEndian.Uint64(text[s+1:]), farMin)
+		v := binary.LittleEndian.Uint64(text[s:])
+		h, h2 := findHash(v, farMin), findHash(v>>8, farMin)
 		e, e2 := &t[h>>(64-findBits)], &t[h2>>(64-findBits)]
 		tag, tag2 := findTag(h), findTag(h2)
 		far, far2 := dict[h>>(64-dictBits)]^tag, dict[h2>>(64-dictBits)]^tag2
@@ -113,7 +113,7 @@ func (z *Zstd) find(dict *dictTable, from, to int) {
 			break
 		}
 		x := binary.LittleEndian.Uint64(text[s:]) ^ binary.LittleEndian.Uint64(text[c:])
-		if x<<((64-8*least)&63) != 0 {
+		if x<<(64-8*least&63) != 0 {
 			s++
 			continue
 		}
