@@ -408,11 +408,11 @@ func (c *Credit) foresee() {
 			brief += c.level[i]
 		}
 		c.brief[i] = brief
-		if old := i - briefSlots + 1; old >= aheadSlots {
-		} else if old >= 0 {
-			brief -= c.level[old]
-		} else {
+		switch old := i - briefSlots + 1; {
+		case old < 0:
 			brief -= c.past[(c.slotNo+spanSlots+int64(old))%spanSlots]
+		case old < aheadSlots:
+			brief -= c.level[old]
 		}
 	}
 	sum := c.sum - c.past[c.slotNo%spanSlots]

@@ -3,8 +3,6 @@ package bandwidth
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -44,19 +42,7 @@ func TestCreditPlot(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := fmt.Sprintf("%s; # arrived, | the limit\n%s", c.text, c.run().plot(c.rate))
-			golden := filepath.Join("testdata", "credit_"+c.name+".golden")
-			if *update {
-				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got != string(want) {
-				t.Errorf("got\n%s\nwant\n%s", got, want)
-			}
+			golden(t, "credit_"+c.name, got)
 		})
 	}
 }

@@ -287,19 +287,7 @@ func TestYieldPlot(t *testing.T) {
 		l := c.link
 		l.trip, l.buffer, l.jitter = 30*time.Millisecond, 150*time.Millisecond, gauss(3, 1)
 		got := "w weir, o the other user, * both\n" + l.run(35*time.Second).plot(35*time.Second, 500*time.Millisecond)
-		golden := filepath.Join("testdata", "yield_"+c.name+".golden")
-		if *update {
-			if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(golden)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got != string(want) {
-			t.Errorf("%s: got\n%s\nwant\n%s", c.name, got, want)
-		}
+		golden(t, "yield_"+c.name, got)
 	}
 }
 
@@ -371,4 +359,22 @@ func TestYieldPart(t *testing.T) {
 			}
 		}
 	})
+}
+
+// golden compares with a file of testdata, or rewrites it with -update.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name+".golden")
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s: got\n%s\nwant\n%s", name, got, want)
+	}
 }

@@ -40,6 +40,11 @@ func listen(t testing.TB, at string, act func(*scene)) *peer {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return attend(t, l, act)
+}
+
+// attend is a peer behind a listener.
+func attend(t testing.TB, l net.Listener, act func(*scene)) *peer {
 	p := &peer{addr: netip.MustParseAddrPort(l.Addr().String())}
 	var all sync.WaitGroup
 	all.Go(func() {

@@ -1,13 +1,11 @@
 package fetch
 
 import (
-	"bufio"
 	"context"
 	"encoding/binary"
 	"errors"
 	"net"
 	"net/netip"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -32,25 +30,7 @@ func serveSmall(t testing.TB, act func(*scene)) *peer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &peer{addr: netip.MustParseAddrPort(l.Addr().String())}
-	var all sync.WaitGroup
-	all.Go(func() {
-		for n := 0; ; n++ {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			all.Go(func() {
-				defer conn.Close()
-				act(&scene{Conn: conn, br: bufio.NewReader(conn), peer: p, n: n})
-			})
-		}
-	})
-	t.Cleanup(func() {
-		l.Close()
-		all.Wait()
-	})
-	return p
+	return attend(t, l, act)
 }
 
 // Whoever waits for a grant, for a request or for bytes, stops at once when the

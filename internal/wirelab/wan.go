@@ -130,35 +130,35 @@ func (w *wan) server(addr []byte) int {
 // isIPv4 says whether the addresses of a packet can be read.
 func isIPv4(b []byte) bool { return len(b) >= 20 && b[0]>>4 == 4 }
 
+// path returns the path of the packet that has come into a slot, by the server's
+// address that stands at an offset in it. It is nil, and the packet dropped, when
+// there is none or the packet is lost.
+func (w *wan) path(slot int32, size, at int) *path {
+	w.sizes[slot] = int16(size)
+	if b := w.packet(slot); isIPv4(b) {
+		if i := w.server(b[at : at+4]); i >= 0 && !w.unlucky() {
+			return &w.paths[i]
+		}
+	}
+	w.drop(slot)
+	return nil
+}
+
 // up takes the packet in a slot on its way to a server.
 func (w *wan) up(now int64, slot int32, size int) {
-	w.sizes[slot] = int16(size)
-	b := w.packet(slot)
-	i := -1
-	if isIPv4(b) {
-		i = w.server(b[16:20])
-	}
-	if i < 0 || w.unlucky() {
-		w.drop(slot)
+	p := w.path(slot, size, 16)
+	if p == nil {
 		return
 	}
-	p := &w.paths[i]
 	w.push(p.arrive(0, now, w.wobble(p)), slot, toServer)
 }
 
 // down takes the packet in a slot on its way from a server.
 func (w *wan) down(now int64, slot int32, size int) {
-	w.sizes[slot] = int16(size)
-	b := w.packet(slot)
-	i := -1
-	if isIPv4(b) {
-		i = w.server(b[12:16])
-	}
-	if i < 0 || w.unlucky() {
-		w.drop(slot)
+	p := w.path(slot, size, 12)
+	if p == nil {
 		return
 	}
-	p := &w.paths[i]
 	leave := now
 	if p.rate > 0 {
 		begin := max(now, p.free)
@@ -174,7 +174,7 @@ func (w *wan) down(now int64, slot int32, size int) {
 		w.push(at, slot, toLink)
 		return
 	}
-	w.push(at, slot, w.owner(b))
+	w.push(at, slot, w.owner(w.packet(slot)))
 }
 
 // owner is the client that a packet is for.
