@@ -32,6 +32,7 @@ const (
 // table is the house. Dependencies point one way:
 //
 //	page <- { robots frontier bandwidth plan query overlay } <- crawl <- { sim, internal/node } <- cmd/weir
+//	rank <- { sim, internal/node };  sim/{web link chart} <- sim, sim/paper <- cmd/weir
 //	page, robots <- internal/{fetch parse store cluster} <- internal/node <- internal/web
 //
 // Besides, frontier may import robots: it keeps each site's rules and asks them
@@ -45,7 +46,12 @@ var table = []room{
 	{dir: "query", core: true, imports: vocabulary, why: whyIdea},
 	{dir: "overlay", core: true, imports: vocabulary, why: whyIdea},
 	{dir: "crawl", core: true, imports: slices.Concat(vocabulary, ideas), why: whyCrawl},
-	{dir: "sim", imports: machines, why: "sim drives crawl on a virtual clock, as node does on the real one: neither knows the other"},
+	{dir: "rank", core: true, why: "PageRank is arithmetic on numbered pages; whoever numbers them calls it"},
+	{dir: "sim", imports: slices.Concat(machines, []string{"rank", "sim/web", "sim/link"}), why: "sim drives crawl on a virtual clock, as node does on the real one: neither knows the other"},
+	{dir: "sim/web", imports: []string{"rank"}, why: "a web is numbers; who crawls it is not its business"},
+	{dir: "sim/link", why: "a link carries bytes and knows nobody"},
+	{dir: "sim/chart", why: "a chart draws numbers, whatever they mean"},
+	{dir: "sim/paper", imports: []string{"sim", "rank", "sim/web", "sim/link", "sim/chart", "bandwidth", "frontier", "crawl"}, why: "the papers' experiments use the simulator as a user would"},
 
 	{dir: "internal/pack", why: "pack turns bytes into fewer bytes and knows nothing of pages"},
 	{dir: "internal/fetch", imports: []string{"page", "robots", "bandwidth", "internal/pack"}, why: whyOrgan + "; fetch keeps bandwidth's account of the wire"},
@@ -53,7 +59,7 @@ var table = []room{
 	{dir: "internal/store", imports: []string{"page", "robots", "internal/pack"}, why: whyOrgan},
 	{dir: "internal/store/storetest", imports: []string{"page", "robots", "internal/store"}, why: whyAlone},
 	{dir: "internal/cluster", imports: []string{"page", "robots"}, why: whyOrgan},
-	{dir: "internal/node", imports: slices.Concat(machines, organs), why: "node drives crawl on the real clock, as sim does on a virtual one: neither knows the other, nor who shows them"},
+	{dir: "internal/node", imports: slices.Concat(machines, []string{"rank"}, organs), why: "node drives crawl on the real clock, as sim does on a virtual one: neither knows the other, nor who shows them"},
 	{dir: "internal/web", imports: []string{"page", "internal/node"}, why: "web shows what node tells it and sends it commands, nothing deeper"},
 	{dir: "internal/cputime", why: whyAlone},
 	{dir: "internal/testweb", why: whyAlone},
@@ -63,7 +69,7 @@ var table = []room{
 	{dir: "internal/bench/colly", why: "a module of its own, so that weir does not depend on its peers"},
 	{dir: "internal/rules", why: whyAlone},
 
-	{dir: "cmd/weir", imports: slices.Concat(machines, []string{"sim"}, organs, []string{"internal/node", "internal/web", "internal/testweb"}), why: "tests and their tools stay out of the binary"},
+	{dir: "cmd/weir", imports: slices.Concat(machines, []string{"sim", "sim/web", "sim/chart", "sim/paper"}, organs, []string{"internal/node", "internal/web", "internal/testweb"}), why: "tests and their tools stay out of the binary"},
 }
 
 // testTools may be imported by the tests of every room but the root's.
