@@ -1,0 +1,228 @@
+package web
+
+import (
+	"fmt"
+	"math"
+)
+
+// Shape says what a made-up web looks like. Each field tells where its value
+// in the presets comes from: measured on some real web, or assumed. Generate
+// returns the same web for the same Shape on every machine, and links, sizes
+// and servers are drawn apart: a Shape with other Speeds gives the same graph.
+//
+// "Chile 2004" is the sample of Castillo, chapter 6; "Chile 2006" is
+// Baeza-Yates, Castillo and Graells, Características de la Web Chilena 2006;
+// "cnr-2000" is the graph of the LAW datasets, 325,557 Italian pages;
+// "uk1996" is a graph of 58,842 British hosts; "docs" are 31 sites of
+// documentation crawled whole, 109,533 pages.
+type Shape struct {
+	Name string
+	Seed uint64
+
+	// Pages, Sites and Cap are measured: 3.5 million pages on 50,000 sites, of
+	// which the crawl took at most 25,000 from each (Chile 2004).
+	//
+	// Sites of n pages are as frequent as n^-a; a site that would be larger
+	// than Cap is cut to Cap. The exponent a is none of the parameters: it
+	// follows from the mean, Pages/Sites (see Exponent). For chile it is 1.66;
+	// 1.65 was measured on uk1996, whose mean is another.
+	Pages, Sites, Cap int
+
+	// Isolated is the share of sites without links to or from other sites,
+	// and IsolatedPages the share of pages on them. Measured: 0.495 and 0.14
+	// (Chile 2006).
+	Isolated, IsolatedPages float64
+
+	// Links is the mean number of links of a page. Measured: 9.9 (cnr-2000) to
+	// 16 (uk-2002). LinkSigma is the deviation of the logarithm of that number
+	// over pages that have links: 1.23 (cnr-2000, by its moments). LinkMax
+	// bounds it: 2,716 is the largest of cnr-2000. A page links to another once:
+	// on small sites, fewer links than asked for find room.
+	Links, LinkSigma float64
+	LinkMax          int
+
+	// Dangling is the share of pages without links. Measured: 0.24 (cnr-2000).
+	Dangling float64
+
+	// Away is the share of links that leave their site. Measured: 0.116
+	// (uk1996).
+	Away float64
+
+	// Popular is the exponent of the number of links that sites get from
+	// others. Measured: 2.04 to 2.22 (uk1996). Size ties it to the number of
+	// pages n of the site: its links grow as n^Size. Assumed. Share bounds the
+	// links one site may draw. Assumed.
+	Popular, Size, Share float64
+
+	// Home is the share of links from other sites that lead to the home page;
+	// the others choose among all pages of the site. Assumed.
+	Home float64
+
+	// In is the exponent of the in-degree of pages that links choosing among
+	// all pages of a site would give if there were no others. Measured: 1.98
+	// to 2.33 for all links together (cnr-2000).
+	In float64
+
+	// Menu is the share of links within a site that lead to one of its first
+	// MenuPages pages, as menus do; Near the share that lead to one of the
+	// pages at most NearPages before or after; the others choose among all.
+	// Assumed.
+	Menu, Near           float64
+	MenuPages, NearPages int
+
+	// Bush says how flat a site is: every page can be reached from its home
+	// page, the i-th page through a link on page i*u^Bush, with u evenly spread
+	// between 0 and 1. At 1 it hangs from any page before it; the larger, the
+	// more pages hang near the home page. Assumed.
+	Bush float64
+
+	// Bytes is the distribution of page sizes, cut at MinBytes and MaxBytes.
+	// Measured: log-normal, mu 9.00, sigma 1.44 (docs); the mean of 22.8 kB
+	// suits the 57 GB of 2.4 million pages, 24 kB each, of Chile 2004.
+	Bytes              Spread
+	MinBytes, MaxBytes int
+
+	// Ends are the ways in which pages fail, with their shares; such pages are
+	// among the dangling ones. Measured: 0.2 of the visits of Chile 2004
+	// failed; which way was not told. The presets have none, since all pages
+	// of the sample were downloaded.
+	Ends []Ending
+
+	// Speed is the distribution of bytes per second over sites, Latency and
+	// Again of seconds to the first byte on a new and on an open connection.
+	// Assumed: Castillo measured them, but does not print them. In the presets
+	// Again is drawn as a share of the site's Latency: AgainShare, when above
+	// zero, replaces Again.
+	Speed, Latency, Again Spread
+	AgainShare            float64
+
+	// Delay is the crawl-delay in seconds of the share Delayed of all sites.
+	// Assumed: none.
+	Delay   Spread
+	Delayed float64
+}
+
+// Ending is one way in which a share of the pages end, as a number of
+// page.Outcome.
+type Ending struct {
+	Outcome uint8
+	Share   float64
+}
+
+// Presets are the names that Preset knows.
+var Presets = []string{"chile", "core", "isolated"}
+
+// Preset returns a shape by name. Scale is its number of pages in proportion
+// to the full one of 3.5 million: 0.01 is a hundredth.
+//
+//   - chile is like the sample of the Chilean web that Castillo crawled;
+//   - core has most links lead to large, flat sites: where a page stands says
+//     little, on which site it stands says much;
+//   - isolated has nine of ten sites, and nine of ten pages, that no link
+//     leads to from elsewhere.
+//
+// Scaling keeps the exponent of the sizes of sites and the share of the web
+// that the largest site may hold, so the cap shrinks with the pages. What
+// limits the end of a crawl stays in proportion: about as many sites stand at
+// the cap in a hundredth as in the whole, and they take as large a part of the
+// time that the link needs for all. In return there are fewer sites in the
+// whole, but not as few as the scale says, since sites become smaller: chile
+// has 70 pages a site, and 14 at a hundredth. Results that depend on the sheer
+// number of sites, such as how many connections find work at the start,
+// therefore shift with the scale.
+func Preset(name string, scale float64) (Shape, error) {
+	const pages, sites, most = 3_500_000, 50_000, 25_000
+	if !(scale > 0) || scale*pages > MaxPages {
+		return Shape{}, fmt.Errorf("scale %v: it must be above 0 and at most %.0f", scale, math.Floor(MaxPages/pages))
+	}
+	s := Shape{
+		Name: name, Seed: 1,
+		Pages: pages, Sites: sites, Cap: most,
+		Isolated: 0.495, IsolatedPages: 0.14,
+		Links: 10, LinkSigma: 1.23, LinkMax: 2716, Dangling: 0.24,
+		Away: 0.116, Popular: 2.1, Size: 0.5, Share: 0.03, Home: 0.7,
+		In: 2.3, Menu: 0.4, MenuPages: 15, Near: 0.3, NearPages: 20, Bush: 2,
+		Bytes: Spread{math.Exp(9), 1.44}, MinBytes: 100, MaxBytes: 2_000_000,
+		Speed: Spread{20_000, 1}, Latency: Spread{0.8, 1}, AgainShare: 0.5,
+	}
+	switch name {
+	case "chile":
+	case "core":
+		s.Isolated, s.IsolatedPages = 0.6, 0.05
+		s.Away, s.Size, s.Home = 0.3, 1, 0.1
+		s.Bush, s.Menu = 8, 0.1
+	case "isolated":
+		s.Isolated, s.IsolatedPages = 0.9, 0.9
+	default:
+		return Shape{}, fmt.Errorf("no web is called %q; there are chile, core and isolated", name)
+	}
+	if scale != 1 {
+		a := s.Exponent()
+		s.Name = fmt.Sprintf("%s/%.4g", name, 1/scale)
+		s.Pages = int(math.Round(pages * scale))
+		s.Cap = max(int(math.Round(most*scale)), 10)
+		s.Sites = max(int(math.Round(float64(s.Pages)/tail{a, s.Cap}.mean())), 1)
+	}
+	return s, s.Check()
+}
+
+// Exponent is the exponent of the sizes of sites that gives the shape its mean
+// number of pages a site.
+func (s *Shape) Exponent() float64 { return solveTail(s.Pages, s.Sites, s.Cap).exponent }
+
+// Check names the first field that makes no sense.
+func (s *Shape) Check() error {
+	switch {
+	case s.Pages < 1 || s.Sites < 1:
+		return fmt.Errorf("a web of %d pages on %d sites: %w", s.Pages, s.Sites, ErrEmpty)
+	case s.Pages > MaxPages:
+		return fmt.Errorf("a web of %d pages; at most %d are possible", s.Pages, MaxPages)
+	case s.Sites > s.Pages:
+		return fmt.Errorf("%d pages are too few for %d sites", s.Pages, s.Sites)
+	case s.Cap < 1 || s.Cap*s.Sites < s.Pages:
+		return fmt.Errorf("%d sites of at most %d pages cannot hold %d", s.Sites, s.Cap, s.Pages)
+	case float64(s.Pages)*(s.Links+1) > MaxLinks:
+		return fmt.Errorf("%d pages with %v links each; at most %d links are possible", s.Pages, s.Links, MaxLinks)
+	case s.MenuPages < 1 || s.NearPages < 1:
+		return fmt.Errorf("links need at least one page to choose from; MenuPages is %d, NearPages %d", s.MenuPages, s.NearPages)
+	case s.LinkMax < 1 || s.MinBytes < 0 || s.MaxBytes < s.MinBytes || s.MaxBytes > math.MaxUint32:
+		return fmt.Errorf("at most %d links and %d to %d bytes a page are out of range", s.LinkMax, s.MinBytes, s.MaxBytes)
+	case !(s.Popular > 1 && s.In > 2):
+		return fmt.Errorf("the exponents are %v for sites and %v for pages; they must be above 1 and 2", s.Popular, s.In)
+	}
+	for _, f := range [...]struct {
+		name   string
+		at, to float64
+	}{
+		{"Isolated", s.Isolated, 1}, {"IsolatedPages", s.IsolatedPages, 1}, {"Dangling", s.Dangling, 1}, {"Away", s.Away, 1},
+		{"Home", s.Home, 1}, {"Menu", s.Menu, 1}, {"Near", s.Near, 1}, {"Menu and Near together", s.Menu + s.Near, 1},
+		{"Share", s.Share, 1}, {"Delayed", s.Delayed, 1}, {"AgainShare", s.AgainShare, 1},
+		{"Links", s.Links, 1e6}, {"LinkSigma", s.LinkSigma, 10}, {"Size", s.Size, 2}, {"Bush", s.Bush, 1e6}, {"Popular", s.Popular, 1e6}, {"In", s.In, 1e6},
+	} {
+		if !(f.at >= 0 && f.at <= f.to) {
+			return fmt.Errorf("%s is %v; it must be between 0 and %v", f.name, f.at, f.to)
+		}
+	}
+	for _, f := range [...]struct {
+		name string
+		Spread
+		least, most float64
+	}{
+		{"Bytes", s.Bytes, 0, 1e9}, {"Speed", s.Speed, 1, 1e9}, {"Latency", s.Latency, 0, 1e6}, {"Again", s.Again, 0, 1e6}, {"Delay", s.Delay, 0, 1e6},
+	} {
+		if !(f.Median >= f.least && f.Median <= f.most && f.Sigma >= 0 && f.Sigma <= 4) {
+			return fmt.Errorf("%s has median %v and sigma %v; they must be between %v and %v, and between 0 and 4", f.name, f.Median, f.Sigma, f.least, f.most)
+		}
+	}
+	sum := 0.0
+	for _, e := range s.Ends {
+		if !(e.Share >= 0) {
+			return fmt.Errorf("a share of %v of the pages ends in outcome %d", e.Share, e.Outcome)
+		}
+		sum += e.Share
+	}
+	if !(sum <= 1) {
+		return fmt.Errorf("shares of the ends of pages sum to %v", sum)
+	}
+	return nil
+}
