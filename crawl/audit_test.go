@@ -27,6 +27,9 @@ type auditHost struct {
 	end     time.Duration // of the last request
 	any     bool
 	last    time.Duration // how long the last answer took
+	took    time.Duration // the same, whatever it was, on the connection that is open
+	left    int           // requests that it still takes on the connection, -1 = any number
+	idle    time.Duration // how long it keeps the connection open, 0 = for ever
 	delay   time.Duration // the crawl-delay that is known
 	durable time.Duration // the part of it that survives a crash
 	kept    time.Duration // the part of last that survives a crash, or a little more
@@ -83,6 +86,8 @@ func (a *audit) request(f Fetch) {
 			s.fatalf("%s: a connection of site %d used for site %d", f.Host, h.site, f.Site)
 		case gap < h.delay:
 			s.fatalf("%s: asked again after %v, its crawl-delay is %v", f.Host, gap, h.delay)
+		case cfg.Auto:
+			a.further(f, h, gap)
 		}
 	}
 	if s.now < h.rest {
@@ -110,12 +115,33 @@ func (a *audit) request(f Fetch) {
 	}
 }
 
+// further holds the manners of a further request on a connection whose pages
+// follow the backlog. The Engine may hear of an answer a little later than it
+// came.
+func (a *audit) further(f Fetch, h *auditHost, gap time.Duration) {
+	s := a.s
+	s.further++
+	switch {
+	case gap < h.took:
+		s.fatalf("%s: asked again after %v on one connection, its last answer took %v", f.Host, gap, h.took)
+	case h.delay > 0:
+		s.fatalf("%s: a second page on one connection, its crawl-delay is %v", f.Host, h.delay)
+	case h.left == 0:
+		s.fatalf("%s: one request more than it takes on a connection", f.Host)
+	case h.idle > 0 && gap >= h.idle+simLate:
+		s.fatalf("%s: asked again after %v, it closes connections after %v", f.Host, gap, h.idle)
+	}
+	if h.left > 0 {
+		h.left--
+	}
+}
+
 func (a *audit) opened(f Fetch, h *auditHost) {
 	s := a.s
 	if h.open {
 		s.fatalf("%s: two connections", f.Host)
 	}
-	h.open, h.addr, h.site, h.count = true, f.Addr, f.Site, 0
+	h.open, h.addr, h.site, h.count, h.left, h.idle = true, f.Addr, f.Site, 0, -1, 0
 	open, same, domains := 0, 0, map[string]bool{}
 	for name, x := range a.hosts {
 		if x.addr == f.Addr {
@@ -142,7 +168,13 @@ func (a *audit) opened(f Fetch, h *auditHost) {
 
 func (a *audit) answer(f Fetch, d Done) {
 	s, h := a.s, a.host(f.Host)
-	h.busy, h.end = false, s.now
+	h.busy, h.end, h.took = false, s.now, d.Elapsed
+	if d.Left != 0 {
+		h.left = max(d.Left, 0)
+	}
+	if d.Idle > 0 {
+		h.idle = d.Idle
+	}
 	if !d.KeepAlive {
 		h.open = false
 	}

@@ -50,6 +50,8 @@ type Done struct {
 	Throttled bool          `json:",omitempty"` // our own limit slowed it
 	Asked     time.Duration `json:",omitempty"` // Retry-After
 	KeepAlive bool          `json:",omitempty"`
+	Left      int           `json:",omitempty"` // requests that the server still takes on the connection; -1 = none, 0 = it did not say
+	Idle      time.Duration `json:",omitempty"` // how long it keeps it open without one; 0 = it did not say
 	Rules     *robots.Rules `json:",omitempty"` // of a robots.txt that was read
 	Redirect  page.URL      `json:",omitzero"`  // of a robots.txt
 }

@@ -256,7 +256,11 @@ func (l *Ledger) Host(name string, st frontier.HostState) {
 	if st.Rest > 0 {
 		until = l.wall + int64(st.Rest)
 	}
-	l.extra = append(l.extra, Pair{key, binary.AppendVarint(b, until)})
+	b = binary.AppendVarint(b, until)
+	if st.Pace > 0 { // rows of crawls that have no use for it are as they always were
+		b = binary.AppendVarint(b, int64(st.Pace))
+	}
+	l.extra = append(l.extra, Pair{key, b})
 }
 
 // Keep keeps a row about the link, or drops it.
@@ -276,6 +280,9 @@ func readHost(b []byte) (st frontier.HostState, until int64, err error) {
 	d := decoder{b: b}
 	st = frontier.HostState{Failures: int(d.varint()), Last: time.Duration(d.varint())}
 	until = d.varint()
+	if d.err == nil && len(d.b) > 0 {
+		st.Pace = min(max(time.Duration(d.varint()), 0), page.MaxPause)
+	}
 	return st, until, d.err
 }
 

@@ -16,6 +16,9 @@ import (
 
 var simSeed = flag.Uint64("seed", 0, "run the simulation with this seed only")
 
+// simLate is how much later than it came the Engine may hear of an answer.
+const simLate = 200 * time.Millisecond
+
 // sim drives Engine and Ledger on a virtual clock over a world: what
 // internal/node does with goroutines, as one event heap. Restarts throw away
 // everything but the durable rows.
@@ -57,6 +60,8 @@ type sim struct {
 	runs   int
 	steps  int
 	loadN  int
+
+	further int // requests on a connection that was open, its pages following the backlog
 }
 
 type simEvent struct {
@@ -115,6 +120,9 @@ func newSim(t testing.TB, seed uint64) *sim {
 	}
 	if r.IntN(2) == 0 {
 		s.bound()
+	}
+	if r.IntN(3) == 0 {
+		s.cfg.Frontier.Auto, s.cfg.Frontier.PerConn = true, pick(r, 1, 5, 100)
 	}
 	s.audit = newAudit(s)
 	return s
@@ -302,12 +310,15 @@ func (s *sim) fetch(f Fetch) {
 	s.audit.request(f)
 	s.watch.fetch(f)
 	a := s.w.ask(f)
+	if s.cfg.Frontier.Auto && a.done.Status > 0 && s.rng.IntN(3) == 0 {
+		a.done.Left, a.done.Idle = s.rng.IntN(6)-1, time.Duration(s.rng.IntN(3))*time.Second
+	}
 	answer := func() {
 		a.facts.At = s.wall()
 		s.audit.answer(f, a.done)
 		late := time.Duration(s.rng.IntN(2)) * time.Millisecond
 		if s.rng.IntN(20) == 0 {
-			late = 200 * time.Millisecond // it may be durable before the Engine hears of it
+			late = simLate // it may be durable before the Engine hears of it
 		}
 		keep := func() {
 			s.commit(func() error {

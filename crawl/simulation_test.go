@@ -16,14 +16,17 @@ func TestSimulation(t *testing.T) {
 	if *simSeed > 0 {
 		first, n = *simSeed, 1
 	}
-	var runs, steps, loads int
+	var runs, steps, loads, further int
 	for seed := first; seed < first+n; seed++ {
 		s := newSim(t, seed)
 		s.crawl(s.rng.IntN(6))
 		s.check()
-		runs, steps, loads = runs+s.runs, steps+s.steps, loads+s.loadN
+		runs, steps, loads, further = runs+s.runs, steps+s.steps, loads+s.loadN, further+s.further
 	}
-	t.Logf("%d webs, %d runs, %d events, %d loads", n, runs, steps, loads)
+	t.Logf("%d webs, %d runs, %d events, %d loads, %d pages by the backlog", n, runs, steps, loads, further)
+	if n > 1 && further == 0 {
+		t.Error("no connection carried more pages for the backlog")
+	}
 }
 
 // TestTraceIsReproducible: the same seed gives the same trace, byte for byte,

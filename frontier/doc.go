@@ -4,7 +4,8 @@
 // pages of a site below. [Ranking] orders both; one file holds each. Over the
 // two levels lies politeness, which is never traded for anything:
 //
-//   - one connection to a host at a time, at most PerConn pages on it (c);
+//   - one connection to a host at a time, at most PerConn pages on it (c), or
+//     up to so many as the backlog asks for (auto.go);
 //   - after it, a rest: Wait (w), or as long as the last answer took, or what
 //     robots.txt asks for, whichever is longest; a crawl-delay also holds
 //     between the requests of one connection;

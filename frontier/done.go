@@ -15,8 +15,11 @@ type Visit struct {
 	Attempt   uint8 // of the page
 	Outcome   page.Outcome
 	Elapsed   time.Duration // from the request to the end of the answer
+	Waited    time.Duration // for our own limit, beyond Elapsed: the server had rest then
 	Asked     time.Duration // Retry-After
 	KeepAlive bool          // the connection is still open
+	Left      int           // requests that the server still takes on it; -1 = none, 0 = it did not say
+	Idle      time.Duration // how long the server keeps it open without a request; 0 = it did not say
 	Robots    bool
 	Rules     *robots.Rules // of a robots.txt that was read
 	Redirect  page.URL      // of a robots.txt
@@ -33,6 +36,12 @@ func (f *Frontier) Done(now page.Time, v Visit) {
 	row := v.Outcome.Row()
 	if row.Answer {
 		f.took(h, min(v.Elapsed, page.MaxPause))
+	}
+	if f.cfg.Auto {
+		if row.Answer && !v.Robots {
+			f.measure(h, v.Elapsed+v.Waited)
+		}
+		l.heed(v)
 	}
 	switch {
 	case errand:
@@ -54,13 +63,14 @@ func (f *Frontier) Done(now page.Time, v Visit) {
 		f.use(s, -1) // it comes again, or was no page
 	}
 	c := h.care
-	more := v.KeepAlive && had && !errand && !f.stopping && c.dead == page.None && on.over == page.None && int(l.pages) < f.cfg.PerConn &&
-		on.placed > 0 && c.delay <= f.cfg.Holdable && c.failures == 0
+	gap, held := f.spacing(h, v.Elapsed)
+	more := v.KeepAlive && had && !errand && !f.stopping && c.dead == page.None && on.over == page.None && int(l.pages) < l.most &&
+		on.placed > 0 && held && c.failures == 0
 	switch {
 	case !more:
 		f.hangUp(now, h, v.KeepAlive)
-	case c.delay > 0:
-		f.postpone(h, now.Add(c.delay))
+	case gap > 0:
+		f.postpone(h, now.Add(gap))
 		f.queue(h)
 		f.sleep(h)
 	default:
@@ -239,12 +249,12 @@ func (f *Frontier) back(now page.Time, s *site) {
 func (f *Frontier) Changed(now page.Time, name string) (HostState, bool) {
 	h := f.hosts[name]
 	w := f.wait(h)
-	state := HostState{Failures: int(h.care.failures), Last: f.lasting(h.care.last), Rest: max(h.next.Sub(now), 0)}
+	state := HostState{Failures: int(h.care.failures), Last: f.lasting(h.care.last), Rest: max(h.next.Sub(now), 0), Pace: f.keepPace(h)}
 	if state.Rest <= w {
 		state.Rest = 0 // every host waits that long after a restart
 	}
 	was := h.care.saved
-	if state.Failures == was.Failures && state.Rest == 0 && was.Rest == 0 && state.Last <= was.Last {
+	if state.Failures == was.Failures && state.Rest == 0 && was.Rest == 0 && state.Last <= was.Last && state.Pace == was.Pace {
 		return state, false
 	}
 	f.mind(h).saved = state

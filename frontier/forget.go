@@ -66,7 +66,7 @@ func (f *Frontier) sweep() {
 		h.leaving = false
 		switch {
 		case h.known > 0 || h.state != idle:
-		case h.next > f.now && *h.care == care{}:
+		case h.next > f.now && h.care.bare():
 			f.desert(h) // it has to rest first
 		default:
 			f.forgetHost(h)
@@ -87,7 +87,7 @@ func (f *Frontier) forgetSite(s *site) {
 
 func (f *Frontier) forgetHost(h *host) {
 	f.part(h)
-	if *h.care != (care{}) {
+	if !h.care.bare() {
 		h.care.until = h.next
 		f.cares[h.name] = h.care
 	}

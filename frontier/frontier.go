@@ -15,6 +15,7 @@ type Config struct {
 	Order       Ranking       `json:"-"`
 	Wait        time.Duration // w: least rest between two connections to a host
 	PerConn     int           // c: most pages on one connection
+	Auto        bool          `json:",omitempty"` // how many up to PerConn follows the backlog: see auto.go
 	Conns       int           // r: most connections
 	PerServer   int           // most connections to one address
 	PerCDN      int           // the same for an address shared by many domains
@@ -97,6 +98,7 @@ type Frontier struct {
 
 	now      page.Time // of the last call of Next
 	turn     uint64
+	tempo    tempo // of all pages
 	active   int   // connections
 	ahead    int   // hosts without a connection that are made ready for one: looked up, loaded, or stalled for it
 	lines    int   // hosts that hold a line
@@ -173,6 +175,7 @@ type HostState struct {
 	Failures int           `json:",omitempty"` // visits in a row that failed; its rests grow by them
 	Last     time.Duration `json:",omitempty"` // how long the last answer took, or a little more
 	Rest     time.Duration `json:",omitempty"` // what is left of its rest
+	Pace     time.Duration `json:",omitempty"` // how long one of its pages takes, about; 0 = not known
 }
 
 // Add makes a site known, or known again after it was forgotten. For a site
@@ -228,6 +231,7 @@ func (f *Frontier) host(name string) *host {
 	if c := f.cares[name]; c != nil {
 		delete(f.cares, name)
 		h.care, h.next, c.until = c, c.until, 0
+		h.pace = pace(c.saved.Pace)
 	}
 	if f.resumed {
 		h.next = max(h.next, f.start.Add(f.wait(h)))

@@ -39,8 +39,9 @@ type host struct {
 	line    *line
 	next    page.Time // no request before
 	turn    uint64
-	placed  int32 // in timers, ready or a server's waiting heap: one at a time
-	known   int32 // its sites in memory
+	placed  int32  // in timers, ready or a server's waiting heap: one at a time
+	known   int32  // its sites in memory
+	pace    uint32 // microseconds that a page of it takes, smoothed; 0: not known, or of no use
 	state   state
 	ran     bool // its last visit was an errand: its own pages go next
 	leaving bool // in the Frontier's list of hosts that may be forgotten
@@ -65,11 +66,13 @@ type care struct {
 type line struct {
 	errands fifo[errand] // robots.txt of other sites, redirected here
 	addrs   []netip.Addr
-	expires page.Time // of addrs
-	server  *server   // where its connection goes, or would go; none behind a proxy
-	conn    *site     // whose connection is open
-	end     page.Time // of the last visit
-	pages   int32     // requests made on the connection
+	expires page.Time     // of addrs
+	server  *server       // where its connection goes, or would go; none behind a proxy
+	conn    *site         // whose connection is open
+	end     page.Time     // of the last visit
+	pages   int32         // requests made on the connection
+	most    int           // that may be made on it
+	idle    time.Duration // how long the server keeps it open without a request; 0: it did not say
 
 	resolved bool // just now: the addresses may be used once, however short they live
 	called   bool // room on the server is kept for it

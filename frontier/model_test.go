@@ -62,6 +62,9 @@ type dHost struct {
 	end   page.Time
 	any   bool
 	last  time.Duration
+	took  time.Duration // by the last answer, whatever it was
+	left  int           // requests that it still takes on the connection, -1 = any number
+	idle  time.Duration // how long it keeps the connection open, 0 = for ever
 	delay time.Duration
 	rest  page.Time // by failures
 	ttl   time.Duration
@@ -85,7 +88,10 @@ func newDriver(t *rapid.T) *driver {
 		Conns: d.n("r", 1, 5), PerServer: d.n("per server", 1, 2), PerCDN: 3, CDNDomains: d.n("cdn", 1, 4), Window: 1, Hot: d.n("hot", 0, 4),
 		Holdable: time.Duration(d.n("holdable", 0, 3)) * time.Second, Proxy: d.n("proxy", 0, 5) == 0,
 		SitePages: int64(d.n("site budget", 0, 1) * 12), DomainPages: int64(d.n("domain budget", 0, 1) * 25),
-		Linger: time.Duration(d.n("linger", 0, 2))*time.Second + 1,
+		Linger: time.Duration(d.n("linger", 0, 2))*time.Second + 1, Auto: d.bool("auto"),
+	}
+	if d.cfg.Auto {
+		d.cfg.PerConn = d.n("auto", 1, 20)
 	}
 	d.f = New(d.cfg)
 	if d.bool("gate") {
@@ -276,8 +282,11 @@ func (d *driver) request(p Pick) {
 	case d.resting > 0 && d.now < page.Time(1).Add(d.cfg.Wait):
 		d.t.Fatalf("%s: asked %v after a restart", h.name, d.now)
 	}
+	if d.cfg.Auto && !p.Open {
+		d.further(h, gap)
+	}
 	if p.Open {
-		h.open, h.site, h.addr, h.count = true, p.Site, p.Addr, 0
+		h.open, h.site, h.addr, h.count, h.left, h.idle = true, p.Site, p.Addr, 0, -1, 0
 		d.open++
 		d.opened(h)
 		if d.gate != nil {
@@ -303,6 +312,24 @@ func (d *driver) request(p Pick) {
 		d.fetching(p, s)
 	}
 	d.later(func() { d.answer(p) })
+}
+
+// further holds the manners of a further request on a connection whose pages
+// follow the backlog.
+func (d *driver) further(h *dHost, gap time.Duration) {
+	switch {
+	case gap < h.took:
+		d.t.Fatalf("%s: asked again after %v on one connection, its last answer took %v", h.name, gap, h.took)
+	case h.delay > 0:
+		d.t.Fatalf("%s: a second page on one connection, its crawl-delay is %v", h.name, h.delay)
+	case h.left == 0:
+		d.t.Fatalf("%s: one request more than it takes on a connection", h.name)
+	case h.idle > 0 && gap >= h.idle:
+		d.t.Fatalf("%s: asked again after %v, it closes connections after %v", h.name, gap, h.idle)
+	}
+	if h.left > 0 {
+		h.left--
+	}
 }
 
 func (d *driver) opened(h *dHost) {
@@ -363,7 +390,15 @@ func (d *driver) answer(p Pick) {
 		v.Asked = time.Minute
 	}
 	v.KeepAlive = row.Answer && !p.Last && d.bool("keep alive")
-	h.busy, h.end = false, d.now
+	h.busy, h.end, h.took = false, d.now, v.Elapsed
+	if d.n("hints", 0, 3) == 0 {
+		if v.Left = d.n("left", -1, 3); v.Left != 0 {
+			h.left = max(v.Left, 0)
+		}
+		if v.Idle = time.Duration(d.n("idle", 0, 5)) * time.Second; v.Idle > 0 {
+			h.idle = v.Idle
+		}
+	}
 	if !v.KeepAlive {
 		h.open = false
 		d.open--

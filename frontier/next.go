@@ -127,7 +127,7 @@ func (f *Frontier) stallOn(h *host, n int) (Pick, bool) {
 func (f *Frontier) step(now page.Time, h *host, room Room) (Pick, bool) {
 	s := h.line.conn
 	switch {
-	case s != nil && (f.stopping || h.care.dead != page.None || s.placed == 0 || s.over != page.None || h.next.Sub(now) > f.cfg.Holdable):
+	case s != nil && (f.stopping || h.care.dead != page.None || s.placed == 0 || s.over != page.None || h.next.Sub(now) > f.cfg.Holdable || f.lapsed(now, h)):
 		f.hangUp(now, h, true)
 		return Pick{}, false
 	case s != nil && h.next > now: // postponed meanwhile
@@ -249,7 +249,7 @@ func (f *Frontier) request(now page.Time, h *host, s *site, room Room) (Pick, bo
 		p.Addr = h.addr()
 	}
 	l.pages++
-	p.Last = s == nil || int(l.pages) >= f.cfg.PerConn || h.care.delay > f.cfg.Holdable
+	p.Last = s == nil || int(l.pages) >= l.most || h.care.delay > f.cfg.Holdable
 	h.state = busy
 	return p, true
 }
@@ -268,7 +268,7 @@ func (f *Frontier) connect(h *host, s *site) {
 		l.server.called--
 	}
 	l.resolved = false
-	l.conn, l.pages = s, 0
+	l.conn, l.pages, l.most, l.idle = s, 0, f.most(h), 0
 }
 
 // reach sees to it that the host has an address with room. sent is true when

@@ -23,6 +23,7 @@ type Config struct {
 
 	Wait        time.Duration
 	PerConn     int
+	Auto        bool // pages per connection follow the backlog, up to PerConn
 	Conns       int
 	PerServer   int
 	SitePages   int64 // 0: no budget

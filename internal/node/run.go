@@ -190,7 +190,7 @@ func (n *node) openCore() error {
 	n.ecfg = crawl.EngineConfig{
 		Order: c.Order,
 		Frontier: frontier.Config{
-			Wait: c.Wait, PerConn: c.PerConn, Conns: c.Conns, PerServer: c.PerServer, PerCDN: 32, CDNDomains: 50,
+			Wait: c.Wait, PerConn: c.PerConn, Auto: c.Auto, Conns: c.Conns, PerServer: c.PerServer, PerCDN: 32, CDNDomains: 50,
 			SitePages: c.SitePages, DomainPages: c.DomainPages, Hot: 4*c.Conns + 4096, Proxy: c.Fetch.Proxy != nil,
 			Holdable: 5 * time.Second, NoRobots: c.IgnoreRobots, Sites: c.Sites,
 		},

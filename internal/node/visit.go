@@ -100,7 +100,7 @@ func (n *node) answered(ctx context.Context, o crawl.Fetch, a *fetch.Answer, mor
 	defer a.Release()
 	done := crawl.Done{
 		ID: o.ID, Outcome: a.Outcome, Status: a.Status, Bytes: a.BodyWire,
-		Elapsed: a.Elapsed, Waited: a.Waited, Asked: a.RetryAfter, KeepAlive: more,
+		Elapsed: a.Elapsed, Waited: a.Waited, Asked: a.RetryAfter, KeepAlive: more, Left: a.KeepAliveMax, Idle: a.KeepAliveTimeout,
 		Wire: a.Wire, First: a.FirstByte, RTT: a.RTT, Throttled: a.Waited > a.Elapsed/10,
 	}
 	var target page.URL
