@@ -1,0 +1,73 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// Config says how a simulated crawl is made. Zero values are the defaults of a
+// live crawl, but for what is told here.
+type Config struct {
+	Name    string        // for tables and charts
+	Order   string        // a frontier.Ranking; default length
+	Conns   int           // connections at a time (r in Castillo, section 6.2.3); default 64
+	PerConn int           // pages on a connection (c, section 6.2.2); default 1
+	Wait    time.Duration // between two connections to a host (w, section 6.2.1); default 15 s as in the paper, negative: none
+	Robots  bool          // ask every site for its robots.txt first. The paper's simulator did not
+	Commit  time.Duration // from an answer to its being durable; default 50 ms, the pause of a live crawl's groups
+
+	Limit     int64  // the crawl's own limit, bytes a second; 0 = none. Admission works only under one
+	Control   string // weir, paper or reactive; default weir
+	Lookahead int    // how far down the queue is searched for what may start; default 64
+
+	MaxPages int64         // end after so many; 0 = all that can be reached
+	MaxTime  time.Duration // end after so much virtual time; 0 = never
+	Samples  int           // points of the series; default 400
+
+	Ranks []float32 // of every page, for what Result says about the ranks of what was fetched; nil = unknown
+}
+
+// defaults fills in what was left out, and refuses what makes no sense.
+func (c *Config) defaults() error {
+	if c.Order == "" {
+		c.Order = "length"
+	}
+	if c.Conns < 0 || c.Conns > maxConns {
+		return fmt.Errorf("%d connections: choose between 1 and %d", c.Conns, maxConns)
+	}
+	if c.PerConn < 0 || c.PerConn > math.MaxInt32 {
+		return fmt.Errorf("%d pages on a connection: choose 1 or more", c.PerConn)
+	}
+	for _, d := range []struct {
+		name string
+		d    time.Duration
+	}{{"a commit", c.Commit}, {"the longest time", c.MaxTime}} {
+		if d.d < 0 {
+			return fmt.Errorf("%s of %v: times are not negative", d.name, d.d)
+		}
+	}
+	if c.Limit < 0 || c.MaxPages < 0 || c.Samples < 0 {
+		return fmt.Errorf("a limit of %d bytes a second, %d pages, %d samples: none may be negative", c.Limit, c.MaxPages, c.Samples)
+	}
+	for _, d := range []struct {
+		at  *int
+		std int
+	}{{&c.Conns, 64}, {&c.PerConn, 1}, {&c.Samples, 400}} {
+		if *d.at == 0 {
+			*d.at = d.std
+		}
+	}
+	switch {
+	case c.Wait == 0:
+		c.Wait = 15 * time.Second
+	case c.Wait < 0:
+		c.Wait = 0
+	}
+	if c.Commit == 0 {
+		c.Commit = 50 * time.Millisecond
+	}
+	return nil
+}
+
+const maxConns = 1 << 20

@@ -1,0 +1,340 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+	"net/netip"
+	"time"
+
+	"weir/bandwidth"
+	"weir/crawl"
+	"weir/frontier"
+	"weir/page"
+	"weir/robots"
+)
+
+// crawl is one simulated crawl: an Engine, a Ledger, and what the Engine has
+// ordered and not had yet.
+type crawl struct {
+	w      *World
+	who    uint16
+	base   int // its first flow
+	cfg    Config
+	engine *crawl.Engine
+	ledger *crawl.Ledger
+	rows   *rows
+	rules  *links
+	sites  []int32 // the web's number of each site the Ledger knows; -1 = not looked up yet
+
+	trips   []trip   // what every connection is about, by flow
+	free    []uint32 // connections that are not open
+	kept    map[string]uint32
+	inbox   []crawl.Event // answers that need no time
+	tickAt  page.Time
+	tickArg uint32
+	group   bool // a flush is planned
+	over    bool
+	reason  string
+	pipe    pipe
+	log     log
+}
+
+// trip is one request and its answer.
+type trip struct {
+	id      uint64
+	page    uint32
+	site    uint32
+	entry   frontier.Entry
+	url     page.URL
+	at      page.SiteID
+	asked   page.Time
+	first   time.Duration
+	ideal   time.Duration // had the line been ours alone
+	bytes   int64
+	outcome page.Outcome
+	robots  bool
+	last    bool
+}
+
+const (
+	robotsBytes = 300 // a robots.txt with its headers, assumed
+	maxAsks     = 64  // Loads and Resolves under way, as in a live crawl
+	epoch       = int64(1_000_000_000) * int64(time.Second)
+)
+
+func newCrawl(w *World, who uint16, base int, cfg Config) (*crawl, error) {
+	if err := cfg.defaults(); err != nil {
+		return nil, err
+	}
+	if cfg.Ranks != nil && len(cfg.Ranks) != w.web.Pages() {
+		return nil, fmt.Errorf("%d ranks for %d pages", len(cfg.Ranks), w.web.Pages())
+	}
+	order, err := frontier.Order(cfg.Order)
+	if err != nil {
+		return nil, err
+	}
+	c := &crawl{
+		w: w, who: who, base: base, cfg: cfg, rows: newRows(w.web.Pages(), len(w.web.Sites)), rules: &links{n: w.names, ranks: cfg.Ranks},
+		trips: make([]trip, cfg.Conns), kept: map[string]uint32{},
+	}
+	for i := cfg.Conns - 1; i >= 0; i-- {
+		c.free = append(c.free, uint32(i))
+	}
+	c.log.begin(w.web, cfg)
+	c.engine, err = crawl.NewEngine(crawl.EngineConfig{
+		Order: cfg.Order, MaxPages: cfg.MaxPages, MaxTime: cfg.MaxTime, Open: 4*cfg.Conns + 512, Loads: maxAsks, Resolves: maxAsks,
+		Frontier: frontier.Config{
+			Wait: cfg.Wait, PerConn: cfg.PerConn, Conns: cfg.Conns, PerServer: 4, PerCDN: 32, CDNDomains: 50,
+			Window: max(16, cfg.PerConn+1), Hot: 4*cfg.Conns + 4096, Proxy: cfg.Limit == 0, NoRobots: !cfg.Robots, Holdable: 5 * time.Second,
+		},
+		Bandwidth: crawl.Bandwidth{Limits: crawl.Limits{Rate: cfg.Limit}, Control: cfg.Control, Lookahead: cfg.Lookahead},
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.ledger, err = crawl.NewLedger(c.rows, crawl.LedgerConfig{Order: order, Trap: frontier.Trap{}, Rules: c.rules, Secret: secret, Kept: 1})
+	return c, err
+}
+
+// start plants the seeds and lets the Engine begin.
+func (c *crawl) start() error {
+	c.ledger.Clock(c.wall())
+	seed := func(p uint32) error {
+		u, err := c.w.names.url(p)
+		if err != nil {
+			return err
+		}
+		c.rules.page, c.rules.seed = p, true
+		return c.ledger.Seed(u, c.rules.score(p))
+	}
+	for _, p := range c.w.web.Starts() {
+		if err := seed(p); err != nil {
+			return err
+		}
+	}
+	if _, err := c.ledger.Flush(c.rows); err != nil {
+		return err
+	}
+	st, err := c.ledger.Start(false)
+	if err != nil {
+		return err
+	}
+	c.step(crawl.Wall{Unix: c.wall()})
+	c.step(st)
+	if c.cfg.Limit > 0 {
+		c.pipe.begin(c)
+	}
+	return c.w.err
+}
+
+func (c *crawl) wall() int64 { return epoch + int64(c.w.now) }
+
+// step tells the Engine, does what it orders, and goes on with the answers that
+// are there at once.
+func (c *crawl) step(ev crawl.Event) {
+	c.tell(ev)
+	for len(c.inbox) > 0 {
+		ev := c.inbox[0]
+		c.inbox = c.inbox[1:]
+		c.tell(ev)
+	}
+	c.inbox = nil
+}
+
+func (c *crawl) tell(ev crawl.Event) {
+	orders := c.engine.Step(c.w.now, ev)
+	c.log.step(c.w.now, ev, orders)
+	for _, o := range orders {
+		c.do(o)
+	}
+}
+
+func (c *crawl) do(o crawl.Order) {
+	switch o := o.(type) {
+	case crawl.Fetch:
+		c.fetch(&o)
+	case crawl.Load:
+		ev, err := c.ledger.Load(o)
+		c.fail(err)
+		c.inbox = append(c.inbox, ev)
+	case crawl.Resolve:
+		c.inbox = append(c.inbox, crawl.Resolved{Host: o.Host, Outcome: page.OK, Addrs: []netip.Addr{c.w.names.address(o.Host)}, TTL: math.MaxInt64})
+	case crawl.Settle:
+		c.fail(c.ledger.Settle(o.ID, o.Site, o.Entry, o.Outcome))
+		c.learned()
+	case crawl.Close:
+		if slot, ok := c.kept[o.Host]; ok {
+			delete(c.kept, o.Host)
+			c.close(slot)
+		}
+	case crawl.Save:
+		c.ledger.Host(o.Host, o.State)
+	case crawl.Keep:
+		c.ledger.Keep(o)
+	case crawl.Limit:
+		c.pipe.limit(c, o.Rate)
+	case crawl.Wake:
+		c.tickArg++
+		c.w.plan.add(thing{at: max(o.At, c.w.now), who: c.who, what: tick, arg: c.tickArg})
+	case crawl.Finish:
+		c.end(o.Reason)
+	}
+}
+
+func (c *crawl) fail(err error) {
+	if err != nil && c.w.err == nil {
+		c.w.err = err
+	}
+}
+
+// end takes the Engine's word that the crawl is over.
+func (c *crawl) end(reason string) {
+	if !c.over {
+		c.over, c.reason = true, reason
+		c.w.live--
+		c.log.finish(c)
+	}
+}
+
+// cut ends the crawl where it is.
+func (c *crawl) cut() { c.end("interrupted") }
+
+// happen does what was planned for now.
+func (c *crawl) happen(t thing) {
+	if c.over {
+		return
+	}
+	switch t.what {
+	case firstByte:
+		tr := &c.trips[t.arg]
+		tr.first = c.w.now.Sub(tr.asked)
+		if tr.bytes == 0 {
+			c.answer(t.arg)
+			return
+		}
+		c.w.link.Add(int64(c.w.now), c.base+int(t.arg), float64(c.w.web.Sites[tr.site].Speed), float64(tr.bytes))
+	case tick:
+		if t.arg == c.tickArg {
+			c.step(crawl.Tick{})
+		}
+	case flush:
+		c.group = false
+		c.flush()
+	case wire:
+		c.pipe.look(c)
+	}
+}
+
+// learned plans the end of the group.
+func (c *crawl) learned() {
+	if !c.group {
+		c.group = true
+		c.w.plan.add(thing{at: c.w.now.Add(c.cfg.Commit), who: c.who, what: flush})
+	}
+}
+
+func (c *crawl) flush() {
+	c.ledger.Clock(c.wall())
+	ev, err := c.ledger.Flush(c.rows)
+	c.fail(err)
+	c.step(ev)
+}
+
+// siteOf returns the web's number of a site.
+func (c *crawl) siteOf(id page.SiteID, name string) uint32 {
+	for int(id) >= len(c.sites) {
+		c.sites = append(c.sites, -1)
+	}
+	if c.sites[id] < 0 {
+		c.sites[id] = int32(c.w.names.findSite(name))
+	}
+	return uint32(c.sites[id])
+}
+
+// fetch sends a request.
+func (c *crawl) fetch(o *crawl.Fetch) {
+	slot, open := c.kept[o.Host]
+	switch {
+	case o.Open:
+		slot = c.free[len(c.free)-1]
+		c.free = c.free[:len(c.free)-1]
+		c.log.busy(c.w.now, +1)
+		c.w.link.Open(int64(c.w.now), c.base+int(slot))
+	case !open:
+		c.fail(fmt.Errorf("%s was asked for on a connection that is not open", o.URL))
+		return
+	}
+	if !o.Last {
+		c.kept[o.Host] = slot
+	}
+	s := c.siteOf(o.Site, o.URL.Site())
+	site := &c.w.web.Sites[s]
+	t := &c.trips[slot]
+	*t = trip{id: o.ID, site: s, at: o.Site, entry: o.Entry, url: o.URL, asked: c.w.now, robots: o.Robots, last: o.Last, outcome: page.OK}
+	if o.Robots {
+		t.bytes = robotsBytes
+	} else {
+		t.page = c.w.names.findPage(s, o.Entry.Rest, o.Entry.Hash)
+		t.bytes = int64(c.w.web.Size[t.page])
+		if end := c.w.web.End; end != nil && end[t.page] != 0 {
+			t.outcome = page.Outcome(end[t.page])
+		}
+		if !t.outcome.Row().Answer {
+			t.bytes = 0
+		}
+	}
+	late := site.Again
+	if o.Open {
+		late = site.Latency
+	}
+	wait := time.Duration(late * 1e9)
+	t.ideal = wait + time.Duration(float64(t.bytes)/float64(site.Speed)*1e9)
+	c.w.plan.add(thing{at: c.w.now.Add(wait), who: c.who, what: firstByte, arg: slot})
+}
+
+// answer ends a request.
+func (c *crawl) answer(slot uint32) {
+	t := &c.trips[slot]
+	took := c.w.now.Sub(t.asked)
+	held := max(took-t.ideal, 0)
+	done := crawl.Done{
+		ID: t.id, Outcome: t.outcome, Bytes: t.bytes, Elapsed: took, Waited: held, First: t.first, Throttled: held > t.ideal/20,
+		KeepAlive: !t.last && t.outcome.Row().Answer,
+	}
+	f := page.Facts{
+		Key: page.Key{Site: t.at, Hash: t.entry.Hash}, URL: t.url, Depth: t.entry.Depth, Hops: t.entry.Hops, Root: t.entry.Root,
+		Attempt: t.entry.Attempt, Score: t.entry.Score, Robots: t.robots, Outcome: t.outcome, Bytes: t.bytes, Wire: t.bytes, At: c.wall(), Elapsed: took,
+	}
+	if t.robots {
+		done.Rules = rulesOf(c.w.web.Sites[t.site].Delay)
+		c.fail(c.ledger.Robots(t.id, &f, done.Rules))
+	} else {
+		c.rules.page, c.rules.seed = t.page, false
+		c.fail(c.ledger.Page(t.id, &f, crawl.Archived{}, false))
+		if t.outcome.Final(t.entry.Attempt) {
+			c.log.fetched(c, t)
+		}
+	}
+	if !done.KeepAlive {
+		if !t.last {
+			delete(c.kept, t.url.Host())
+		}
+		c.close(slot)
+	}
+	c.learned()
+	c.step(done)
+}
+
+func (c *crawl) close(slot uint32) {
+	c.w.link.Close(int64(c.w.now), c.base+int(slot))
+	c.free = append(c.free, slot)
+	c.log.busy(c.w.now, -1)
+}
+
+// rulesOf is a robots.txt that asks for nothing but a pause.
+func rulesOf(delay float64) *robots.Rules {
+	if delay <= 0 {
+		return robots.AllowAll()
+	}
+	return robots.Parse([]byte(fmt.Sprintf("User-agent: *\nCrawl-delay: %g\n", delay)), "weir")
+}
