@@ -3,7 +3,6 @@ package crawl
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -129,11 +128,7 @@ func (l *Ledger) Flush(w Writer) (Committed, error) {
 			w.Delete(key)
 		}
 	}
-	totals, err := json.Marshal(l.totals)
-	if err != nil {
-		return ev, fmt.Errorf("write the crawl's totals: %w", err)
-	}
-	w.Set(totalsKey, totals)
+	w.Set(totalsKey, l.totals.append(nil))
 	ev.Totals = l.totals
 	for _, s := range l.told {
 		s.told = false

@@ -5,7 +5,7 @@
 // one. Both machines are the very same code; sim stands for what lies outside:
 //
 //	World   the clock and its heap of things to come, the web, the line
-//	crawl   one Engine and one Ledger; a World can hold many
+//	crawler one Engine and one Ledger; a World can hold many
 //	names   URLs for numbered pages, and back
 //	rules   the links of a page as rows for the Ledger
 //	rows    the Ledger's store, in memory

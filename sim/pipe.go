@@ -20,13 +20,13 @@ type pipe struct {
 
 const look = 100 * time.Millisecond
 
-func (p *pipe) begin(c *crawl) {
+func (p *pipe) begin(c *crawler) {
 	p.pause, p.idle = look, c.w.now
 	p.look(c)
 }
 
 // limit takes the Engine's order.
-func (p *pipe) limit(c *crawl, rate int64) {
+func (p *pipe) limit(c *crawler, rate int64) {
 	p.rate = rate
 	most := capacity(c.w.line.Rate)
 	if rate < bandwidth.Unlimited {
@@ -37,7 +37,7 @@ func (p *pipe) limit(c *crawl, rate int64) {
 
 // look tells the Engine what the line does. While nothing flows the looks become
 // rarer, or days of rest would take long to play.
-func (p *pipe) look(c *crawl) {
+func (p *pipe) look(c *crawler) {
 	now := c.w.now
 	sent, rate := c.w.link.Sent(int64(now)), c.w.link.Rate()
 	w := bandwidth.Wire{Limit: float64(p.rate), Bytes: int64(sent)}

@@ -106,7 +106,7 @@ func (l *log) busy(now page.Time, change int) {
 }
 
 // fetched counts a page.
-func (l *log) fetched(c *crawl, t *trip) {
+func (l *log) fetched(c *crawler, t *trip) {
 	now := c.w.now
 	l.pages++
 	l.bytes += float64(t.bytes)
@@ -121,21 +121,21 @@ func (l *log) fetched(c *crawl, t *trip) {
 	}
 }
 
-func (l *log) keep(c *crawl) {
+func (l *log) keep(c *crawler) {
 	s := c.sample()
 	l.samples = append(l.samples, s)
 	l.past = l.area
 }
 
 // finish takes the last sample.
-func (l *log) finish(c *crawl) {
+func (l *log) finish(c *crawler) {
 	l.busy(c.w.now, 0)
 	if l.samples[len(l.samples)-1].Pages != l.pages {
 		l.keep(c)
 	}
 }
 
-func (c *crawl) sample() Sample {
+func (c *crawler) sample() Sample {
 	l := &c.log
 	l.busy(c.w.now, 0)
 	s := Sample{Seconds: seconds(c.w.now.Sub(1)), Pages: l.pages, Bytes: l.bytes, Rank: l.rank, Queued: c.ledger.Totals().Queued}
@@ -147,7 +147,7 @@ func (c *crawl) sample() Sample {
 	return s
 }
 
-func (c *crawl) result() Result {
+func (c *crawler) result() Result {
 	l := &c.log
 	last := l.samples[len(l.samples)-1]
 	r := Result{

@@ -27,7 +27,7 @@ type World struct {
 	link  *link.Link
 	now   page.Time
 	plan  agenda
-	does  []*crawl
+	does  []*crawler
 	owner []uint16 // of flows, which crawl
 	live  int      // crawls that are not over
 	err   error
@@ -54,7 +54,7 @@ func New(w *web.Web, line Line, cfgs ...Config) (*World, error) {
 		if cfg.Limit > 0 && len(cfgs) > 1 {
 			return nil, errors.New("a crawl with a limit of its own must have the line to itself")
 		}
-		c, err := newCrawl(world, uint16(i), flows, cfg)
+		c, err := newCrawler(world, uint16(i), flows, cfg)
 		if err != nil {
 			return nil, err
 		}

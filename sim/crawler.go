@@ -6,16 +6,15 @@ import (
 	"net/netip"
 	"time"
 
-	"weir/bandwidth"
 	"weir/crawl"
 	"weir/frontier"
 	"weir/page"
 	"weir/robots"
 )
 
-// crawl is one simulated crawl: an Engine, a Ledger, and what the Engine has
+// crawler is one simulated crawl: an Engine, a Ledger, and what the Engine has
 // ordered and not had yet.
-type crawl struct {
+type crawler struct {
 	w      *World
 	who    uint16
 	base   int // its first flow
@@ -62,7 +61,7 @@ const (
 	epoch       = int64(1_000_000_000) * int64(time.Second)
 )
 
-func newCrawl(w *World, who uint16, base int, cfg Config) (*crawl, error) {
+func newCrawler(w *World, who uint16, base int, cfg Config) (*crawler, error) {
 	if err := cfg.defaults(); err != nil {
 		return nil, err
 	}
@@ -73,7 +72,7 @@ func newCrawl(w *World, who uint16, base int, cfg Config) (*crawl, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &crawl{
+	c := &crawler{
 		w: w, who: who, base: base, cfg: cfg, rows: newRows(w.web.Pages(), len(w.web.Sites)), rules: &links{n: w.names, ranks: cfg.Ranks},
 		trips: make([]trip, cfg.Conns), kept: map[string]uint32{},
 	}
@@ -97,7 +96,7 @@ func newCrawl(w *World, who uint16, base int, cfg Config) (*crawl, error) {
 }
 
 // start plants the seeds and lets the Engine begin.
-func (c *crawl) start() error {
+func (c *crawler) start() error {
 	c.ledger.Clock(c.wall())
 	seed := func(p uint32) error {
 		u, err := c.w.names.url(p)
@@ -127,11 +126,11 @@ func (c *crawl) start() error {
 	return c.w.err
 }
 
-func (c *crawl) wall() int64 { return epoch + int64(c.w.now) }
+func (c *crawler) wall() int64 { return epoch + int64(c.w.now) }
 
 // step tells the Engine, does what it orders, and goes on with the answers that
 // are there at once.
-func (c *crawl) step(ev crawl.Event) {
+func (c *crawler) step(ev crawl.Event) {
 	c.tell(ev)
 	for len(c.inbox) > 0 {
 		ev := c.inbox[0]
@@ -141,7 +140,7 @@ func (c *crawl) step(ev crawl.Event) {
 	c.inbox = nil
 }
 
-func (c *crawl) tell(ev crawl.Event) {
+func (c *crawler) tell(ev crawl.Event) {
 	orders := c.engine.Step(c.w.now, ev)
 	c.log.step(c.w.now, ev, orders)
 	for _, o := range orders {
@@ -149,7 +148,7 @@ func (c *crawl) tell(ev crawl.Event) {
 	}
 }
 
-func (c *crawl) do(o crawl.Order) {
+func (c *crawler) do(o crawl.Order) {
 	switch o := o.(type) {
 	case crawl.Fetch:
 		c.fetch(&o)
@@ -181,14 +180,14 @@ func (c *crawl) do(o crawl.Order) {
 	}
 }
 
-func (c *crawl) fail(err error) {
+func (c *crawler) fail(err error) {
 	if err != nil && c.w.err == nil {
 		c.w.err = err
 	}
 }
 
 // end takes the Engine's word that the crawl is over.
-func (c *crawl) end(reason string) {
+func (c *crawler) end(reason string) {
 	if !c.over {
 		c.over, c.reason = true, reason
 		c.w.live--
@@ -197,10 +196,10 @@ func (c *crawl) end(reason string) {
 }
 
 // cut ends the crawl where it is.
-func (c *crawl) cut() { c.end("interrupted") }
+func (c *crawler) cut() { c.end("interrupted") }
 
 // happen does what was planned for now.
-func (c *crawl) happen(t thing) {
+func (c *crawler) happen(t thing) {
 	if c.over {
 		return
 	}
@@ -226,14 +225,14 @@ func (c *crawl) happen(t thing) {
 }
 
 // learned plans the end of the group.
-func (c *crawl) learned() {
+func (c *crawler) learned() {
 	if !c.group {
 		c.group = true
 		c.w.plan.add(thing{at: c.w.now.Add(c.cfg.Commit), who: c.who, what: flush})
 	}
 }
 
-func (c *crawl) flush() {
+func (c *crawler) flush() {
 	c.ledger.Clock(c.wall())
 	ev, err := c.ledger.Flush(c.rows)
 	c.fail(err)
@@ -241,7 +240,7 @@ func (c *crawl) flush() {
 }
 
 // siteOf returns the web's number of a site.
-func (c *crawl) siteOf(id page.SiteID, name string) uint32 {
+func (c *crawler) siteOf(id page.SiteID, name string) uint32 {
 	for int(id) >= len(c.sites) {
 		c.sites = append(c.sites, -1)
 	}
@@ -252,7 +251,7 @@ func (c *crawl) siteOf(id page.SiteID, name string) uint32 {
 }
 
 // fetch sends a request.
-func (c *crawl) fetch(o *crawl.Fetch) {
+func (c *crawler) fetch(o *crawl.Fetch) {
 	slot, open := c.kept[o.Host]
 	switch {
 	case o.Open:
@@ -293,7 +292,7 @@ func (c *crawl) fetch(o *crawl.Fetch) {
 }
 
 // answer ends a request.
-func (c *crawl) answer(slot uint32) {
+func (c *crawler) answer(slot uint32) {
 	t := &c.trips[slot]
 	took := c.w.now.Sub(t.asked)
 	held := max(took-t.ideal, 0)
@@ -325,7 +324,7 @@ func (c *crawl) answer(slot uint32) {
 	c.step(done)
 }
 
-func (c *crawl) close(slot uint32) {
+func (c *crawler) close(slot uint32) {
 	c.w.link.Close(int64(c.w.now), c.base+int(slot))
 	c.free = append(c.free, slot)
 	c.log.busy(c.w.now, -1)
