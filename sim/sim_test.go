@@ -69,11 +69,19 @@ func TestEveryPageIsFetchedOnce(t *testing.T) {
 	}
 }
 
-func BenchmarkCrawl(b *testing.B) {
-	w := plain(2000, 100)
+// BenchmarkChile crawls a tenth of the Chilean web.
+func BenchmarkChile(b *testing.B) {
+	shape, err := web.Preset("chile", 0.1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	w, err := web.Generate(shape)
+	if err != nil {
+		b.Fatal(err)
+	}
 	b.ReportAllocs()
 	for b.Loop() {
-		r := play(b, w, Line{Rate: 200_000}, Config{Conns: 256})
-		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(r.Pages), "ns/page")
+		play(b, w, Line{Rate: 200_000}, Config{Conns: 256})
 	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(w.Pages()), "ns/page")
 }

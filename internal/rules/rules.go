@@ -107,7 +107,7 @@ func read(fsys fs.FS) (*tree, error) {
 			}
 			return nil
 		}
-		if !d.Type().IsRegular() {
+		if !d.Type().IsRegular() || name == ".git" { // a worktree's says where its repository lies
 			return nil
 		}
 		return t.add(fsys, name)
