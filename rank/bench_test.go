@@ -61,3 +61,29 @@ func BenchmarkPageRank(b *testing.B) {
 	b.ReportMetric(float64(len(g.Adj)), "links")
 	b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s/ranking")
 }
+
+// BenchmarkBuilder builds a web of the same size from names, and ranks it.
+func BenchmarkBuilder(b *testing.B) {
+	g := chile(3_500_000, 35_000_000)
+	var targets []uint64
+	links := func(visit func(uint64, []uint64)) error {
+		for p := range g.Pages() {
+			targets = targets[:0]
+			for _, t := range g.Adj[g.Off[p]:g.Off[p+1]] {
+				targets = append(targets, naming(int(t)))
+			}
+			visit(naming(p), targets)
+		}
+		return nil
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		web, err := Builder{Budget: 1 << 30, Seed: 1}.Build(links)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(need(int64(web.Pages()), int64(len(g.Adj))))/1e6, "MB-need")
+		web.Rank(Options{})
+	}
+	b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s/ranking")
+}

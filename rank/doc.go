@@ -21,6 +21,8 @@
 // error; and a page that is owed next to nothing may be left alone.
 //
 //   - [PageRank] sweeps over all pages of a [Graph] until little is owed.
+//   - [Builder] makes a [Web] of pages that only have names, as a live crawl has
+//     them, within a budget of memory.
 //
 // Nothing here starts a goroutine or reads a clock, and every sum is taken in a
 // fixed order without fused operations: the same input gives the same bits on

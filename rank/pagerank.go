@@ -23,6 +23,8 @@ type Options struct {
 	Tolerance float64 // stop when another round of the textbook's iteration would change ranks by less in all (L1); 0 = 1e-4
 	Rounds    int     // stop after as many rounds anyway; 0 = 200
 	Warm      bool    // begin with the ranks given, of any scale, instead of even ones
+
+	Stop func() bool // asked before each round; true ends the ranking as it is. nil = never
 }
 
 func (o Options) filled() Options {
@@ -59,7 +61,12 @@ func PageRank(g Graph, fetched, known []bool, ranks []float32, opt Options) (rou
 	s := &sweeper{g: g, fetched: fetched, known: known, score: ranks, owed: make([]float64, n), opt: opt.filled()}
 	s.start()
 	rounds = s.run()
-	s.finish()
+	sum := s.pay()
+	for p, r := range ranks {
+		if r != 0 {
+			ranks[p] = float32(float64(r) / sum)
+		}
+	}
 	return rounds
 }
 
@@ -155,7 +162,7 @@ func (s *sweeper) run() (rounds int) {
 	if s.pages == 0 {
 		return 0
 	}
-	for rounds < s.opt.Rounds {
+	for rounds < s.opt.Rounds && (s.opt.Stop == nil || !s.opt.Stop()) {
 		owed := 0.0
 		for p, r := range s.owed {
 			if s.knows(p) {
@@ -191,19 +198,14 @@ func (s *sweeper) sweep(least float64) {
 	}
 }
 
-// finish pays what is still owed, and makes ranks of scores.
-func (s *sweeper) finish() {
-	sum := 0.0
+// pay pays what is still owed, and gives the sum of the scores.
+func (s *sweeper) pay() (sum float64) {
 	for p, r := range s.owed {
 		if s.knows(p) {
-			s.owed[p] = float64(s.score[p]) + r
-			sum += s.owed[p]
+			r += float64(s.score[p])
+			sum += r
+			s.score[p] = float32(r)
 		}
 	}
-	for p, r := range s.owed {
-		s.score[p] = 0
-		if s.knows(p) {
-			s.score[p] = float32(r / sum)
-		}
-	}
+	return sum
 }
