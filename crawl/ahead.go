@@ -57,7 +57,8 @@ func (l *Ledger) lookAhead(rows []Row) error {
 	var bad error
 	err := l.kv.Find(a.keys, func(i int, value []byte) {
 		k, err := readPageKey(a.keys[i])
-		r := &pageRecord{key: k}
+		r := l.slab.next()
+		r.key = k
 		if err == nil {
 			err = r.read(value)
 		}

@@ -44,6 +44,7 @@ type Engine struct {
 	started  bool
 	began    page.Time
 	flights  map[uint64]*flight
+	spare    []*flight // that are over, for the next ones
 	id       uint64
 	asking   int // pages ordered and not answered
 	settling int // Settles not durable yet
@@ -152,7 +153,7 @@ func (e *Engine) done(now page.Time, ev Done) {
 	}
 	fl.done = true
 	if fl.saved {
-		delete(e.flights, ev.ID)
+		defer e.land(ev.ID, fl)
 	}
 	if !fl.robots {
 		e.asking--
@@ -181,9 +182,6 @@ func (e *Engine) committed(now page.Time, ev Committed) {
 			continue
 		}
 		fl.saved = true
-		if fl.done {
-			delete(e.flights, id)
-		}
 		if fl.settle {
 			e.settling--
 		}
@@ -191,6 +189,9 @@ func (e *Engine) committed(now page.Time, ev Committed) {
 			e.f.RobotsSaved(fl.key.Site)
 		} else {
 			e.f.Settled(fl.key)
+		}
+		if fl.done {
+			e.land(id, fl)
 		}
 	}
 	for _, m := range ev.Moved {
@@ -284,7 +285,7 @@ func (e *Engine) finish(reason string) {
 func (e *Engine) order(p frontier.Pick) {
 	switch p.Kind {
 	case frontier.Fetch, frontier.Robots:
-		id := e.fly(&flight{
+		id := e.fly(flight{
 			key: page.Key{Site: p.Site, Hash: p.Entry.Hash}, host: p.Host,
 			attempt: p.Entry.Attempt, robots: p.Kind == frontier.Robots, hops: p.Hops,
 		})
@@ -299,7 +300,7 @@ func (e *Engine) order(p frontier.Pick) {
 			Robots: p.Kind == frontier.Robots, Hops: p.Hops, Entry: p.Entry,
 		})
 	case frontier.Settle:
-		id := e.fly(&flight{key: page.Key{Site: p.Site, Hash: p.Entry.Hash}, host: p.Host, settle: true, done: true})
+		id := e.fly(flight{key: page.Key{Site: p.Site, Hash: p.Entry.Hash}, host: p.Host, settle: true, done: true})
 		e.settling++
 		e.out = append(e.out, Settle{ID: id, Site: p.Site, Entry: p.Entry, Outcome: p.Outcome})
 	case frontier.Load:
@@ -316,10 +317,21 @@ func (e *Engine) order(p frontier.Pick) {
 	}
 }
 
-func (e *Engine) fly(fl *flight) uint64 {
+func (e *Engine) fly(fl flight) uint64 {
+	at := &flight{}
+	if n := len(e.spare); n > 0 {
+		at, e.spare = e.spare[n-1], e.spare[:n-1]
+	}
+	*at = fl
 	e.id++
-	e.flights[e.id] = fl
+	e.flights[e.id] = at
 	return e.id
+}
+
+// land ends an order that is answered and durable.
+func (e *Engine) land(id uint64, fl *flight) {
+	delete(e.flights, id)
+	e.spare = append(e.spare, fl)
 }
 
 // Status is the Engine in numbers, for people and reports.

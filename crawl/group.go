@@ -17,24 +17,25 @@ func (l *Ledger) page(k page.Key) (*pageRecord, error) {
 	if r := l.pages[k]; r != nil {
 		return r, nil
 	}
-	r := &pageRecord{key: k}
-	if row, ok := l.rows.find(k); ok {
-		r.urlRow = row
-	} else {
+	row, ok := l.rows.find(k)
+	if !ok {
 		if l.ahead.absent(k) {
 			return nil, nil
 		}
-		b, ok, err := l.kv.Get(pageKey(keyURL, k))
+		l.key = appendPageKey(l.key[:0], keyURL, k)
+		b, ok, err := l.kv.Get(l.key)
 		if err != nil {
 			return nil, fmt.Errorf("look a page up: %w", err)
 		}
 		if !ok {
 			return nil, nil
 		}
-		if err := r.read(b); err != nil {
+		if err := row.read(b); err != nil {
 			return nil, fmt.Errorf("look a page up: %w", err)
 		}
 	}
+	r := l.slab.next()
+	r.key, r.urlRow = k, row
 	l.had(r)
 	return r, nil
 }
@@ -102,7 +103,8 @@ func (l *Ledger) Flush(w Writer) (Committed, error) {
 			binary.BigEndian.PutUint32(id[:], uint32(s.id))
 			w.Set(nameKey(s.name), id[:])
 		}
-		w.Set(siteKey(keySite, s.id), s.siteRow.append(nil))
+		l.key, l.value = appendSiteKey(l.key[:0], keySite, s.id), s.siteRow.append(l.value[:0])
+		w.Set(l.key, l.value)
 		s.dirty, s.fresh = false, false
 	}
 	for _, r := range l.order {
@@ -128,7 +130,8 @@ func (l *Ledger) Flush(w Writer) (Committed, error) {
 			w.Delete(key)
 		}
 	}
-	w.Set(totalsKey, l.totals.append(nil))
+	l.value = l.totals.append(l.value[:0])
+	w.Set(totalsKey, l.value)
 	ev.Totals = l.totals
 	for _, s := range l.told {
 		s.told = false
@@ -142,16 +145,19 @@ func (l *Ledger) Flush(w Writer) (Committed, error) {
 func (l *Ledger) write(w Writer, r *pageRecord, ev *Committed) error {
 	moved := r.stored && (r.state != stateQueued || r.old != r.place)
 	if moved {
-		w.Delete(queueKey(r.key.Site, r.old))
+		l.key = appendQueueKey(l.key[:0], r.key.Site, r.old)
+		w.Delete(l.key)
 	}
-	w.Set(pageKey(keyURL, r.key), r.urlRow.append(nil))
+	l.key, l.value = appendPageKey(l.key[:0], keyURL, r.key), r.urlRow.append(l.value[:0])
+	w.Set(l.key, l.value)
 	l.rows.put(r.key, &r.urlRow)
 	switch r.state {
 	case stateQueued:
 		if !r.loaded {
 			return nil // only its row changed
 		}
-		w.Set(queueKey(r.key.Site, r.place), appendEntry(nil, &r.entry))
+		l.key, l.value = appendQueueKey(l.key[:0], r.key.Site, r.place), appendEntry(l.value[:0], &r.entry)
+		w.Set(l.key, l.value)
 		if err := l.tell(r.key.Site, ev); err != nil {
 			return err
 		}
@@ -162,8 +168,9 @@ func (l *Ledger) write(w Writer, r *pageRecord, ev *Committed) error {
 			ev.Moved = append(ev.Moved, Moved{Site: r.key.Site, Old: r.old, Entry: r.entry})
 		}
 	case stateEnded:
-		if r.text != nil { // else it had ended before, and only its row changed
-			w.Set(pageKey(keyText, r.key), r.text.append(nil))
+		if r.told { // else it had ended before, and only its row changed
+			l.key, l.value = appendPageKey(l.key[:0], keyText, r.key), r.text.append(l.value[:0])
+			w.Set(l.key, l.value)
 		}
 	case stateParked:
 		w.Set(pageKey(keyPark, r.key), appendPark(nil, r.park, &r.entry))

@@ -11,7 +11,8 @@ type KV interface {
 	Find(keys [][]byte, fn func(i int, value []byte)) error
 }
 
-// Writer collects what the next commit makes durable.
+// Writer collects what the next commit makes durable. It copies what it is
+// given: keys and values are the caller's again when the call returns.
 type Writer interface {
 	Set(key, value []byte)
 	Delete(key []byte)

@@ -52,7 +52,10 @@ type Ledger struct {
 	stamped bool // there was one
 	kept    bool // its row is still there
 
+	key, value []byte // of the row that is being written or read
+
 	// the group
+	slab    slab
 	pages   map[page.Key]*pageRecord
 	order   []*pageRecord
 	touched []*siteRecord
@@ -77,7 +80,41 @@ type pageRecord struct {
 	old    frontier.Place
 	dirty  bool
 	park   string // why it is parked
-	text   *textRow
+	told   bool   // text is to be written
+	text   textRow
+}
+
+// slab makes the records of a group, and takes them all back at its end.
+type slab struct {
+	blocks [][]pageRecord
+	n      int // in use
+}
+
+const (
+	slabBlock = 64
+	slabKeep  = 16 // blocks that stay between two groups
+)
+
+// next returns an empty record that is good until the group ends.
+func (s *slab) next() *pageRecord {
+	i := s.n / slabBlock
+	if i == len(s.blocks) {
+		s.blocks = append(s.blocks, make([]pageRecord, slabBlock))
+	}
+	r := &s.blocks[i][s.n%slabBlock]
+	s.n++
+	return r
+}
+
+func (s *slab) clear() {
+	for i := range min(len(s.blocks), s.n/slabBlock+1) {
+		clear(s.blocks[i][:min(s.n-i*slabBlock, slabBlock)])
+	}
+	if len(s.blocks) > slabKeep {
+		clear(s.blocks[slabKeep:])
+		s.blocks = s.blocks[:slabKeep]
+	}
+	s.n = 0
 }
 
 type variants struct {
@@ -87,7 +124,7 @@ type variants struct {
 
 // NewLedger opens the ledger of a store that may be empty.
 func NewLedger(kv KV, cfg LedgerConfig) (*Ledger, error) {
-	l := &Ledger{cfg: cfg, kv: kv, sites: newSites()}
+	l := &Ledger{cfg: cfg, kv: kv, sites: newSites(), pages: map[page.Key]*pageRecord{}, varied: map[page.Key]*variants{}}
 	l.clear()
 	var err error
 	if l.stamp, l.stamped, err = readStamp(kv); err != nil {
@@ -153,15 +190,26 @@ func (l *Ledger) Totals() Totals { return l.totals }
 func (l *Ledger) Clock(wall int64) { l.wall = wall }
 
 func (l *Ledger) clear() {
-	l.pages = map[page.Key]*pageRecord{}
+	l.slab.clear()
+	l.pages = emptied(l.pages)
 	l.order = l.order[:0]
 	l.touched, l.told = l.touched[:0], l.told[:0]
 	l.extra = l.extra[:0]
 	l.notes = l.notes[:0]
 	l.gone = l.gone[:0]
-	l.varied = map[page.Key]*variants{}
+	l.varied = emptied(l.varied)
 	l.varying = l.varying[:0]
 	l.ev = Committed{}
+}
+
+// emptied returns the map without its entries, or another one: to empty one that
+// was large takes as long as it once took to fill it.
+func emptied[V any](m map[page.Key]V) map[page.Key]V {
+	if len(m) > slabKeep*slabBlock {
+		return map[page.Key]V{}
+	}
+	clear(m)
+	return m
 }
 
 // Seed tells the rules of a page that the user names.
@@ -320,7 +368,7 @@ func (l *Ledger) finish(r *pageRecord, f *page.Facts, at Archived) error {
 		return err
 	}
 	r.state, r.outcome, r.status, r.at, r.archive = stateEnded, f.Outcome, f.Status, f.At, at
-	r.text = &textRow{rest: f.URL.Rest(), mime: f.Mime, server: f.Server, bytes: f.Bytes, elapsed: f.Elapsed}
+	r.told, r.text = true, textRow{rest: f.URL.Rest(), mime: f.Mime, server: f.Server, bytes: f.Bytes, elapsed: f.Elapsed}
 	l.mark(r)
 	s.queued--
 	s.ended++
@@ -389,7 +437,8 @@ func (l *Ledger) crawl(f *page.Facts, row *Row) error {
 	if err != nil {
 		return err
 	}
-	r := &pageRecord{key: key, loaded: true}
+	r := l.slab.next()
+	r.key, r.loaded = key, true
 	r.urlRow = urlRow{depth: row.Depth, rule: row.By, root: row.Root, seed: row.Seed, parent: f.Key}
 	r.entry = frontier.Entry{Hash: row.Hash, Depth: row.Depth, Hops: row.Hops, Root: row.Root, Score: row.Score, Rest: strings.Clone(row.URL.Rest())}
 	l.pages[key] = r

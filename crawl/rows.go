@@ -60,8 +60,10 @@ var (
 // errRow says that a stored row does not read back: the store is damaged.
 var errRow = errors.New("a stored row is damaged")
 
-func siteKey(kind byte, id page.SiteID) []byte {
-	return binary.BigEndian.AppendUint32([]byte{kind}, uint32(id))
+func siteKey(kind byte, id page.SiteID) []byte { return appendSiteKey(nil, kind, id) }
+
+func appendSiteKey(b []byte, kind byte, id page.SiteID) []byte {
+	return binary.BigEndian.AppendUint32(append(b, kind), uint32(id))
 }
 
 func pageKey(kind byte, k page.Key) []byte {
@@ -73,8 +75,10 @@ func appendPageKey(b []byte, kind byte, k page.Key) []byte {
 	return binary.BigEndian.AppendUint64(b, k.Hash)
 }
 
-func queueKey(id page.SiteID, p frontier.Place) []byte {
-	return binary.BigEndian.AppendUint64(append(siteKey(keyQueue, id), p.Class), p.Seq)
+func queueKey(id page.SiteID, p frontier.Place) []byte { return appendQueueKey(nil, id, p) }
+
+func appendQueueKey(b []byte, id page.SiteID, p frontier.Place) []byte {
+	return binary.BigEndian.AppendUint64(append(appendSiteKey(b, keyQueue, id), p.Class), p.Seq)
 }
 
 // nameKey turns a site's name so that the sites of a domain lie together:
@@ -151,7 +155,7 @@ type Archived struct {
 
 func (r *urlRow) append(b []byte) []byte {
 	flags := r.state
-	for i, set := range []bool{r.seed, r.root, r.free} {
+	for i, set := range [...]bool{r.seed, r.root, r.free} {
 		if set {
 			flags |= 1 << (4 + i)
 		}
@@ -264,7 +268,7 @@ type siteRow struct {
 }
 
 func (r *siteRow) append(b []byte) []byte {
-	for _, n := range []int64{r.queued, r.ended, r.fetched, r.parked, int64(r.seq), int64(r.delay)} {
+	for _, n := range [...]int64{r.queued, r.ended, r.fetched, r.parked, int64(r.seq), int64(r.delay)} {
 		b = binary.AppendVarint(b, n)
 	}
 	return append(b, r.name...)
@@ -317,7 +321,7 @@ type textRow struct {
 func (r *textRow) append(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(r.bytes))
 	b = binary.AppendUvarint(b, uint64(r.elapsed))
-	for _, s := range []string{r.mime, r.server} {
+	for _, s := range [...]string{r.mime, r.server} {
 		b = binary.AppendUvarint(b, uint64(len(s)))
 		b = append(b, s...)
 	}

@@ -13,6 +13,7 @@ import (
 // filled is forgotten, and read from its rows when it is asked for again.
 type sites struct {
 	young, old generation
+	last       *siteRecord // that was asked for: most links of a page stay on one site
 }
 
 type generation struct {
@@ -41,11 +42,14 @@ func newGeneration() generation {
 // records of an open one must stay the only ones of their sites.
 func (s *sites) age() {
 	if len(s.young.names) > siteCache || len(s.young.rows) > siteCache {
-		s.old, s.young = s.young, newGeneration()
+		s.old, s.young, s.last = s.young, newGeneration(), nil
 	}
 }
 
 func (s *sites) number(name string) (page.SiteID, bool) {
+	if s.last != nil && s.last.name == name {
+		return s.last.id, true
+	}
 	id, ok := s.young.names[name]
 	if !ok {
 		if id, ok = s.old.names[name]; ok {
@@ -56,11 +60,17 @@ func (s *sites) number(name string) (page.SiteID, bool) {
 }
 
 func (s *sites) row(id page.SiteID) *siteRecord {
+	if s.last != nil && s.last.id == id {
+		return s.last
+	}
 	r := s.young.rows[id]
 	if r == nil {
 		if r = s.old.rows[id]; r != nil {
 			s.keep(r)
 		}
+	}
+	if r != nil {
+		s.last = r
 	}
 	return r
 }
