@@ -12,7 +12,8 @@ type Config struct {
 	Name    string        // for tables and charts
 	Order   string        // a frontier.Ranking; default length
 	Conns   int           // connections at a time (r in Castillo, section 6.2.3); default 64
-	PerConn int           // pages on a connection (c, section 6.2.2); default 1
+	PerConn int           // pages on a connection (c, section 6.2.2); default 1, with Auto 100
+	Auto    bool          // let the pages of a connection follow the backlog, up to PerConn
 	Wait    time.Duration // between two connections to a host (w, section 6.2.1); default 15 s as in the paper, negative: none
 	Robots  bool          // ask every site for its robots.txt first. The paper's simulator did not
 	Commit  time.Duration // from an answer to its being durable; default 50 ms, the pause of a live crawl's groups
@@ -49,6 +50,9 @@ func (c *Config) defaults() error {
 	}
 	if c.Limit < 0 || c.MaxPages < 0 || c.Samples < 0 {
 		return fmt.Errorf("a limit of %d bytes a second, %d pages, %d samples: none may be negative", c.Limit, c.MaxPages, c.Samples)
+	}
+	if c.Auto && c.PerConn == 0 {
+		c.PerConn = 100
 	}
 	for _, d := range []struct {
 		at  *int

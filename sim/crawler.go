@@ -83,7 +83,7 @@ func newCrawler(w *World, who uint16, base int, cfg Config) (*crawler, error) {
 	c.engine, err = crawl.NewEngine(crawl.EngineConfig{
 		Order: cfg.Order, MaxPages: cfg.MaxPages, MaxTime: cfg.MaxTime, Open: 4*cfg.Conns + 512, Loads: maxAsks, Resolves: maxAsks,
 		Frontier: frontier.Config{
-			Wait: cfg.Wait, PerConn: cfg.PerConn, Conns: cfg.Conns, PerServer: 4, PerCDN: 32, CDNDomains: 50,
+			Wait: cfg.Wait, PerConn: cfg.PerConn, Auto: cfg.Auto, Conns: cfg.Conns, PerServer: 4, PerCDN: 32, CDNDomains: 50,
 			Window: max(16, cfg.PerConn+1), Hot: len(w.web.Sites), Proxy: cfg.Limit == 0, NoRobots: !cfg.Robots, Holdable: 5 * time.Second,
 		},
 		Bandwidth: crawl.Bandwidth{Limits: crawl.Limits{Rate: cfg.Limit}, Control: cfg.Control, Lookahead: cfg.Lookahead},
