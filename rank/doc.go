@@ -21,6 +21,8 @@
 // error; and a page that is owed next to nothing may be left alone.
 //
 //   - [PageRank] sweeps over all pages of a [Graph] until little is owed.
+//   - [Tally] follows a graph that is uncovered page by page, and tells whose score
+//     has grown, for a fraction of what ranking it over and over costs.
 //   - [Builder] makes a [Web] of pages that only have names, as a live crawl has
 //     them, within a budget of memory.
 //
