@@ -42,7 +42,7 @@ type Answer struct {
 	RetryAfter       time.Duration // of a 429 or 503, at most 30 days
 	Location         string        // of a 3xx, as it came
 	KeepAlive        bool          // the connection can be used again
-	KeepAliveMax     int           // how many more requests the server takes on it; 0: it did not say
+	KeepAliveMax     int           // how many more requests the server takes on it; -1: none, 0: it did not say
 	KeepAliveTimeout time.Duration // how long it stays open; 0: it did not say
 	Addr             netip.Addr    // where the connection led; zero behind a proxy
 
@@ -148,9 +148,7 @@ func (a *Answer) Release() {
 // judge says what the header alone makes of the answer, and reads the hints it
 // gives.
 func (a *Answer) judge() (page.Outcome, string) {
-	if hints := a.Header.Get("Keep-Alive"); hints != "" {
-		a.KeepAliveTimeout, a.KeepAliveMax = keepAliveHints(hints)
-	}
+	a.KeepAliveTimeout, a.KeepAliveMax = keepAliveHints(a.Header)
 	asked := false
 	if a.Status == http.StatusTooManyRequests || a.Status == http.StatusServiceUnavailable {
 		now := a.At
@@ -213,20 +211,37 @@ func retryAfter(s string, now time.Time) (time.Duration, bool) {
 	return min(max(t.Sub(now), 0), maxRetryAfter), true
 }
 
-// keepAliveHints reads "timeout=5, max=100".
-func keepAliveHints(s string) (timeout time.Duration, most int) {
-	for part := range strings.SplitSeq(s, ",") {
-		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
-		n, err := strconv.ParseUint(strings.Trim(value, ` "`), 10, 31)
-		if err != nil {
-			continue
-		}
-		switch strings.ToLower(strings.TrimSpace(name)) {
-		case "timeout":
-			timeout = time.Duration(n) * time.Second
-		case "max":
-			most = int(n)
+// keepAliveHints reads "Keep-Alive: timeout=5, max=100". Of what is said more
+// than once the least counts; what is no whole number of seconds or requests
+// is as if it were not said. A server that keeps no time or takes no request
+// says that this one was the last: most is -1 then.
+func keepAliveHints(h Header) (timeout time.Duration, most int) {
+	seconds, requests := int64(-1), int64(-1)
+	for value, rest, ok := h.next("Keep-Alive"); ok; value, rest, ok = rest.next("Keep-Alive") {
+		for part := range strings.SplitSeq(value, ",") {
+			name, text, _ := strings.Cut(part, "=")
+			n, err := strconv.ParseUint(strings.Trim(text, " \t\""), 10, 31)
+			if err != nil {
+				continue
+			}
+			switch name = strings.TrimSpace(name); {
+			case strings.EqualFold(name, "timeout"):
+				seconds = least(seconds, int64(n))
+			case strings.EqualFold(name, "max"):
+				requests = least(requests, int64(n))
+			}
 		}
 	}
-	return timeout, most
+	if seconds == 0 || requests == 0 {
+		return 0, -1
+	}
+	return time.Duration(max(seconds, 0)) * time.Second, int(max(requests, 0))
+}
+
+// least is the smaller of two numbers, the first of which may be unknown, -1.
+func least(known, n int64) int64 {
+	if known < 0 {
+		return n
+	}
+	return min(known, n)
 }

@@ -211,6 +211,33 @@ func TestKeepAlive(t *testing.T) {
 	}
 }
 
+// What a server says of its connection bounds it; what makes no sense does not.
+func TestKeepAliveHints(t *testing.T) {
+	for _, c := range []struct {
+		lines   string
+		timeout time.Duration
+		most    int
+	}{
+		{"", 0, 0},
+		{"Keep-Alive: timeout=5, max=100\n", 5 * time.Second, 100},
+		{"keep-alive: MAX = 7 ,\tTimeout=\"15\"\n", 15 * time.Second, 7},
+		{"Keep-Alive: timeout=5\n", 5 * time.Second, 0},
+		{"Keep-Alive: 300\n", 0, 0},
+		{"Keep-Alive: max=100, max=3, max=50\n", 0, 3},
+		{"Keep-Alive: timeout=9\nServer: x\nKeep-Alive: timeout=4, max=2\n", 4 * time.Second, 2},
+		{"Keep-Alive: max=0\n", 0, -1},
+		{"Keep-Alive: timeout=0, max=100\n", 0, -1},
+		{"Keep-Alive: timeout=-5, max=1e3\n", 0, 0},
+		{"Keep-Alive: timeout=2147483647, max=2147483648\n", (1<<31 - 1) * time.Second, 0},
+		{"Keep-Alive: timeout=99999999999999999999, max=\n", 0, 0},
+		{"Keep-Alive: timeouts=5, xmax=5, =5,,\n", 0, 0},
+	} {
+		if timeout, most := keepAliveHints(Header{c.lines}); timeout != c.timeout || most != c.most {
+			t.Errorf("%q: %v and %d, want %v and %d", c.lines, timeout, most, c.timeout, c.most)
+		}
+	}
+}
+
 // Bytes of one answer must never be taken for another's.
 func TestNoReuse(t *testing.T) {
 	for name, text := range map[string]string{

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha1"
 	"io"
+	"math"
 	"net"
 	"net/http/httputil"
 	"net/netip"
@@ -176,8 +177,30 @@ func FuzzRetryAfter(f *testing.F) {
 		if d, ok := retryAfter(s, time.Unix(784111777, 0)); d < 0 || d > maxRetryAfter || !ok && d != 0 {
 			t.Errorf("%q: %v, %v", s, d, ok)
 		}
-		if d, n := keepAliveHints(s); d < 0 || n < 0 {
+	})
+}
+
+func FuzzKeepAlive(f *testing.F) {
+	f.Add("timeout=5, max=100")
+	f.Add("max=0")
+	f.Add("timeout=\"5\";max=-1,MAX=99999999999")
+	f.Fuzz(func(t *testing.T, s string) {
+		s = strings.Map(func(r rune) rune {
+			if r < ' ' && r != '\t' { // no header has them
+				return -1
+			}
+			return r
+		}, s)
+		once := Header{"Keep-Alive: " + s + "\r\n"}
+		d, n := keepAliveHints(once)
+		if d < 0 || d > math.MaxInt32*time.Second || n < -1 || n > math.MaxInt32 || n < 0 && d != 0 {
 			t.Errorf("%q: %v, %v", s, d, n)
+		}
+		if again, m := keepAliveHints(Header{once.lines + "Date: x\r\n" + once.lines}); again != d || m != n {
+			t.Errorf("%q: %v, %v; said twice: %v, %v", s, d, n, again, m)
+		}
+		if less, m := keepAliveHints(Header{once.lines + "keep-alive: max=1, timeout=1\r\n"}); m > 1 || less > time.Second || m == 0 {
+			t.Errorf("%q: %v, %v though less was said too", s, less, m)
 		}
 	})
 }
