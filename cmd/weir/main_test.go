@@ -155,10 +155,18 @@ func asked(ts *testscript.TestScript, neg bool, args []string) {
 
 func manners(ts *testscript.TestScript, neg bool, args []string) {
 	m := testweb.Manners{PerConn: 1, PerServer: 4}
-	if len(args) == 2 {
-		wait, err := time.ParseDuration(strings.TrimPrefix(args[1], "wait="))
+	for _, arg := range args[1:] {
+		name, value, _ := strings.Cut(arg, "=")
+		var err error
+		switch name {
+		case "wait":
+			m.Wait, err = time.ParseDuration(value)
+		case "per-conn":
+			m.PerConn, err = strconv.Atoi(value)
+		default:
+			ts.Fatalf("usage: manners NAME [wait=TIME] [per-conn=N]")
+		}
 		ts.Check(err)
-		m.Wait = wait
 	}
 	problems := websOf(ts)[args[0]].Audit().Problems(m)
 	if len(problems) > 0 != neg {

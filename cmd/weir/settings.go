@@ -55,7 +55,7 @@ type settings struct {
 
 	Order        string `name:"order" group:"manners" placeholder:"ORDER" default:"length" keep:"fixed" help:"What to fetch first: length (sites with the longest queue), depth (breadth-first) or score (from the seed file). Default: length."`
 	Wait         span   `name:"wait" group:"manners" placeholder:"TIME" default:"1s" keep:"longer" help:"Pause between visits to a host, w in Castillo's thesis; at least as long as its last answer took. Default: 1s. 0s is for servers you own."`
-	PerConn      whole  `name:"per-conn" group:"manners" placeholder:"N" default:"1" keep:"yes" help:"Pages fetched over one connection before it is closed, c in Castillo's thesis. Default: 1."`
+	PerConn      series `name:"per-conn" group:"manners" placeholder:"N" default:"1" keep:"yes" help:"Pages fetched over one connection before it is closed, c in Castillo's thesis. auto lets a host that would keep the crawl waiting have more of them, up to 100, or N with auto:N: after each it rests as long as its answer took; one with a crawl-delay still gets one. Default: 1."`
 	Conns        whole  `name:"conns" group:"manners" placeholder:"N" default:"64" keep:"yes" help:"Connections open at once, r in Castillo's thesis; never more than one to a host. Default: 64."`
 	PerServer    whole  `name:"per-server" group:"manners" placeholder:"N" default:"4" keep:"yes" help:"Connections to one address at once. Default: 4."`
 	IgnoreRobots bool   `name:"ignore-robots" group:"manners" keep:"fixed" help:"Do not ask for robots.txt nor obey it. Only for servers you own."`
@@ -192,6 +192,44 @@ func (w *whole) UnmarshalText(b []byte) error {
 }
 
 func (w whole) MarshalText() ([]byte, error) { return strconv.AppendInt(nil, int64(w), 10), nil }
+
+// series is how many pages follow each other on one connection: so many, or as
+// many as the backlog asks for, up to most.
+type series struct {
+	most whole
+	auto bool
+}
+
+// autoMost is how many pages a connection carries at most when nothing else is
+// said.
+const autoMost = 100
+
+func (s *series) UnmarshalText(b []byte) error {
+	text := string(b)
+	if text == "auto" {
+		*s = series{autoMost, true}
+		return nil
+	}
+	n, auto := strings.CutPrefix(text, "auto:")
+	var most whole
+	if err := most.UnmarshalText([]byte(n)); err != nil {
+		return fmt.Errorf("%w, nor auto or auto:N", err)
+	}
+	*s = series{most, auto}
+	return nil
+}
+
+func (s series) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+func (s series) String() string {
+	switch {
+	case !s.auto:
+		return strconv.Itoa(int(s.most))
+	case s.most == autoMost:
+		return "auto"
+	}
+	return "auto:" + strconv.Itoa(int(s.most))
+}
 
 // trap are the thresholds of the trap guard.
 type trap frontier.Trap

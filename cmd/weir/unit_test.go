@@ -95,6 +95,17 @@ func TestUnits(t *testing.T) {
 		{new(whole), "-1", "!from 1 up"},
 		{new(whole), "none", "!from 1 up"},
 
+		{new(series), "1", "1"},
+		{new(series), "100", "100"},
+		{new(series), "auto", "auto"},
+		{new(series), "auto:100", "auto"},
+		{new(series), "auto:7", "auto:7"},
+		{new(series), "auto:", "!nor auto or auto:N"},
+		{new(series), "auto:0", "!from 1 up"},
+		{new(series), "automatic", "!nor auto or auto:N"},
+		{new(series), "0", "!from 1 up"},
+		{new(series), "99999999999", "!from 1 up"},
+
 		{new(trap), "default", "repeat=3,segments=30,length=2000,variants=500"},
 		{new(trap), "segments=9, repeat=4", "repeat=4,segments=9,length=2000,variants=500"},
 		{new(trap), "none", "repeat=0,segments=0,length=0,variants=0"},
@@ -139,11 +150,11 @@ func TestUnitsRoundTrip(t *testing.T) {
 }
 
 func FuzzUnits(f *testing.F) {
-	for _, s := range []string{"64MB", "8Mbit/s", "1h30m", "-1", "5GB/h", "none", "1e999d", "repeat=3", "Mon-Fri 08:00-18:00 500KB/s, off", "1TB/month"} {
+	for _, s := range []string{"64MB", "8Mbit/s", "1h30m", "-1", "5GB/h", "none", "1e999d", "repeat=3", "Mon-Fri 08:00-18:00 500KB/s, off", "1TB/month", "auto:7"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, into := range []encoding.TextUnmarshaler{new(size), new(rate), new(timetable), new(quota), new(span), new(count), new(depth), new(whole), new(trap)} {
+		for _, into := range []encoding.TextUnmarshaler{new(size), new(rate), new(timetable), new(quota), new(span), new(count), new(depth), new(whole), new(series), new(trap)} {
 			if into.UnmarshalText([]byte(text)) != nil {
 				continue
 			}
