@@ -278,6 +278,22 @@ func TestWarmStart(t *testing.T) {
 	}
 }
 
+// Whoever must leave at once gets what there is: ranks that sum to 1.
+func TestStop(t *testing.T) {
+	g := chile(2000, 20_000)
+	for _, warm := range []bool{false, true} {
+		for after := range 4 {
+			ranks := make([]float32, g.Pages())
+			ranks[5] = 1
+			asked := 0
+			rounds := PageRank(g, nil, nil, ranks, Options{Warm: warm, Stop: func() bool { asked++; return asked > after }})
+			if rounds != after || math.Abs(total(ranks)-1) > 1e-5 || slices.Min(ranks) <= 0 {
+				t.Errorf("stopped after %d rounds (warm: %v): %d rounds, ranks from %v sum to %v", after, warm, rounds, slices.Min(ranks), total(ranks))
+			}
+		}
+	}
+}
+
 func TestNonsenseIsNotRanked(t *testing.T) {
 	g := parse("1;0")
 	for name, rank := range map[string]func(){
