@@ -16,7 +16,7 @@ type Config struct {
 	Auto    bool          // let the pages of a connection follow the backlog, up to PerConn
 	Wait    time.Duration // between two connections to a host (w, section 6.2.1); default 15 s as in the paper, negative: none
 	Robots  bool          // ask every site for its robots.txt first. The paper's simulator did not
-	Commit  time.Duration // from an answer to its being durable; default 50 ms, the pause of a live crawl's groups
+	Commit  time.Duration // from an answer to its being durable; default a fifteenth of Wait, at least the 50 ms of a live crawl
 
 	Limit     int64  // the crawl's own limit, bytes a second; 0 = none. Admission works only under one
 	Control   string // weir, paper or reactive; default weir
@@ -69,7 +69,7 @@ func (c *Config) defaults() error {
 		c.Wait = 0
 	}
 	if c.Commit == 0 {
-		c.Commit = 50 * time.Millisecond
+		c.Commit = max(c.Wait/15, 50*time.Millisecond)
 	}
 	return nil
 }

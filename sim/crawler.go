@@ -73,7 +73,8 @@ func newCrawler(w *World, who uint16, base int, cfg Config) (*crawler, error) {
 		return nil, err
 	}
 	c := &crawler{
-		w: w, who: who, base: base, cfg: cfg, rows: newRows(w.web.Pages(), len(w.web.Sites)), rules: &links{n: w.names, ranks: cfg.Ranks},
+		w: w, who: who, base: base, cfg: cfg, rows: newRows(w.web.Pages(), len(w.web.Sites)),
+		rules: &links{n: w.names, ranks: cfg.Ranks, least: make([]uint8, w.web.Pages())},
 		trips: make([]trip, cfg.Conns), kept: map[string]uint32{},
 	}
 	for i := cfg.Conns - 1; i >= 0; i-- {
