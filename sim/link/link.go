@@ -89,9 +89,9 @@ type Link struct {
 	share float64 // the level; +Inf while it holds nobody back
 	level float64 // bytes sent by a flow at the level, since there is one
 
-	open  int     // connections
-	slow  sum     // of the speeds of the capped flows
-	held  int     // flows at the level
+	open  int // connections
+	slow  sum // of the speeds of the capped flows
+	held  int // flows at the level
 	tiers []tier
 	free  []int32 // unused tiers
 	find  map[float64]int32
