@@ -56,8 +56,9 @@ type trip struct {
 }
 
 const (
-	robotsBytes = 300 // a robots.txt with its headers, assumed
-	maxAsks     = 64  // Loads and Resolves under way, as in a live crawl
+	robotsBytes = 300              // a robots.txt with its headers, assumed
+	maxAsks     = 64               // Loads and Resolves under way, as in a live crawl
+	serverWait  = 15 * time.Second // for which servers keep a connection open (section 6.2.2, Apache)
 	epoch       = int64(1_000_000_000) * int64(time.Second)
 )
 
@@ -85,7 +86,7 @@ func newCrawler(w *World, who uint16, base int, cfg Config) (*crawler, error) {
 		Order: cfg.Order, MaxPages: cfg.MaxPages, MaxTime: cfg.MaxTime, Open: 4*cfg.Conns + 512, Loads: maxAsks, Resolves: maxAsks,
 		Frontier: frontier.Config{
 			Wait: cfg.Wait, PerConn: cfg.PerConn, Auto: cfg.Auto, Conns: cfg.Conns, PerServer: 4, PerCDN: 32, CDNDomains: 50,
-			Window: max(16, cfg.PerConn+1), Hot: len(w.web.Sites), Proxy: cfg.Limit == 0, NoRobots: !cfg.Robots, Holdable: 5 * time.Second,
+			Window: max(16, cfg.PerConn+1), Hot: len(w.web.Sites), Proxy: cfg.Limit == 0, NoRobots: !cfg.Robots, Holdable: serverWait,
 		},
 		Bandwidth: crawl.Bandwidth{Limits: crawl.Limits{Rate: cfg.Limit}, Control: cfg.Control, Lookahead: cfg.Lookahead},
 	})
