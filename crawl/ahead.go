@@ -37,12 +37,7 @@ func (l *Ledger) lookAhead(rows []Row) error {
 	}
 	a.keys, a.bytes = a.keys[:0], a.bytes[:0]
 	for i := range rows {
-		row := &rows[i]
-		id, err := l.siteID(row.URL.Site())
-		if err != nil {
-			return err
-		}
-		k := page.Key{Site: id, Hash: row.Hash}
+		row, k := &rows[i], l.keys[i]
 		if l.remembered(k, row) {
 			continue
 		}

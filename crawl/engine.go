@@ -195,7 +195,7 @@ func (e *Engine) committed(now page.Time, ev Committed) {
 		}
 	}
 	for _, m := range ev.Moved {
-		e.f.Move(m.Site, m.Old, m.Entry)
+		e.f.Move(now, m.Site, m.Old, float64(m.Entry.Score)-float64(m.Was), m.Entry)
 	}
 	for _, q := range ev.Queued {
 		e.f.Push(now, q.Site, q.Entry)

@@ -77,6 +77,7 @@ type Queued struct {
 type Moved struct {
 	Site  page.SiteID
 	Old   frontier.Place
+	Was   float32 `json:",omitempty"` // its score there
 	Entry frontier.Entry
 }
 

@@ -65,7 +65,7 @@ func (l *Ledger) load(r *pageRecord) error {
 	if err != nil {
 		return fmt.Errorf("read a queued page: %w", err)
 	}
-	r.loaded = true
+	r.loaded, r.was = true, r.entry.Score
 	return nil
 }
 
@@ -165,7 +165,7 @@ func (l *Ledger) write(w Writer, r *pageRecord, ev *Committed) error {
 		case r.fresh:
 			ev.Queued = append(ev.Queued, Queued{Site: r.key.Site, Entry: r.entry})
 		case moved:
-			ev.Moved = append(ev.Moved, Moved{Site: r.key.Site, Old: r.old, Entry: r.entry})
+			ev.Moved = append(ev.Moved, Moved{Site: r.key.Site, Old: r.old, Was: r.was, Entry: r.entry})
 		}
 	case stateEnded:
 		if r.told { // else it had ended before, and only its row changed
@@ -190,13 +190,13 @@ func (l *Ledger) tell(id page.SiteID, ev *Committed) error {
 	s.told = true
 	l.told = append(l.told, s)
 	k := s.known()
-	k.Queued = 0
+	k.Queued, k.Cash = 0, 0
 	ev.Sites = append(ev.Sites, k)
 	return nil
 }
 
 func (s *siteRecord) known() frontier.Known {
-	return frontier.Known{ID: s.id, Name: s.name, Queued: s.queued, Used: s.fetched, Old: s.ended > 0}
+	return frontier.Known{ID: s.id, Name: s.name, Queued: s.queued, Used: s.fetched, Old: s.ended > 0, Cash: s.cash}
 }
 
 // Load reads the head of a site's queue from the durable state.

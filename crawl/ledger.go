@@ -48,6 +48,8 @@ type Ledger struct {
 	stamp  uint64 // of the snapshot that the state had when it was opened
 	rows   rows
 	ahead  ahead
+	purse  *purse     // nil: the order does not split scores
+	keys   []page.Key // of the rows that are being taken
 
 	stamped bool // there was one
 	kept    bool // its row is still there
@@ -78,6 +80,7 @@ type pageRecord struct {
 	fresh  bool           // made, or queued again, in this group
 	stored bool           // was on disk as queued, at old
 	old    frontier.Place
+	was    float32 // its score there, once loaded
 	dirty  bool
 	park   string // why it is parked
 	told   bool   // text is to be written
@@ -132,6 +135,10 @@ func NewLedger(kv KV, cfg LedgerConfig) (*Ledger, error) {
 	}
 	l.kept = l.stamped
 	l.totals, err = ReadTotals(kv)
+	if cfg.Order.Traits().Splits {
+		l.purse = &purse{budget: cfg.Memory / 3}
+		cfg.Memory -= cfg.Memory / 3
+	}
 	l.seen = newSeen(cfg.Memory, l.totals.Seen == 0)
 	l.rows = newRows(cfg.Memory)
 	return l, err
@@ -216,6 +223,9 @@ func emptied[V any](m map[page.Key]V) map[page.Key]V {
 func (l *Ledger) Seed(u page.URL, score float32) error {
 	if f := float64(score); math.IsNaN(f) || math.IsInf(f, 0) {
 		score = 0
+	}
+	if l.purse != nil && score <= 0 {
+		score = 1
 	}
 	return l.derive(&page.Facts{URL: u, Root: true, Score: score})
 }
@@ -343,6 +353,11 @@ func (l *Ledger) again(r *pageRecord, f *page.Facts) error {
 	if err := l.load(r); err != nil {
 		return err
 	}
+	if l.purse != nil {
+		if err := l.settleGain(s, r); err != nil {
+			return err
+		}
+	}
 	if !f.Outcome.HostFault() && f.Outcome != page.Aborted && r.entry.Attempt < 255 {
 		r.entry.Attempt++
 	}
@@ -367,11 +382,16 @@ func (l *Ledger) finish(r *pageRecord, f *page.Facts, at Archived) error {
 	if err != nil {
 		return err
 	}
+	s.queued--
+	s.ended++
+	if l.purse != nil {
+		if f.Score, err = l.spend(s, r); err != nil {
+			return err
+		}
+	}
 	r.state, r.outcome, r.status, r.at, r.archive = stateEnded, f.Outcome, f.Status, f.At, at
 	r.told, r.text = true, textRow{rest: f.URL.Rest(), mime: f.Mime, server: f.Server, bytes: f.Bytes, elapsed: f.Elapsed}
 	l.mark(r)
-	s.queued--
-	s.ended++
 	l.totals.Queued--
 	l.totals.Outcomes[f.Outcome]++
 	if f.Outcome.Row().Answer {
@@ -390,11 +410,17 @@ func (l *Ledger) finish(r *pageRecord, f *page.Facts, at Archived) error {
 func (l *Ledger) derive(f *page.Facts) error {
 	l.out.Crawl, l.out.Put = l.out.Crawl[:0], l.out.Put[:0]
 	l.cfg.Rules.Page(f, &l.out)
+	if err := l.name(l.out.Crawl); err != nil {
+		return err
+	}
 	if err := l.lookAhead(l.out.Crawl); err != nil {
 		return err
 	}
+	if l.purse != nil && f.Outcome != page.None {
+		l.split(l.out.Crawl)
+	}
 	for i := range l.out.Crawl {
-		if err := l.crawl(f, &l.out.Crawl[i]); err != nil {
+		if err := l.crawl(f, l.keys[i], &l.out.Crawl[i]); err != nil {
 			return err
 		}
 	}
@@ -405,21 +431,41 @@ func (l *Ledger) derive(f *page.Facts) error {
 	return nil
 }
 
-// crawl is the seen-test: the row is new, or better than what is known, or
-// known.
-func (l *Ledger) crawl(f *page.Facts, row *Row) error {
-	id, err := l.siteID(row.URL.Site())
-	if err != nil {
-		return err
+// name finds the keys of rows. A page's links lead to few sites, and mostly to
+// that of the link before.
+func (l *Ledger) name(rows []Row) error {
+	l.keys = l.keys[:0]
+	last, id := "", page.SiteID(0)
+	for i := range rows {
+		if name := rows[i].URL.Site(); name != last {
+			var err error
+			if id, err = l.siteID(name); err != nil {
+				return err
+			}
+			last = name
+		}
+		l.keys = append(l.keys, page.Key{Site: id, Hash: rows[i].Hash})
 	}
-	key := page.Key{Site: id, Hash: row.Hash}
+	return nil
+}
+
+// crawl is the seen-test: the row is new, or better than what is known, or
+// known. Where scores are split, a known page gains the row's.
+func (l *Ledger) crawl(f *page.Facts, key page.Key, row *Row) error {
 	print, depth := fingerprint(key), uint8(min(row.Depth, 255))
 	least, known := l.seen.find(print)
+	gives := l.purse != nil && row.Score > 0 && !row.Seed
+	if gives && (known || l.purse.find(print) != nil) {
+		if err := l.gift(key, print, row.Score); err != nil {
+			return err
+		}
+		gives = false
+	}
 	if row.plain() && known && least <= depth {
 		return nil
 	}
 	whole := l.seen.whole()
-	if row.plain() && !whole && l.seen.met(print, depth) {
+	if row.plain() && !whole && !gives && l.seen.met(print, depth) {
 		return nil
 	}
 	if known || !whole {
@@ -429,11 +475,16 @@ func (l *Ledger) crawl(f *page.Facts, row *Row) error {
 		}
 		if r != nil {
 			l.seen.add(print, depth)
+			if gives {
+				if err := l.gift(key, print, row.Score); err != nil {
+					return err
+				}
+			}
 			return l.better(r, row)
 		}
 	}
 	l.seen.add(print, depth)
-	s, err := l.site(id)
+	s, err := l.site(key.Site)
 	if err != nil {
 		return err
 	}
@@ -454,12 +505,16 @@ func (l *Ledger) crawl(f *page.Facts, row *Row) error {
 		r.state, r.park = stateParked, why
 		s.parked++
 		l.totals.Parked++
+		if l.purse != nil {
+			l.purse.put(print, stateParked, 0)
+		}
 		l.touch(s)
 		l.mark(r)
 		return nil
 	}
 	s.queued++
 	l.totals.Queued++
+	l.admit(s, r)
 	l.enqueue(s, r)
 	if row.Hops > MaxHops {
 		end := page.Facts{Key: key, URL: row.URL, Depth: row.Depth, Hops: row.Hops, Outcome: page.TooManyRedirects, At: l.wall}
@@ -497,11 +552,13 @@ func (l *Ledger) better(r *pageRecord, row *Row) error {
 		if err != nil {
 			return err
 		}
+		was := l.cfg.Order.Place(r.depth, r.entry.Score, s.seq+1)
 		r.depth, r.entry.Depth, r.entry.Hops = row.Depth, row.Depth, row.Hops
-		s.seq++
-		l.touch(s)
-		r.place = l.cfg.Order.Place(r.depth, r.entry.Score, s.seq)
-		r.entry.Place = r.place
+		if now := l.cfg.Order.Place(r.depth, r.entry.Score, s.seq+1); now != was { // else the depth makes no difference
+			s.seq++
+			l.touch(s)
+			r.place, r.entry.Place = now, now
+		}
 	}
 	l.mark(r)
 	return nil

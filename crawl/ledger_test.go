@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"weir/frontier"
 	"weir/page"
 )
@@ -14,14 +16,16 @@ import (
 // book is a Ledger whose groups the test opens and closes itself. Every URL
 // given as a link is followed.
 type book struct {
-	t  *testing.T
+	t  rapid.TB
 	kv *memory
 	*Ledger
-	id uint64
+	id     uint64
+	order  frontier.Ranking
+	memory int64
 }
 
 func newBook(t *testing.T) *book {
-	b := &book{t: t, kv: &memory{}}
+	b := &book{t: t, kv: &memory{}, order: frontier.Length{}}
 	b.reopen()
 	return b
 }
@@ -31,7 +35,7 @@ func (b *book) reopen() {
 	b.t.Helper()
 	scope, err := NewScope(ScopeConfig{Scope: "any", Depth: -1, Secret: worldSecret}, b.kv)
 	b.must(err)
-	b.Ledger, err = NewLedger(b.kv, LedgerConfig{Order: frontier.Length{}, Trap: frontier.DefaultTrap(), Rules: scope, Secret: worldSecret})
+	b.Ledger, err = NewLedger(b.kv, LedgerConfig{Order: b.order, Trap: frontier.DefaultTrap(), Rules: scope, Secret: worldSecret, Memory: b.memory})
 	b.must(err)
 	b.Clock(1e18)
 }

@@ -92,6 +92,7 @@ func (l *Ledger) unpark(r *pageRecord) error {
 	s.queued++
 	l.totals.Parked--
 	l.totals.Queued++
+	l.admit(s, r)
 	l.enqueue(s, r)
 	return nil
 }

@@ -265,11 +265,15 @@ type siteRow struct {
 	parked  int64
 	seq     uint64        // entries it has had
 	delay   time.Duration // its robots.txt's crawl-delay
+	cash    float64       // the sum of its queued pages' scores, where scores are split
 }
 
 func (r *siteRow) append(b []byte) []byte {
 	for _, n := range [...]int64{r.queued, r.ended, r.fetched, r.parked, int64(r.seq), int64(r.delay)} {
 		b = binary.AppendVarint(b, n)
+	}
+	if r.cash != 0 || r.name != "" && r.name[0] == 0 { // no site is called so
+		b = binary.BigEndian.AppendUint64(append(b, 0), math.Float64bits(r.cash))
 	}
 	return append(b, r.name...)
 }
@@ -278,6 +282,10 @@ func (r *siteRow) read(b []byte) error {
 	d := decoder{b: b}
 	r.queued, r.ended, r.fetched, r.parked = d.varint(), d.varint(), d.varint(), d.varint()
 	r.seq, r.delay = uint64(d.varint()), time.Duration(d.varint())
+	if r.cash = 0; len(d.b) > 0 && d.b[0] == 0 {
+		d.byte()
+		r.cash = math.Float64frombits(d.uint64())
+	}
 	r.name = d.rest()
 	return d.err
 }

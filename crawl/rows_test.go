@@ -58,7 +58,7 @@ func TestRowsReadBack(t *testing.T) {
 		}
 		s := siteRow{name: rapid.String().Draw(t, "name"), queued: rapid.Int64().Draw(t, "queued"), ended: rapid.Int64().Draw(t, "ended"),
 			fetched: rapid.Int64().Draw(t, "fetched"), parked: rapid.Int64().Draw(t, "parked"), seq: rapid.Uint64().Draw(t, "seq"),
-			delay: time.Duration(rapid.Int64().Draw(t, "delay"))}
+			delay: time.Duration(rapid.Int64().Draw(t, "delay")), cash: rapid.Float64().Draw(t, "cash")}
 		var s2 siteRow
 		if err := s2.read(s.append(nil)); err != nil || s2 != s {
 			t.Fatalf("site %+v: %+v, %v", s, s2, err)

@@ -103,7 +103,7 @@ func newSim(t testing.TB, seed uint64) *sim {
 	r := rand.New(rand.NewPCG(seed, 2))
 	s := &sim{t: t, seed: seed, rng: r, w: newWorld(seed), kv: &memory{}}
 	s.cfg = EngineConfig{
-		Order: pick(r, "length", "depth", "score"), Open: 2 + r.IntN(30), Loads: 1 + r.IntN(3), Resolves: 1 + r.IntN(3),
+		Order: pick(r, "length", "depth", "score", "depth-flat", "siteopic"), Open: 2 + r.IntN(30), Loads: 1 + r.IntN(3), Resolves: 1 + r.IntN(3),
 		Frontier: frontier.Config{
 			Wait: pick(r, 0, time.Second, 2*time.Second), PerConn: pick(r, 1, 1, 4), Conns: 1 + r.IntN(6), PerServer: 1 + r.IntN(2),
 			PerCDN: 3, CDNDomains: pick(r, 2, 50), Window: 1, Hot: pick(r, 1, 2, 1000), Holdable: pick(r, time.Second, 10*time.Second),
@@ -389,7 +389,11 @@ func (s *sim) flush() {
 	s.must(err)
 	s.syncing, s.due = true, 0
 	s.after(time.Duration(1+s.rng.IntN(8))*time.Millisecond, func() {
+		s.checkMoves(ev)
 		s.durable(b)
+		if s.steps%8 == 0 {
+			s.checkCash()
+		}
 		for _, id := range ev.IDs {
 			s.answered(id)
 		}

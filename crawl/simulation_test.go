@@ -2,6 +2,8 @@ package crawl
 
 import (
 	"bytes"
+	"encoding/binary"
+	"math"
 	"testing"
 
 	"weir/page"
@@ -85,6 +87,7 @@ func (s *sim) check() {
 // totals count them.
 func (s *sim) checkRows() {
 	s.t.Helper()
+	s.checkCash()
 	type count struct{ queued, ended, fetched, parked int64 }
 	sites := map[page.SiteID]*count{}
 	var all count
@@ -153,4 +156,47 @@ func (s *sim) checkRows() {
 		}
 		return true
 	}))
+}
+
+// checkCash holds that every site's cash is the sum of its queued pages' scores,
+// where scores are split, and that there is not more of it than the seeds had.
+func (s *sim) checkCash() {
+	s.t.Helper()
+	if s.ledger.purse == nil {
+		return
+	}
+	sums, all := map[page.SiteID]float64{}, 0.0
+	s.must(s.kv.Scan([]byte{keyQueue}, []byte{keyQueue + 1}, func(key, value []byte) bool {
+		e, err := readEntry(key, value)
+		s.must(err)
+		sums[page.SiteID(binary.BigEndian.Uint32(key[1:]))] += float64(e.Score)
+		all += float64(e.Score)
+		return true
+	}))
+	s.must(s.kv.Scan([]byte{keySite}, []byte{keySite + 1}, func(key, value []byte) bool {
+		var row siteRow
+		s.must(row.read(value))
+		if sum := sums[page.SiteID(binary.BigEndian.Uint32(key[1:]))]; math.Abs(sum-row.cash) > 1e-9*(1+sum) {
+			s.fatalf("site %s has %v in cash, its pages %v", row.name, row.cash, sum)
+		}
+		return true
+	}))
+	if all > 2.001*float64(len(s.w.seeds)) && s.cfg.Order == "siteopic" {
+		s.fatalf("%v in cash, of %d seeds", all, len(s.w.seeds))
+	}
+}
+
+// checkMoves holds that what moves stood where it is said to have stood, with
+// that score: the frontier counts by it.
+func (s *sim) checkMoves(ev Committed) {
+	s.t.Helper()
+	for _, m := range ev.Moved {
+		key := queueKey(m.Site, m.Old)
+		b, ok, err := s.kv.Get(key)
+		s.must(err)
+		e, err := readEntry(key, b)
+		if !ok || err != nil || e.Score != m.Was || e.Rest != m.Entry.Rest {
+			s.fatalf("%+v stood there as %+v (%v, %v)", m, e, ok, err)
+		}
+	}
 }

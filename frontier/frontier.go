@@ -95,6 +95,8 @@ type Frontier struct {
 	emptyHosts fifo[left[*host]]
 
 	siteLess func(a, b *site) bool
+	batched  bool     // the order holds pages back
+	wealth   []wealth // of sites, by their number; none unless the order splits scores
 
 	now      page.Time // of the last call of Next
 	turn     uint64
@@ -121,11 +123,15 @@ func New(cfg Config) *Frontier {
 		cares:   map[string]*care{},
 		fates:   map[page.SiteID]fate{},
 	}
+	f.batched = cfg.Order.Traits().Batched
+	if cfg.Order.Traits().Splits {
+		f.wealth = make([]wealth, 1)
+	}
 	f.cfg.Window = max(cfg.Window, 16, cfg.PerConn+16)
 	f.cfg.RulesBytes = cmp.Or(cfg.RulesBytes, 64<<20)
 	f.cfg.Linger = cmp.Or(cfg.Linger, linger)
 	f.siteLess = func(a, b *site) bool {
-		ka, kb := cfg.Order.Site(a.view()), cfg.Order.Site(b.view())
+		ka, kb := cfg.Order.Site(f.view(a)), cfg.Order.Site(f.view(b))
 		return ka < kb || ka == kb && a.id < b.id
 	}
 	f.ready = heap[*host]{less: f.earlier, place: hostPlace}
@@ -154,7 +160,7 @@ func (f *Frontier) key(h *host) int64 {
 	if h.runs() || h.sites.len() == 0 {
 		return -1 << 63
 	}
-	return f.cfg.Order.Site(h.sites.top().view())
+	return f.cfg.Order.Site(f.view(h.sites.top()))
 }
 
 // Resume says that this crawl has run before: every host first waits its full
@@ -165,9 +171,10 @@ func (f *Frontier) Resume(now page.Time) { f.start, f.resumed = now, true }
 type Known struct {
 	ID     page.SiteID
 	Name   string
-	Queued int64 `json:",omitempty"` // entries on disk
-	Used   int64 `json:",omitempty"` // pages of it that were fetched
-	Old    bool  `json:",omitempty"` // pages of it have ended: its rules may be on disk
+	Queued int64   `json:",omitempty"` // entries on disk
+	Used   int64   `json:",omitempty"` // pages of it that were fetched
+	Old    bool    `json:",omitempty"` // pages of it have ended: its rules may be on disk
+	Cash   float64 `json:",omitempty"` // the sum of the scores of its entries
 }
 
 // HostState is what of a host survives a restart.
@@ -194,7 +201,7 @@ func (f *Frontier) Add(now page.Time, k Known) {
 	}
 	if k.Queued > s.queued {
 		s.complete = false
-		f.grow(now, s, k.Queued-s.queued)
+		f.grow(now, s, k.Queued-s.queued, max(k.Cash-f.rich(s).cash, 0))
 	}
 }
 
@@ -257,7 +264,7 @@ func (f *Frontier) Push(now page.Time, id page.SiteID, e Entry) {
 	}
 	s.insert(e, f.cfg.Window)
 	f.heat(s)
-	f.grow(now, s, 1)
+	f.grow(now, s, 1, float64(e.Score))
 }
 
 // heat keeps the counts of what sites hold in memory.
@@ -286,21 +293,24 @@ func (f *Frontier) obey(s *site, rules *robots.Rules, until page.Time) {
 	f.heat(s)
 }
 
-// Move gives a queued entry another place. An entry that was handed out
-// already goes on as it is.
-func (f *Frontier) Move(id page.SiteID, old Place, e Entry) {
+// Move gives a queued entry another place; gain is what its score has grown by.
+// An entry that was handed out already goes on as it is.
+func (f *Frontier) Move(now page.Time, id page.SiteID, old Place, gain float64, e Entry) {
 	if _, out := f.taken[page.Key{Site: id, Hash: e.Hash}]; out {
 		return
 	}
 	s := f.sites.find(id)
 	s.drop(old, e.Hash)
 	s.insert(e, f.cfg.Window)
+	f.earn(s, gain)
 	f.heat(s)
 	f.rerank(s)
+	f.wake(now, s.host)
 }
 
-func (f *Frontier) grow(now page.Time, s *site, n int64) {
+func (f *Frontier) grow(now page.Time, s *site, n int64, cash float64) {
 	s.queued += n
+	f.earn(s, cash)
 	if s.asleep() {
 		f.asleep += n
 		return
@@ -313,7 +323,7 @@ func (f *Frontier) grow(now page.Time, s *site, n int64) {
 // rerank puts a site, and its host, where its changed key belongs.
 func (f *Frontier) rerank(s *site) {
 	h := s.host
-	want := s.queued > 0 && !s.away && !s.asleep()
+	want := s.queued > 0 && !s.away && !s.asleep() && !f.holds(s)
 	switch {
 	case want && s.placed == 0:
 		h.sites.push(s, f.siteLess)
@@ -327,6 +337,10 @@ func (f *Frontier) rerank(s *site) {
 	}
 	f.refile(h)
 }
+
+// holds says that the order lets none of the site's pages be taken, as far as is
+// known.
+func (f *Frontier) holds(s *site) bool { return f.batched && s.first().Class >= Outside }
 
 // refile puts a host whose key has changed where it belongs.
 func (f *Frontier) refile(h *host) {
@@ -455,6 +469,7 @@ func (f *Frontier) Loaded(now page.Time, b Batch) {
 			f.drift += max(n-s.queued, s.queued-n)
 			f.work += n - s.queued
 			s.queued = n
+			f.earn(s, 0)
 		} else if n == 0 && !s.complete {
 			s.setLow(b.Entries[len(b.Entries)-1].Place.After()) // all of them are taken
 		}

@@ -12,3 +12,5 @@ func (Length) Place(depth uint16, _ float32, n uint64) Place {
 }
 
 func (Length) Site(v View) int64 { return -v.Queued }
+
+func (Length) Traits() Traits { return Traits{} }

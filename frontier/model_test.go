@@ -34,6 +34,7 @@ type driver struct {
 	resting int
 	gate    *dGate // nil: none
 	depth   int    // of the gate
+	version uint32 // of the last batch
 }
 
 type dSite struct {
@@ -84,7 +85,7 @@ func (d *driver) bool(label string) bool { return rapid.Bool().Draw(d.t, label) 
 func newDriver(t *rapid.T) *driver {
 	d := &driver{t: t, hosts: map[string]*dHost{}, addrs: map[netip.Addr]map[string]bool{}, now: 1}
 	d.cfg = Config{
-		Order: rankings[d.n("order", 0, 2)], Wait: time.Duration(d.n("wait", 0, 2)) * time.Second, PerConn: d.n("c", 1, 4),
+		Order: rapid.SampledFrom(rankings).Draw(t, "ranking"), Wait: time.Duration(d.n("wait", 0, 2)) * time.Second, PerConn: d.n("c", 1, 4),
 		Conns: d.n("r", 1, 5), PerServer: d.n("per server", 1, 2), PerCDN: 3, CDNDomains: d.n("cdn", 1, 4), Window: 1, Hot: d.n("hot", 0, 4),
 		Holdable: time.Duration(d.n("holdable", 0, 3)) * time.Second, Proxy: d.n("proxy", 0, 5) == 0,
 		SitePages: int64(d.n("site budget", 0, 1) * 12), DomainPages: int64(d.n("domain budget", 0, 1) * 25),
@@ -117,7 +118,7 @@ func newDriver(t *rapid.T) *driver {
 				s.disk = append(s.disk, d.entry(s))
 			}
 			slices.SortFunc(s.disk, byPlace)
-			d.f.Add(d.now, Known{ID: s.id, Name: s.name, Queued: int64(len(s.disk)), Old: len(s.disk) > 0})
+			d.f.Add(d.now, Known{ID: s.id, Name: s.name, Queued: int64(len(s.disk)), Old: len(s.disk) > 0, Cash: s.cash(nil)})
 		}
 	}
 	return d
@@ -140,7 +141,34 @@ func (d *driver) entry(s *dSite) Entry {
 	if d.n("denied", 0, 4) == 0 {
 		path = fmt.Sprintf("/d/p%d", s.seq)
 	}
-	return Entry{Hash: s.seq, Depth: depth, Rest: path, Place: d.cfg.Order.Place(depth, float32(depth), s.seq)}
+	score := float32(d.n("score", 0, 9))
+	return Entry{Hash: s.seq, Depth: depth, Rest: path, Score: score, Place: d.cfg.Order.Place(depth, score, s.seq)}
+}
+
+// cash is the sum of the scores of what waits, but for what is handed out.
+func (s *dSite) cash(f *Frontier) (sum float64) {
+	for _, e := range s.disk {
+		if f != nil {
+			if _, out := f.taken[page.Key{Site: s.id, Hash: e.Hash}]; out {
+				continue
+			}
+		}
+		sum += float64(e.Score)
+	}
+	return sum
+}
+
+// check holds the frontier's books, and that it counts the cash of sites as the
+// disk does.
+func (d *driver) check() {
+	d.f.check(d.t)
+	for _, s := range d.sites {
+		if known := d.f.sites.find(s.id); known != nil {
+			if got, want := d.f.rich(known), s.cash(d.f); d.f.wealth != nil && (got.cash != want || got.rated > want || want >= Step*got.rated && want > 0) {
+				d.t.Fatalf("%s: its cash is %+v, want %v", s.name, got, want)
+			}
+		}
+	}
 }
 
 func (s *dSite) insert(e Entry) {
@@ -164,7 +192,7 @@ func (d *driver) pump() {
 		}
 		before := d.inTurn()
 		p, ok := d.f.Next(d.now, d.room)
-		d.f.check(d.t)
+		d.check()
 		if !ok {
 			d.gate.drained(d)
 			return
@@ -356,6 +384,8 @@ func (d *driver) fetching(p Pick, s *dSite) {
 	switch {
 	case !s.ruled || d.now.Sub(s.had) >= RobotsAge:
 		d.t.Fatalf("%s%s was asked for without a robots.txt", s.name, p.Entry.Rest)
+	case d.cfg.Order.Traits().Batched && p.Entry.Place.Class >= Outside:
+		d.t.Fatalf("%s%s was asked for and is in no batch", s.name, p.Entry.Rest)
 	case !s.rules.Allowed(p.Entry.Rest):
 		d.t.Fatalf("%s%s was asked for and is forbidden", s.name, p.Entry.Rest)
 	}
@@ -460,7 +490,7 @@ func (d *driver) commit() {
 		e.Attempt++
 	}
 	x.s.seq++
-	e.Place = d.cfg.Order.Place(e.Depth, 0, x.s.seq)
+	e.Place = d.cfg.Order.Place(e.Depth, e.Score, x.s.seq)
 	d.queue(x.s, e)
 }
 
@@ -485,11 +515,20 @@ func (d *driver) move() {
 		return
 	}
 	e := rapid.SampledFrom(s.disk).Draw(d.t, "entry")
+	s.seq++
+	place := d.cfg.Order.Place(0, e.Score+9, s.seq)
+	if d.cfg.Order.Traits().Batched {
+		d.version++
+		place = InBatch(d.version, 0)
+	}
+	d.place(s, e, place)
+}
+
+// place moves an entry there, with a better score.
+func (d *driver) place(s *dSite, e Entry, place Place) {
 	old := e.Place
 	s.remove(e)
-	s.seq++
-	e.Depth = 0
-	e.Place = d.cfg.Order.Place(0, 9, s.seq)
+	e.Depth, e.Score, e.Place = 0, e.Score+9, place
 	s.insert(e)
 	for i := range d.taken {
 		if d.taken[i].s == s && d.taken[i].e.Hash == e.Hash {
@@ -497,7 +536,22 @@ func (d *driver) move() {
 		}
 	}
 	d.f.Add(d.now, Known{ID: s.id, Name: s.name, Used: s.fetched, Old: s.ended})
-	d.f.Move(s.id, old, e)
+	d.f.Move(d.now, s.id, old, 9, e)
+}
+
+// batch puts every page into a batch that is in none. It says whether there was
+// one.
+func (d *driver) batch() (any bool) {
+	for _, s := range d.sites {
+		for _, e := range slices.Clone(s.disk) {
+			if d.cfg.Order.Traits().Batched && e.Place.Class >= Outside {
+				d.version++
+				d.place(s, e, InBatch(d.version, 0))
+				any = true
+			}
+		}
+	}
+	return any
 }
 
 func (d *driver) answerOne() {
@@ -526,7 +580,7 @@ func (d *driver) act() {
 	case n == 11 && d.n("a day", 0, 9) == 0:
 		d.now = d.now.Add(RobotsAge)
 	}
-	d.f.check(d.t)
+	d.check()
 }
 
 // finish answers everything well until nothing is left.
@@ -544,6 +598,7 @@ func (d *driver) finish() {
 			d.commit()
 		case ok:
 			d.now = max(d.now, at)
+		case d.batch():
 		default:
 			return
 		}

@@ -358,6 +358,7 @@ func (srv *server) serves(domain string, many int) bool {
 func (f *Frontier) take(s *site) Entry {
 	e := s.pop()
 	s.queued--
+	f.earn(s, -float64(e.Score))
 	f.work--
 	s.taken++
 	f.taken[page.Key{Site: s.id, Hash: e.Hash}] = struct{}{}

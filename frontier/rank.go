@@ -38,8 +38,21 @@ type Entry struct {
 
 // View is what a Ranking may know of a site when it orders sites.
 type View struct {
-	Queued int64 // pages waiting
-	Head   Place // the first of them, or the best it could be
+	Queued int64   // pages waiting
+	Head   Place   // the first of them, or the best it could be
+	Cash   float64 // the sum of their scores, or what it was less than a Step ago
+}
+
+// Traits are what an order needs of those who keep its queue.
+type Traits struct {
+	// A page that ends hands its score on in equal parts to the pages that it
+	// leads to. They add up; else every page starts with the score of the one
+	// that brought it, and keeps it.
+	Splits bool
+	// From time to time all pages are ranked by the links seen so far.
+	Ranked bool
+	// Only pages before the class Outside may be taken.
+	Batched bool
 }
 
 // Ranking is a strategy: it orders sites, and pages within a site. It must be
@@ -51,10 +64,11 @@ type Ranking interface {
 	Place(depth uint16, score float32, n uint64) Place
 	// Site returns the site's key; sites with smaller keys go first.
 	Site(v View) int64
+	Traits() Traits
 }
 
 // rankings are the orders of --order, the default first.
-var rankings = []Ranking{Length{}, Depth{}, Score{}}
+var rankings = []Ranking{Length{}, Depth{}, DepthFlat{}, SiteOPIC{}, Partial{}, Batches{}, Score{}, Optimal{}}
 
 // Order returns the Ranking with this name.
 func Order(name string) (Ranking, error) {

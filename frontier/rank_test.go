@@ -9,13 +9,13 @@ import (
 )
 
 func TestOrderNames(t *testing.T) {
-	for _, name := range []string{"length", "depth", "score"} {
+	for _, name := range []string{"length", "depth", "depth-flat", "siteopic", "partial", "batch", "score", "optimal"} {
 		if r, err := Order(name); err != nil || r.Name() != name {
 			t.Errorf("Order(%q) = %v, %v", name, r, err)
 		}
 	}
 	_, err := Order("best")
-	if err == nil || !strings.Contains(err.Error(), `"best"; there are length, depth, score`) {
+	if err == nil || !strings.Contains(err.Error(), `"best"; there are length, depth, depth-flat, siteopic, partial, batch, score, optimal`) {
 		t.Errorf("an unknown order: %v", err)
 	}
 }
@@ -37,6 +37,15 @@ func TestPlaces(t *testing.T) {
 		{Depth{}, 255, 0, 1, 60000, 0, 2, "yes", "depths over 255 count as equal"},
 		{Depth{}, 60000, 0, 1, 255, 0, 2, "yes", "depths over 255 count as equal"},
 		{Length{}, 0, 0, 9, 1, 0, 1, "yes", "less depth goes first"},
+		{DepthFlat{}, 0, 0, 9, 1, 0, 1, "yes", "less depth goes first"},
+		{SiteOPIC{}, 9, 1.3, 9, 0, 1, 1, "yes", "a step more goes first, whatever the depth and what came first"},
+		{SiteOPIC{}, 0, 1, 1, 0, 1.29, 2, "yes", "less than a step makes no difference"},
+		{SiteOPIC{}, 0, 1e-20, 9, 0, 1e-21, 1, "yes", "small parts of parts still count"},
+		{SiteOPIC{}, 0, 0, 9, 0, nan, 10, "yes", "what is no number goes last"},
+		{SiteOPIC{}, 0, inf, 9, 0, 1e5, 1, "yes", "there is no end of cash"},
+		{Partial{}, 9, 2, 9, 0, 1, 1, "yes", "a better rank goes first"},
+		{Batches{}, 9, 0, 1, 0, 9, 2, "yes", "outside the batch nothing counts"},
+		{Optimal{}, 9, 2, 9, 0, 1, 1, "yes", "the better rank goes first"},
 		{Score{}, 9, 2, 9, 0, 1, 1, "yes", "more score goes first, whatever the depth"},
 		{Score{}, 0, 1, 1, 0, 1, 2, "yes", "equal scores keep their order"},
 		{Score{}, 0, 0.1, 9, 0, -0.1, 1, "yes", "negative scores come after positive ones"},
@@ -59,6 +68,16 @@ func TestSiteKeys(t *testing.T) {
 	}
 	if k := (Depth{}); k.Site(few) >= k.Site(many) {
 		t.Error("depth: the site with the less deep page does not go first")
+	}
+	rich, poor := View{Queued: 1, Cash: 2.5}, View{Queued: 9, Cash: 2.4}
+	if k := (SiteOPIC{}); k.Site(rich) >= k.Site(poor) || k.Site(poor) >= k.Site(View{}) {
+		t.Error("siteopic: the site with the most cash does not go first")
+	}
+	if k := (DepthFlat{}); k.Site(many) != k.Site(few) {
+		t.Error("depth-flat: one site goes before another")
+	}
+	if k := (Batches{}); k.Site(View{Head: InBatch(1, 9)}) >= k.Site(View{Head: InBatch(2, 0)}) || k.Site(View{Head: InBatch(2, 1)}) <= k.Site(View{Head: InBatch(2, 0)}) {
+		t.Error("batch: the order is not that of batches and their ranks")
 	}
 	good, bad := Score{}.Place(0, 2, 50), Score{}.Place(0, 1, 1)
 	if k := (Score{}); k.Site(View{Queued: 1, Head: good}) >= k.Site(View{Queued: 9, Head: bad}) {

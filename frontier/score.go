@@ -27,3 +27,5 @@ func (Score) Place(_ uint16, score float32, n uint64) Place {
 }
 
 func (Score) Site(v View) int64 { return int64(v.Head.Seq >> 32) }
+
+func (Score) Traits() Traits { return Traits{} }

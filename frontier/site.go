@@ -80,13 +80,12 @@ func (s *site) finished() bool {
 	return s.queued == 0 && s.taken == 0 && s.unsaved == 0 && !s.away && !s.asleep() && s.host.line.conn != s
 }
 
-// view is what the Ranking sees.
-func (s *site) view() View {
-	v := View{Queued: s.queued, Head: s.low()}
+// first is the place of the site's first entry, or the best it could be.
+func (s *site) first() Place {
 	if w := s.live(); len(w) > 0 {
-		v.Head = w[0].Place
+		return w[0].Place
 	}
-	return v
+	return s.low()
 }
 
 // pop takes the first entry of the window.

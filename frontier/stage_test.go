@@ -54,7 +54,11 @@ func (s *stage) site(id page.SiteID, depths ...uint16) {
 }
 
 func (s *stage) entry(depth uint16, n uint64) Entry {
-	return Entry{Hash: n, Depth: depth, Rest: fmt.Sprintf("/%d", n), Place: s.f.cfg.Order.Place(depth, 0, n)}
+	e := Entry{Hash: n, Depth: depth, Rest: fmt.Sprintf("/%d", n), Place: s.f.cfg.Order.Place(depth, 0, n)}
+	if s.f.batched {
+		e.Place = InBatch(1, uint32(n))
+	}
+	return e
 }
 
 // next returns the next page; robots.txt, lookups and loads are answered on the
