@@ -26,6 +26,8 @@ type Config struct {
 	MaxTime  time.Duration // end after so much virtual time; 0 = never
 	Samples  int           // points of the series; default 400
 
+	Fetched func(page uint32) // called for every page fetched, in their order; may be nil
+
 	Ranks []float32 // of every page, for what Result says about the ranks of what was fetched; nil = unknown
 }
 

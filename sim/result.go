@@ -115,6 +115,9 @@ func (l *log) fetched(c *crawler, t *trip) {
 		l.rank += r
 		l.rankTime += r * seconds(now.Sub(1))
 	}
+	if l.cfg.Fetched != nil {
+		l.cfg.Fetched(t.page)
+	}
 	if l.pages >= l.due {
 		l.due += l.every
 		l.keep(c)
