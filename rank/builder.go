@@ -44,8 +44,8 @@ func (e *TooLarge) Error() string {
 var errChanged = errors.New("the links differ from those counted before")
 
 const (
-	most  = math.MaxUint32 - 1 // pages, and links, that 32 bits can number
-	never = math.MaxInt64      // bytes that no machine has
+	most  = 3 << 30       // pages, and links, that 32 bits can number in slots one quarter free
+	never = math.MaxInt64 // bytes that no machine has
 )
 
 // need is how much a web takes at most, at whichever time it takes most:

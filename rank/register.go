@@ -11,9 +11,10 @@ type register struct {
 	seed  uint64
 	names [][]uint64
 	pages int
-	// slots holds the number, plus one, of every name, at the first slot free from
-	// where its hash points. At most three quarters are taken; their number is a
-	// power of two.
+	// slots holds every name at the first slot free from where the low bits of its
+	// hash point, as its number plus one; bits too high for that hold the hash's, so
+	// that another name is hardly ever looked at. At most three quarters of the
+	// slots are taken; their number is a power of two.
 	slots []uint32
 }
 
@@ -22,47 +23,57 @@ func newRegister(seed uint64) *register {
 }
 
 // name is what page p was numbered for.
-func (r *register) name(p int) uint64 { return r.names[p/chunk][p%chunk] }
+func (r *register) name(p int) uint64 { return r.names[uint(p)/chunk][uint(p)%chunk] }
 
-// slot is where name is, or belongs.
-func (r *register) slot(name uint64) int {
-	mask := len(r.slots) - 1
-	i := int(stir(name^r.seed, first)) & mask
-	for r.slots[i] != 0 && r.name(int(r.slots[i]-1)) != name {
-		i = (i + 1) & mask
+// slot is where name is, or belongs, with the high bits of its hash.
+func (r *register) slot(name uint64) (i int, high uint32) {
+	mask := uint32(len(r.slots) - 1)
+	h := stir(name^r.seed, first)
+	high = uint32(h>>32) &^ mask
+	at := uint32(h) & mask
+	for {
+		s := r.slots[at]
+		if s == 0 || s&^mask == high && r.name(number(s, mask)) == name {
+			return int(at), high
+		}
+		at = (at + 1) & mask
 	}
-	return i
 }
+
+// number is that of the page in a slot, or -1.
+func number(slot, mask uint32) int { return int(slot&mask) - 1 }
 
 // find gives the number of name.
 func (r *register) find(name uint64) (p int, ok bool) {
-	p = int(r.slots[r.slot(name)])
-	return p - 1, p > 0
+	i, _ := r.slot(name)
+	p = number(r.slots[i], uint32(len(r.slots)-1))
+	return p, p >= 0
 }
 
 // add gives the number of name, a new one if it has none.
 func (r *register) add(name uint64) int {
-	i := r.slot(name)
+	i, high := r.slot(name)
 	if r.slots[i] != 0 {
-		return int(r.slots[i] - 1)
+		return number(r.slots[i], uint32(len(r.slots)-1))
 	}
 	if (r.pages+1)*4 > len(r.slots)*3 {
 		r.grow()
-		i = r.slot(name)
+		i, high = r.slot(name)
 	}
 	if r.pages%chunk == 0 {
 		r.names = append(r.names, make([]uint64, chunk))
 	}
 	r.names[r.pages/chunk][r.pages%chunk] = name
 	r.pages++
-	r.slots[i] = uint32(r.pages)
+	r.slots[i] = high | uint32(r.pages)
 	return r.pages - 1
 }
 
 func (r *register) grow() {
 	r.slots = make([]uint32, 2*len(r.slots))
 	for p := range r.pages {
-		r.slots[r.slot(r.name(p))] = uint32(p + 1)
+		i, high := r.slot(r.name(p))
+		r.slots[i] = high | uint32(p+1)
 	}
 }
 
