@@ -59,14 +59,15 @@ func (s Spread) curve(unit, lo, hi float64) curve {
 	})
 }
 
-// power tabulates the places that links choose on a site whose pages have a
-// given exponent of their in-degrees: of pages in order of liking, the one at
-// u^k of the way is chosen.
+// power tabulates u^k in units of 2^-32, for place. The end is left out, as u
+// never comes to 1.
 func power(k float64) curve {
-	return newCurve(12, func(u float64) float64 { return math.Pow(u, k) * (1 << (32 - fraction)) })
+	const unit, last = 1 << (32 - fraction), 1.0 / (1 << fraction)
+	return newCurve(12, func(u float64) float64 { return min(math.Pow(u, k)*unit, unit-last) })
 }
 
-// place picks one of n by a curve made by power.
+// place picks one of n, in order of liking: with a curve made by power, the
+// one at u^k of the way.
 func (c *curve) place(r *rand.PCG, n int) int {
 	return int(c.draw(r.Uint64()) * uint64(n) >> 32)
 }
@@ -109,9 +110,7 @@ func newUrn(weight []uint64) urn {
 	return u
 }
 
-// empty says that no site has any weight.
-func (u *urn) empty() bool { return len(u.sum) == 0 || u.sum[len(u.sum)-1] == 0 }
-
+// draw needs a weight above zero.
 func (u *urn) draw(r *rand.PCG) int {
 	x := r.Uint64()
 	at, _ := bits.Mul64(x, u.sum[len(u.sum)-1])

@@ -253,13 +253,7 @@ func (g *grower) site(site int, b *branches) {
 		}
 		u := g.Uint64()
 		for k := (g.links.draw(u) + g.Uint64()>>(64-fraction)) >> fraction; k > 0; k-- {
-			// A target that the page links to already is drawn again, for a
-			// while: small sites have no more.
-			for range 3 {
-				if g.draw(p, i, n, first, away) {
-					break
-				}
-			}
+			g.draw(p, i, n, first, away)
 		}
 	}
 	g.Off[first+uint32(n)] = uint32(len(g.Adj))
@@ -312,31 +306,41 @@ func (g *grower) end(p uint32) (leaf bool) {
 	return g.dangling.at(u)
 }
 
-// draw adds one link to page p, the i-th of n, and says whether it was new.
-func (g *grower) draw(p uint32, i, n int, first uint32, away chance) bool {
+// draw adds one link to page p, the i-th of n. A target that the page links to
+// already is drawn again, for a while: small sites have no more.
+func (g *grower) draw(p uint32, i, n int, first uint32, away chance) {
+	const tries = 3
 	u := g.Uint64()
-	if away.at(uint32(u)) && !g.urn.empty() {
-		to := g.urn.draw(g.PCG)
-		t, m := g.First[to], int(g.First[to+1]-g.First[to])
-		if !g.home.at(uint32(u >> 32)) {
-			t += uint32(g.all.place(g.PCG, m))
+	if away.at(uint32(u)) {
+		for range tries {
+			to := g.urn.draw(g.PCG)
+			t, m := g.First[to], int(g.First[to+1]-g.First[to])
+			if !g.home.at(uint32(u >> 32)) {
+				t += uint32(g.all.place(g.PCG, m))
+			}
+			if g.link(p, t) {
+				return
+			}
 		}
-		return g.link(p, t)
+		return
 	}
-	if n == 1 {
-		return false
-	}
-	switch kind := uint32(u >> 32); {
-	case g.toMenu.at(kind):
-		return g.link(p, first+uint32(g.menu.place(g.PCG, min(n, g.shape.MenuPages))))
-	case g.near.at(kind):
-		t := i - g.shape.NearPages + below(g.PCG, 2*g.shape.NearPages+1)
-		if t < 0 || t >= n {
-			return false
+	kind, near := uint32(u>>32), g.shape.NearPages
+	for try := range tries {
+		var t int
+		switch {
+		case try == tries-1:
+			t = below(g.PCG, n)
+		case g.toMenu.at(kind):
+			t = g.menu.place(g.PCG, min(n, g.shape.MenuPages))
+		case g.near.at(kind):
+			t = min(max(i-near+below(g.PCG, 2*near+1), 0), n-1)
+		default:
+			t = g.all.place(g.PCG, n)
 		}
-		return g.link(p, first+uint32(t))
+		if g.link(p, first+uint32(t)) {
+			return
+		}
 	}
-	return g.link(p, first+uint32(g.all.place(g.PCG, n)))
 }
 
 // link adds a link unless the page has it or it leads to itself.

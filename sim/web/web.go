@@ -69,7 +69,7 @@ import (
 // hostile file is refused before it has eaten the memory.
 const (
 	MaxPages = 1 << 26
-	MaxLinks = 1 << 30
+	MaxLinks = 1 << 29
 )
 
 // Web is a web graph. Pages are numbered so that a site's pages lie together,
@@ -230,14 +230,14 @@ func (w *Web) Check() error {
 
 func (s Site) check() error {
 	if !(s.Speed > 0) || math.IsInf(s.Speed, 0) {
-		return fmt.Errorf("its speed is %v bytes per second; it must be above zero", s.Speed)
+		return fmt.Errorf("its speed is %v bytes per second; it must be above zero and finite", s.Speed)
 	}
 	for _, t := range [...]struct {
 		name string
 		at   float64
 	}{{"latency", s.Latency}, {"latency on an open connection", s.Again}, {"crawl-delay", s.Delay}} {
 		if !(t.at >= 0) || math.IsInf(t.at, 0) {
-			return fmt.Errorf("its %s is %v s; it cannot be below zero", t.name, t.at)
+			return fmt.Errorf("its %s is %v s; it must be zero or more and finite", t.name, t.at)
 		}
 	}
 	return nil
