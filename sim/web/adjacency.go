@@ -124,7 +124,10 @@ func guessed(off, adj []uint32, fill *Shape) (*Web, error) {
 			}
 		}
 	})
-	return w, w.Check()
+	if err := w.Check(); err != nil {
+		return nil, err
+	}
+	return w, nil
 }
 
 // propagate gives pages that are closely linked the same label, at most most of

@@ -309,7 +309,10 @@ func (t *text) web(fill Shape) (*Web, error) {
 	}
 	slices.Sort(w.Seeds)
 	w.Seeds = slices.Compact(w.Seeds)
-	return w, w.Check()
+	if err := w.Check(); err != nil {
+		return nil, err
+	}
+	return w, nil
 }
 
 func (t *text) url(p uint32) string { return t.names[t.pages[p].site] + t.pages[p].path }

@@ -67,7 +67,7 @@ func TestReadPlainEdges(t *testing.T) {
 	fmt.Fprint(g, "https://B.example/x a.example?q\na.example?q https://b.example/y\r\nhttps://b.example/x a.example/?q\n"+
 		"https://b.example/y https://b.example/x\nhttps://b.example/y https://b.example/y\n")
 	g.Close()
-	w, err := ReadEdges(&z, filling(t))
+	w, err := ReadEdges(&z, fill)
 	if err != nil {
 		t.Fatal(err)
 	}

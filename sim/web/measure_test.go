@@ -8,24 +8,14 @@ import (
 	"testing"
 )
 
-// parse reads a web as text; gaps are filled as in chile.
+// parse reads a web as text.
 func parse(t testing.TB, text string) *Web {
 	t.Helper()
-	w, err := ReadEdges(strings.NewReader(text), filling(t))
+	w, err := ReadEdges(strings.NewReader(text), fill)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return w
-}
-
-// filling is chile's shape, small.
-func filling(t testing.TB) Shape {
-	t.Helper()
-	s, err := Preset("chile", 0.001)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
 }
 
 func TestDepthsAndReach(t *testing.T) {

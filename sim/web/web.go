@@ -2,14 +2,15 @@
 // pages it links to, how many bytes it has, and how fast its server answers.
 // The laboratory crawls these webs in place of the real one.
 //
-// A web comes from one of four places:
+// A web comes from one of five places:
 //
 //   - Generate makes one up from a Shape; Preset names the shapes in use;
 //   - ReadEdges reads a text that a person can write;
 //   - ReadAdjacency reads a bare graph, such as cnr-2000 of the LAW datasets;
-//   - Read reads a file that Write wrote, such as a crawl that was recorded.
+//   - Read reads a file that Write wrote;
+//   - Builder takes addresses, such as those of a crawl to be recorded.
 //
-// Load looks at the first bytes and chooses among the last three. Every one of
+// Load looks at the first bytes of a file and chooses among the readers. Every one of
 // them hands out webs that pass Check, or an error.
 //
 // # A web as text
@@ -191,6 +192,9 @@ func (w *Web) Check() error {
 		if w.First[s] >= w.First[s+1] {
 			return fmt.Errorf("site %d (%s) has no pages", s, w.SiteName(uint32(s)))
 		}
+		if int(w.First[s+1]) > n {
+			return fmt.Errorf("site %d (%s) has page %d of %d: unknown page", s, w.SiteName(uint32(s)), w.First[s+1]-1, n)
+		}
 		if err := w.Sites[s].check(); err != nil {
 			return fmt.Errorf("site %d (%s): %w", s, w.SiteName(uint32(s)), err)
 		}
@@ -202,8 +206,8 @@ func (w *Web) Check() error {
 	}
 	seen := make([]uint32, n) // the last page that linked here, plus one
 	for p := range n {
-		if w.Off[p] > w.Off[p+1] {
-			return fmt.Errorf("page %d has %d links", p, int(w.Off[p+1])-int(w.Off[p]))
+		if w.Off[p] > w.Off[p+1] || int(w.Off[p+1]) > len(w.Adj) {
+			return fmt.Errorf("page %d has the links %d to %d of %d", p, w.Off[p], w.Off[p+1], len(w.Adj))
 		}
 		for _, t := range w.Adj[w.Off[p]:w.Off[p+1]] {
 			if int(t) >= n {
