@@ -7,8 +7,8 @@ import "math"
 // Off[0] is 0, and every target is a page.
 //
 // A graph whose pages lie close to those they link to, as the pages of a site do
-// when they are numbered in a row, is ranked several times faster than one
-// numbered at random.
+// when they are numbered in a row, is ranked twice as fast as one numbered at
+// random.
 type Graph struct {
 	Off []uint32
 	Adj []uint32
@@ -180,8 +180,7 @@ func (s *sweeper) run() (rounds int) {
 }
 
 // sweep lets every page take what it is owed, if that is more than least. Pages
-// further on get what they are owed in the same sweep, which is why half as many
-// sweeps do as rounds of the textbook.
+// further on take what they are owed by it in the same sweep already.
 func (s *sweeper) sweep(least float64) {
 	for p := range s.owed {
 		r := s.owed[p]
