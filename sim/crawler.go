@@ -75,8 +75,14 @@ func newCrawler(w *World, who uint16, base int, cfg Config) (*crawler, error) {
 	}
 	c := &crawler{
 		w: w, who: who, base: base, cfg: cfg, rows: newRows(w.web.Pages(), len(w.web.Sites)),
-		rules: &links{n: w.names, ranks: cfg.Ranks, least: make([]uint8, w.web.Pages())},
+		rules: &links{n: w.names, all: order.Traits().Splits, least: make([]uint8, w.web.Pages())},
 		trips: make([]trip, cfg.Conns), kept: map[string]uint32{},
+	}
+	if cfg.Order == (frontier.Optimal{}).Name() {
+		if cfg.Ranks == nil {
+			return nil, fmt.Errorf("the order %s needs the ranks of all pages", cfg.Order)
+		}
+		c.rules.ranks = cfg.Ranks
 	}
 	for i := cfg.Conns - 1; i >= 0; i-- {
 		c.free = append(c.free, uint32(i))
@@ -106,7 +112,7 @@ func (c *crawler) start() error {
 			return err
 		}
 		c.rules.page, c.rules.seed = p, true
-		return c.ledger.Seed(u, c.rules.score(p))
+		return c.ledger.Seed(u, c.rules.score(p, 0))
 	}
 	for _, p := range c.w.web.Starts() {
 		if err := seed(p); err != nil {

@@ -11,9 +11,9 @@ import (
 // nine rows of ten.
 type links struct {
 	n     *names
-	all   bool    // the order wants every link
-	least []uint8 // by page: one more than the least depth it was told with; 0 = it was not
-	ranks []float32 // given to what is found, if there are any
+	all   bool      // the order wants every link
+	least []uint8   // by page: one more than the least depth it was told with; 0 = it was not
+	ranks []float32 // what the oracle says of every page; nil = nobody asks it
 	page  uint32    // the one that the facts are about
 	seed  bool
 	to    []uint32
@@ -21,9 +21,10 @@ type links struct {
 	text  []byte
 }
 
-func (l *links) score(p uint32) float32 {
+// score is what a row says of page p, found with so much.
+func (l *links) score(p uint32, with float32) float32 {
 	if l.ranks == nil {
-		return 0
+		return with
 	}
 	return l.ranks[p]
 }
@@ -62,7 +63,7 @@ func (l *links) Page(f *page.Facts, out *crawl.Out) {
 	text, from := string(l.text), 0
 	for i, p := range l.to {
 		out.Crawl = append(out.Crawl, crawl.Row{
-			URL: page.Canonical(text[from:l.ends[i]]), Hash: l.n.hash(p), Depth: f.Depth + 1, Score: l.score(p), By: crawl.ByLink,
+			URL: page.Canonical(text[from:l.ends[i]]), Hash: l.n.hash(p), Depth: f.Depth + 1, Score: l.score(p, f.Score), By: crawl.ByLink,
 		})
 		from = l.ends[i]
 	}
