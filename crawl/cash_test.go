@@ -160,7 +160,7 @@ func TestPurse(t *testing.T) {
 		for n := range rapid.IntRange(0, 300).Draw(t, "puts") {
 			print := uint64(rapid.IntRange(0, 400).Draw(t, "page"))<<shardBits<<32 | uint64(rapid.IntRange(0, 1).Draw(t, "shard"))
 			want[print] = float32(n)
-			p.put(print, stateQueued, float32(n))
+			p.put(print, stateQueued, 0, float32(n))
 			if p.budget > 0 && p.bytes > p.budget {
 				t.Fatalf("%d bytes, %d are allowed", p.bytes, p.budget)
 			}

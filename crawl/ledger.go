@@ -453,13 +453,23 @@ func (l *Ledger) name(rows []Row) error {
 // known. Where scores are split, a known page gains the row's.
 func (l *Ledger) crawl(f *page.Facts, key page.Key, row *Row) error {
 	print, depth := fingerprint(key), uint8(min(row.Depth, 255))
-	least, known := l.seen.find(print)
 	gives := l.purse != nil && row.Score > 0 && !row.Seed
-	if gives && (known || l.purse.find(print) != nil) {
-		if err := l.gift(key, print, row.Score); err != nil {
+	if gives {
+		if c := l.purse.find(print); c != nil {
+			gives = false
+			shallow := c.depth <= depth
+			c.depth = min(c.depth, depth)
+			if err := l.gift(key, c, row.Score); err != nil || shallow && row.plain() {
+				return err
+			}
+		}
+	}
+	least, known := l.seen.find(print)
+	if gives && known {
+		gives = false
+		if err := l.remind(key, row.Score); err != nil {
 			return err
 		}
-		gives = false
 	}
 	if row.plain() && known && least <= depth {
 		return nil
@@ -476,7 +486,7 @@ func (l *Ledger) crawl(f *page.Facts, key page.Key, row *Row) error {
 		if r != nil {
 			l.seen.add(print, depth)
 			if gives {
-				if err := l.gift(key, print, row.Score); err != nil {
+				if err := l.remind(key, row.Score); err != nil {
 					return err
 				}
 			}
@@ -506,7 +516,7 @@ func (l *Ledger) crawl(f *page.Facts, key page.Key, row *Row) error {
 		s.parked++
 		l.totals.Parked++
 		if l.purse != nil {
-			l.purse.put(print, stateParked, 0)
+			l.purse.put(print, stateParked, row.Depth, 0)
 		}
 		l.touch(s)
 		l.mark(r)

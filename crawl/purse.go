@@ -35,6 +35,7 @@ type coin struct {
 	low    uint32
 	high   uint16
 	state  uint8 // 0: no page
+	depth  uint8 // the least it is known with, or less than seen knows
 	stored float32
 	gain   float32 // since
 }
@@ -57,7 +58,7 @@ func (p *purse) find(print uint64) *coin {
 }
 
 // put notes a page with what is stored of it, and returns its coin.
-func (p *purse) put(print uint64, state uint8, stored float32) *coin {
+func (p *purse) put(print uint64, state uint8, depth uint16, stored float32) *coin {
 	sh, tag := &p.shards[print%(1<<shardBits)], print>>shardBits
 	var c *coin
 	if sh.n < len(sh.coins)*4/5 || p.grow(sh) {
@@ -68,7 +69,7 @@ func (p *purse) put(print uint64, state uint8, stored float32) *coin {
 	if c.state == 0 {
 		sh.n++
 	}
-	*c = coin{low: uint32(tag), high: uint16(tag >> 32), state: state, stored: stored}
+	*c = coin{low: uint32(tag), high: uint16(tag >> 32), state: state, depth: uint8(min(depth, 255)), stored: stored}
 	return c
 }
 
@@ -172,19 +173,22 @@ func (l *Ledger) split(rows []Row) {
 	}
 }
 
+// remind is gift for a page whose coin was put out, or never was there.
+func (l *Ledger) remind(k page.Key, amount float32) error {
+	r, err := l.page(k)
+	if err != nil || r == nil {
+		return err
+	}
+	c, err := l.weigh(r)
+	if err != nil {
+		return err
+	}
+	return l.gift(k, c, amount)
+}
+
 // gift adds to the score of a page that is known. What a page is given that
 // does not wait any more is gone.
-func (l *Ledger) gift(k page.Key, print uint64, amount float32) error {
-	c := l.purse.find(print)
-	if c == nil {
-		r, err := l.page(k)
-		if err != nil || r == nil {
-			return err
-		}
-		if c, err = l.weigh(r); err != nil {
-			return err
-		}
-	}
+func (l *Ledger) gift(k page.Key, c *coin, amount float32) error {
 	if c.state != stateQueued {
 		return nil
 	}
@@ -205,12 +209,12 @@ func (l *Ledger) weigh(r *pageRecord) (*coin, error) {
 		return c, nil
 	}
 	if r.state != stateQueued {
-		return l.purse.put(print, r.state, 0), nil
+		return l.purse.put(print, r.state, r.depth, 0), nil
 	}
 	if err := l.load(r); err != nil {
 		return nil, err
 	}
-	return l.purse.put(print, stateQueued, r.entry.Score), nil
+	return l.purse.put(print, stateQueued, r.depth, r.entry.Score), nil
 }
 
 // rate gives a page that waits another score, and the place of it.
@@ -249,7 +253,7 @@ func (l *Ledger) settleGain(s *siteRecord, r *pageRecord) error {
 func (l *Ledger) admit(s *siteRecord, r *pageRecord) {
 	if l.purse != nil {
 		s.cash += float64(r.entry.Score)
-		l.purse.put(fingerprint(r.key), stateQueued, r.entry.Score)
+		l.purse.put(fingerprint(r.key), stateQueued, r.depth, r.entry.Score)
 	}
 }
 
