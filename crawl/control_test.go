@@ -198,7 +198,7 @@ func TestControlTrace(t *testing.T) {
 			t.Fatalf("%s: two runs gave different traces", control)
 		}
 		if n, err := Replay(&traces[0]); err != nil {
-			t.Fatalf("%s: after %d events: %v", control, n, err)
+			t.Fatalf("%s: after %d events: %v", control, n.Events, err)
 		}
 	}
 }

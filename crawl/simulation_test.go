@@ -45,7 +45,7 @@ func TestTraceIsReproducible(t *testing.T) {
 			t.Fatalf("seed %d: two runs gave different traces", seed)
 		}
 		if n, err := Replay(&traces[0]); err != nil {
-			t.Fatalf("seed %d: after %d events: %v", seed, n, err)
+			t.Fatalf("seed %d: after %d events: %v", seed, n.Events, err)
 		}
 	}
 }

@@ -71,20 +71,35 @@ func hashOrders(orders []Order) uint64 {
 	return h.Sum64()
 }
 
-// Replay plays a recorded trace on new Engines and compares every order. It
-// returns how many events were played. A last line that was cut off, as a crash
-// leaves it, ends its run.
-func Replay(r io.Reader) (int, error) {
+// Replayed says how much of a trace was played, and found to be the same.
+type Replayed struct{ Runs, Events, Orders int }
+
+// Difference says where the orders of a trace and those of the Engine differ
+// first.
+type Difference struct {
+	Line      int
+	Event     string
+	Now, Then int // how many orders; when as many, they are others
+}
+
+func (d *Difference) Error() string {
+	return fmt.Sprintf("trace line %d: the orders differ after %q: %d now, %d then", d.Line, d.Event, d.Now, d.Then)
+}
+
+// Replay plays a recorded trace on new Engines and compares every order. A last
+// line that was cut off, as a crash leaves it, ends its run. Orders that are not
+// those of the trace are a *Difference.
+func Replay(r io.Reader) (Replayed, error) {
 	in := bufio.NewReader(r)
 	var e *Engine
-	steps := 0
+	var done Replayed
 	for n := 1; ; n++ {
 		text, err := in.ReadBytes('\n')
 		if err == io.EOF {
-			return steps, nil
+			return done, nil
 		}
 		if err != nil {
-			return steps, fmt.Errorf("read the trace: %w", err)
+			return done, fmt.Errorf("read the trace: %w", err)
 		}
 		var line traceLine
 		if err := json.Unmarshal(text, &line); err != nil {
@@ -92,31 +107,33 @@ func Replay(r io.Reader) (int, error) {
 				err = nil // a crash cut the line before this run's head
 			}
 			if err != nil {
-				return steps, fmt.Errorf("trace line %d: %w", n, err)
+				return done, fmt.Errorf("trace line %d: %w", n, err)
 			}
 		}
 		if line.Event == "config" {
 			var cfg EngineConfig
 			if err := json.Unmarshal(line.Data, &cfg); err != nil {
-				return steps, fmt.Errorf("trace line %d: %w", n, err)
+				return done, fmt.Errorf("trace line %d: %w", n, err)
 			}
 			if e, err = NewEngine(cfg); err != nil {
-				return steps, fmt.Errorf("trace line %d: %w", n, err)
+				return done, fmt.Errorf("trace line %d: %w", n, err)
 			}
+			done.Runs++
 			continue
 		}
 		if e == nil {
-			return steps, fmt.Errorf("trace line %d: no configuration stands before it", n)
+			return done, fmt.Errorf("trace line %d: no configuration stands before it", n)
 		}
 		ev, err := decodeEvent(line.Event, line.Data)
 		if err != nil {
-			return steps, fmt.Errorf("trace line %d: %w", n, err)
+			return done, fmt.Errorf("trace line %d: %w", n, err)
 		}
 		orders := e.Step(line.T, ev)
 		if len(orders) != line.Orders || hashOrders(orders) != line.Hash {
-			return steps, fmt.Errorf("trace line %d: the orders differ: %d now, %d then", n, len(orders), line.Orders)
+			return done, &Difference{n, line.Event, len(orders), line.Orders}
 		}
-		steps++
+		done.Events++
+		done.Orders += len(orders)
 	}
 }
 

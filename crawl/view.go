@@ -158,6 +158,9 @@ func (v *View) Page(u page.URL) (*PageInfo, error) {
 	return v.Key(page.Key{Site: page.SiteID(binary.BigEndian.Uint32(b)), Hash: v.secret.Hash(u.Rest())})
 }
 
+// Hash returns the part of a page's key that stands for the rest of its URL.
+func (v *View) Hash(rest string) uint64 { return v.secret.Hash(rest) }
+
 // Key returns what is known of a page by its key; nil when it is not known.
 func (v *View) Key(k page.Key) (*PageInfo, error) {
 	row, ok, err := v.kv.Get(pageKey(keyURL, k))

@@ -43,8 +43,8 @@ func TestAutoKeepsManners(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if n, err := crawl.Replay(f); err != nil || n == 0 {
-		t.Errorf("after %d events of the trace: %v", n, err)
+	if n, err := crawl.Replay(f); err != nil || n.Events == 0 {
+		t.Errorf("after %d events of the trace: %v", n.Events, err)
 	}
 }
 

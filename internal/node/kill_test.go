@@ -157,12 +157,12 @@ rounds:
 		t.Fatal(err)
 	}
 	defer trace.Close()
-	steps, err := crawl.Replay(trace)
+	played, err := crawl.Replay(trace)
 	if err != nil {
 		t.Errorf("the trace does not replay: %v", err)
 	}
-	if steps < 1000 {
-		t.Errorf("the trace holds only %d events", steps)
+	if played.Events < 1000 {
+		t.Errorf("the trace holds only %d events", played.Events)
 	}
 }
 

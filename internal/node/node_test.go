@@ -236,8 +236,8 @@ func TestTraceReplays(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	steps, err := crawl.Replay(f)
-	if err != nil || steps < 200 {
-		t.Errorf("%d events replayed: %v", steps, err)
+	played, err := crawl.Replay(f)
+	if err != nil || played.Events < 200 {
+		t.Errorf("%d events replayed: %v", played.Events, err)
 	}
 }
