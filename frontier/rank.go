@@ -81,3 +81,12 @@ func Order(name string) (Ranking, error) {
 	}
 	return nil, fmt.Errorf("no order is called %q; there are %s", name, strings.Join(names, ", "))
 }
+
+// Orders are the names of all orders, the default first.
+func Orders() []string {
+	names := make([]string, len(rankings))
+	for i, r := range rankings {
+		names[i] = r.Name()
+	}
+	return names
+}

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"time"
 )
@@ -27,6 +28,7 @@ type Config struct {
 	Samples  int           // points of the series; default 400
 
 	Fetched func(page uint32) // called for every page fetched, in their order; may be nil
+	Trace   io.Writer         // takes every event, for crawl.Replay; nil = nobody wants them
 
 	Ranks []float32 // of every page, for what Result says about the ranks of what was fetched; nil = unknown
 }

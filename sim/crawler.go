@@ -21,6 +21,7 @@ type crawler struct {
 	cfg    Config
 	engine *crawl.Engine
 	ledger *crawl.Ledger
+	tracer *crawl.Tracer // nil: none
 	rows   *rows
 	rules  *links
 	sites  []int32 // the web's number of each site the Ledger knows; -1 = not looked up yet
@@ -88,16 +89,19 @@ func newCrawler(w *World, who uint16, base int, cfg Config) (*crawler, error) {
 		c.free = append(c.free, uint32(i))
 	}
 	c.log.begin(w.web, cfg)
-	c.engine, err = crawl.NewEngine(crawl.EngineConfig{
+	engine := crawl.EngineConfig{
 		Order: cfg.Order, MaxPages: cfg.MaxPages, MaxTime: cfg.MaxTime, Open: 4*cfg.Conns + 512, Loads: maxAsks, Resolves: maxAsks,
 		Frontier: frontier.Config{
 			Wait: cfg.Wait, PerConn: cfg.PerConn, Auto: cfg.Auto, Conns: cfg.Conns, PerServer: 4, PerCDN: 32, CDNDomains: 50,
 			Window: max(16, cfg.PerConn+1), Hot: len(w.web.Sites), Proxy: cfg.Limit == 0, NoRobots: !cfg.Robots, Holdable: serverWait,
 		},
 		Bandwidth: crawl.Bandwidth{Limits: crawl.Limits{Rate: cfg.Limit}, Control: cfg.Control, Lookahead: cfg.Lookahead},
-	})
-	if err != nil {
+	}
+	if c.engine, err = crawl.NewEngine(engine); err != nil {
 		return nil, err
+	}
+	if cfg.Trace != nil {
+		c.tracer = crawl.NewTracer(cfg.Trace, engine)
 	}
 	c.ledger, err = crawl.NewLedger(c.rows, crawl.LedgerConfig{Order: order, Trap: frontier.Trap{}, Rules: c.rules, Secret: secret, Kept: 1})
 	return c, err
@@ -151,6 +155,10 @@ func (c *crawler) step(ev crawl.Event) {
 func (c *crawler) tell(ev crawl.Event) {
 	orders := c.engine.Step(c.w.now, ev)
 	c.log.step(c.w.now, ev, orders)
+	if c.tracer != nil {
+		c.tracer.Step(c.w.now, ev, orders)
+		c.fail(c.tracer.Err())
+	}
 	for _, o := range orders {
 		c.do(o)
 	}
@@ -204,7 +212,7 @@ func (c *crawler) end(reason string) {
 }
 
 // cut ends the crawl where it is.
-func (c *crawler) cut() { c.end("interrupted") }
+func (c *crawler) cut() { c.end(Interrupted) }
 
 // happen does what was planned for now.
 func (c *crawler) happen(t thing) {

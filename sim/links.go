@@ -48,13 +48,19 @@ func (l *links) Page(f *page.Facts, out *crawl.Out) {
 		out.Crawl = append(out.Crawl, crawl.Row{URL: f.URL, Hash: l.n.hash(l.page), Root: true, Seed: true, Score: f.Score, By: crawl.BySeed})
 		return
 	}
-	if f.Robots || !f.Outcome.Row().Kept {
+	row := crawl.Row{Depth: f.Depth + 1, By: crawl.ByLink}
+	switch {
+	case f.Robots:
+		return
+	case f.Outcome == page.Redirected: // leads to where the page now is
+		row = crawl.Row{Depth: f.Depth, Hops: f.Hops + 1, Root: f.Root, By: crawl.ByRedirect}
+	case !f.Outcome.Row().Kept:
 		return
 	}
 	w := l.n.w
 	l.text, l.ends, l.to = l.text[:0], l.ends[:0], l.to[:0]
 	for _, p := range w.Out(l.page) {
-		if l.news(p, f.Depth+1) {
+		if l.news(p, row.Depth) {
 			l.text = append(l.text, l.n.site(w.SiteOf[p])...)
 			l.text = l.n.rest(l.text, p)
 			l.to, l.ends = append(l.to, p), append(l.ends, len(l.text))
@@ -62,9 +68,8 @@ func (l *links) Page(f *page.Facts, out *crawl.Out) {
 	}
 	text, from := string(l.text), 0
 	for i, p := range l.to {
-		out.Crawl = append(out.Crawl, crawl.Row{
-			URL: page.Canonical(text[from:l.ends[i]]), Hash: l.n.hash(p), Depth: f.Depth + 1, Score: l.score(p, f.Score), By: crawl.ByLink,
-		})
+		row.URL, row.Hash, row.Score = page.Canonical(text[from:l.ends[i]]), l.n.hash(p), l.score(p, f.Score)
+		out.Crawl = append(out.Crawl, row)
 		from = l.ends[i]
 	}
 }

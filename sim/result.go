@@ -18,10 +18,13 @@ type Sample struct {
 	Busy    float64 // connections in use, mean since the last sample
 }
 
+// Interrupted says that a crawl was cut short from outside.
+const Interrupted = "interrupted"
+
 // Result is how a simulated crawl went.
 type Result struct {
 	Name     string
-	Stopped  string // why it ended: done, max-pages, max-time, interrupted
+	Stopped  string // why it ended: done, max-pages, max-time, Interrupted
 	Pages    int64
 	Bytes    float64
 	Seconds  float64 // of virtual time
