@@ -20,6 +20,7 @@ type cli struct {
 	Get     getCmd     `cmd:"" help:"Print what the archive holds of a URL."`
 	Why     whyCmd     `cmd:"" help:"Tell why a URL is where it is in a crawl."`
 	Release releaseCmd `cmd:"" help:"Put pages that the trap guard parked back into the queue."`
+	Sim     simCmd     `cmd:"" help:"The laboratory: crawl webs of numbers in virtual time, to compare orders and settings."`
 	Demo    demoCmd    `cmd:"" help:"Crawl a small web on this machine, to see how it looks; works offline."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 }
@@ -76,6 +77,7 @@ func run(args []string, e *env) int {
 		kong.Exit(func(int) { helped = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.ExplicitGroups([]kong.Group{
+			{Key: "web", Title: "Which web:"},
 			{Key: "scope", Title: "What to crawl:"},
 			{Key: "link", Title: "How much of the link:"},
 			{Key: "bounds", Title: "How much in all:"},

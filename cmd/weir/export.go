@@ -63,7 +63,7 @@ func (c *exportCmd) Run(e *env) error {
 	}
 	ctx, stop := signal.NotifyContext(e.ctx, os.Interrupt)
 	defer stop()
-	out, err := c.open(e)
+	out, err := e.create("-o", c.Output)
 	if err != nil {
 		return err
 	}
@@ -109,25 +109,26 @@ type output struct {
 	name string   // of the file when it is whole; "": file is no regular file
 }
 
-func (c *exportCmd) open(e *env) (*output, error) {
-	if c.Output == "" || c.Output == "-" {
+// create opens a file for what a flag asks for; "" and - are the standard output.
+func (e *env) create(flag, asked string) (*output, error) {
+	if asked == "" || asked == "-" {
 		return &output{Writer: e.out}, nil
 	}
-	if at, err := os.Stat(c.Output); err == nil && !at.Mode().IsRegular() {
+	if at, err := os.Stat(asked); err == nil && !at.Mode().IsRegular() {
 		// A pipe or a device is written to; nothing may take its place.
-		file, err := os.OpenFile(c.Output, os.O_WRONLY, 0)
+		file, err := os.OpenFile(asked, os.O_WRONLY, 0)
 		if err != nil {
-			return nil, failure(fmt.Errorf("%s: %w", c.Output, plain(err)), "-o FILE needs a file that can be written to")
+			return nil, failure(fmt.Errorf("%s: %w", asked, plain(err)), flag+" FILE needs a file that can be written to")
 		}
 		return &output{Writer: file, file: file}, nil
 	}
-	name := c.Output
+	name := asked
 	if real, err := filepath.EvalSymlinks(name); err == nil {
 		name = real // what the link points to is replaced, not the link
 	}
 	file, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
 	if err != nil {
-		return nil, failure(fmt.Errorf("%s: %w", c.Output, plain(err)), "-o FILE needs a folder that exists and can be written to")
+		return nil, failure(fmt.Errorf("%s: %w", asked, plain(err)), flag+" FILE needs a folder that exists and can be written to")
 	}
 	return &output{Writer: file, file: file, name: name}, nil
 }

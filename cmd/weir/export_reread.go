@@ -29,11 +29,29 @@ type rereader struct {
 }
 
 // reread writes the rows that read makes of every archived page, in the order
-// of export pages. Workers read pages at the same time; a page's rows wait for
-// those of the pages before it.
+// of export pages.
 func reread[T any](ctx context.Context, f *folder, out io.Writer, format string, read func(*rereader, *crawl.PageInfo) ([]T, error)) error {
+	w := newTable[T](out, format)
+	err := rereadEach(ctx, f, read, func(_ *crawl.PageInfo, rows []T) error {
+		for i := range rows {
+			if err := w.write(&rows[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return w.close()
+}
+
+// rereadEach calls use with what read makes of every archived page, in the order
+// of export pages. Workers read pages at the same time; what they made of a page
+// waits for the pages before it.
+func rereadEach[T any](ctx context.Context, f *folder, read func(*rereader, *crawl.PageInfo) (T, error), use func(*crawl.PageInfo, T) error) error {
 	type result struct {
-		rows []T
+		made T
 		err  error
 	}
 	type job struct {
@@ -57,11 +75,11 @@ func reread[T any](ctx context.Context, f *folder, out io.Writer, format string,
 				if ctx.Err() != nil {
 					continue
 				}
-				rows, err := read(r, j.page)
+				made, err := read(r, j.page)
 				if err != nil {
 					err = fmt.Errorf("%s: %w", j.page.URL, err)
 				}
-				j.done <- result{rows, err}
+				j.done <- result{made, err}
 			}
 		})
 	}
@@ -84,7 +102,6 @@ func reread[T any](ctx context.Context, f *folder, out io.Writer, format string,
 			return true
 		})
 	})
-	w := newTable[T](out, format)
 	for j := range order {
 		var r result
 		select {
@@ -95,16 +112,11 @@ func reread[T any](ctx context.Context, f *folder, out io.Writer, format string,
 		if r.err != nil {
 			return r.err
 		}
-		for i := range r.rows {
-			if err := w.write(&r.rows[i]); err != nil {
-				return err
-			}
+		if err := use(j.page, r.made); err != nil {
+			return err
 		}
 	}
-	if scanned != nil {
-		return scanned
-	}
-	return w.close()
+	return scanned
 }
 
 // stored is an archived answer, ready to be read.
@@ -157,54 +169,73 @@ func mayBeHTML(h textproto.MIMEHeader) bool {
 
 // links makes a row of every link of a page.
 func (r *rereader) links(p *crawl.PageInfo) ([]linkRow, error) {
-	switch {
-	case p.Outcome == page.Redirected:
-		return r.redirect(p)
-	case !p.Outcome.Row().Kept:
-		return nil, nil
-	}
-	listed := p.By == crawl.BySitemap
-	s, err := r.open(p, func(h textproto.MIMEHeader) bool { return listed || mayBeHTML(h) })
-	if err != nil || len(s.body) == 0 {
+	found, err := r.follow(p)
+	if err != nil {
 		return nil, err
 	}
-	kind := s.header.Get("Content-Type")
-	asked := robots.ParseHeader(s.header.Values("X-Robots-Tag"), r.agent)
-	var links []page.Link
-	switch {
-	case parse.IsHTML(kind, s.body):
-		doc := r.parser.HTML(s.body, p.URL, kind, r.agent, parse.Want{Anchors: true, Requisites: true})
-		asked = asked.Merge(doc.Robots)
-		links = doc.Links
-	case listed && parse.IsSitemap(kind, p.URL.Path(), s.body):
-		m, err := r.parser.Sitemap(s.body, p.URL)
-		if err != nil {
-			return nil, nil // it lists nothing
-		}
-		for _, e := range m.Entries {
-			links = append(links, page.Link{URL: e.URL, Kind: page.Sitemap})
-		}
-	}
-	rows := make([]linkRow, len(links))
-	for i, l := range links {
+	rows := make([]linkRow, len(found.links))
+	for i, l := range found.links {
 		rows[i] = linkRow{
-			From: p.URL.String(), To: r.f.strip.Apply(l.URL).String(), Kind: l.Kind.String(), Rel: l.Rel, Text: l.Text,
-			NoFollow: l.NoFollow || asked.NoFollow,
+			From: p.URL.String(), To: l.URL.String(), Kind: l.Kind.String(), Rel: l.Rel, Text: l.Text,
+			NoFollow: l.NoFollow || found.noFollow,
 		}
 	}
 	return rows, nil
 }
 
-func (r *rereader) redirect(p *crawl.PageInfo) ([]linkRow, error) {
+// leads are the links of a page, as the crawl took them.
+type leads struct {
+	links    []page.Link
+	noFollow bool // the page asks that none of them be followed
+}
+
+// follow returns the links of a page.
+func (r *rereader) follow(p *crawl.PageInfo) (leads, error) {
+	var found leads
+	switch {
+	case p.Outcome == page.Redirected:
+		return r.redirect(p)
+	case !p.Outcome.Row().Kept:
+		return found, nil
+	}
+	listed := p.By == crawl.BySitemap
+	s, err := r.open(p, func(h textproto.MIMEHeader) bool { return listed || mayBeHTML(h) })
+	if err != nil || len(s.body) == 0 {
+		return found, err
+	}
+	kind := s.header.Get("Content-Type")
+	asked := robots.ParseHeader(s.header.Values("X-Robots-Tag"), r.agent)
+	switch {
+	case parse.IsHTML(kind, s.body):
+		doc := r.parser.HTML(s.body, p.URL, kind, r.agent, parse.Want{Anchors: true, Requisites: true})
+		asked = asked.Merge(doc.Robots)
+		found.links = doc.Links
+	case listed && parse.IsSitemap(kind, p.URL.Path(), s.body):
+		m, err := r.parser.Sitemap(s.body, p.URL)
+		if err != nil {
+			return found, nil // it lists nothing
+		}
+		for _, e := range m.Entries {
+			found.links = append(found.links, page.Link{URL: e.URL, Kind: page.Sitemap})
+		}
+	}
+	for i := range found.links {
+		found.links[i].URL = r.f.strip.Apply(found.links[i].URL)
+	}
+	found.noFollow = asked.NoFollow
+	return found, nil
+}
+
+func (r *rereader) redirect(p *crawl.PageInfo) (leads, error) {
 	s, err := r.open(p, func(textproto.MIMEHeader) bool { return false })
 	if err != nil {
-		return nil, err
+		return leads{}, err
 	}
 	to, err := p.URL.Resolve(s.header.Get("Location"))
 	if err != nil {
-		return nil, nil // it leads nowhere
+		return leads{}, nil // it leads nowhere
 	}
-	return []linkRow{{From: p.URL.String(), To: r.f.strip.Apply(to).String(), Kind: page.Redirect.String()}}, nil
+	return leads{links: []page.Link{{URL: r.f.strip.Apply(to), Kind: page.Redirect}}}, nil
 }
 
 // text makes a row of a page's title and text.

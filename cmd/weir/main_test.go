@@ -54,7 +54,7 @@ func TestScript(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "web": web, "asked": asked, "manners": manners, "hold": hold, "fill": fill, "listens": listens,
+			"exits": exits, "web": serve, "asked": asked, "manners": manners, "hold": hold, "fill": fill, "listens": listens,
 		},
 		// tmpfs: a script may mount a small file system, in a name space of its own.
 		Condition: func(cond string) (bool, error) {
@@ -96,7 +96,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-func web(ts *testscript.TestScript, neg bool, args []string) {
+func serve(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 {
 		ts.Fatalf("usage: web NAME [KEY=VALUE...]")
 	}

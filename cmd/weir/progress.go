@@ -19,19 +19,39 @@ import (
 // The crawl leaves its Status with tell, which never waits; one goroutine does
 // all the writing, because a terminal can stand still for as long as it likes.
 type progress struct {
+	screen
 	cfg *node.Config
-	out io.Writer
 	how func(p *progress, s node.Status)
 
 	mu   sync.Mutex
 	last node.Status
 	seen bool
 
-	width func() int // columns of the terminal
+	says chan string
+	over chan struct{}
+	done sync.WaitGroup
+}
+
+// screen is where progress is written; on a terminal, lines are painted over
+// those before.
+type screen struct {
+	out   io.Writer
+	width func() int // columns of the terminal; nil: it is none
 	drawn int        // lines of the last picture, still on the screen
-	says  chan string
-	over  chan struct{}
-	done  sync.WaitGroup
+}
+
+// screen returns the one that people look at.
+func (e *env) screen() screen {
+	s := screen{out: e.err}
+	if f, ok := e.err.(*os.File); ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
+		s.width = func() int {
+			if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+				return w
+			}
+			return 80
+		}
+	}
+	return s
 }
 
 // How often each kind of progress is shown.
@@ -43,16 +63,10 @@ const (
 
 // watch begins to show progress; the caller calls end. It becomes cfg.Progress.
 func (e *env) watch(cfg *node.Config, asJSON bool) *progress {
-	p := &progress{cfg: cfg, out: e.err, how: (*progress).line, says: make(chan string, 16), over: make(chan struct{})}
+	p := &progress{screen: e.screen(), cfg: cfg, how: (*progress).line, says: make(chan string, 16), over: make(chan struct{})}
 	every := lineEvery
-	if f, ok := e.err.(*os.File); ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
+	if p.width != nil {
 		p.how, every = (*progress).draw, drawEvery
-		p.width = func() int {
-			if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
-				return w
-			}
-			return 80
-		}
 	}
 	if asJSON {
 		p.out, p.how, every = e.out, (*progress).json, jsonEvery
@@ -137,25 +151,27 @@ func (p *progress) left(s node.Status, before string) string {
 }
 
 // draw paints the picture over the one before.
-func (p *progress) draw(s node.Status) {
-	lines := p.picture(s)
-	width := p.width()
+func (p *progress) draw(s node.Status) { p.paint(p.picture(s)) }
+
+// paint puts lines where the last ones are.
+func (s *screen) paint(lines []string) {
+	width := s.width()
 	var b strings.Builder
-	if p.drawn > 0 {
-		fmt.Fprintf(&b, "\x1b[%dA", p.drawn)
+	if s.drawn > 0 {
+		fmt.Fprintf(&b, "\x1b[%dA", s.drawn)
 	}
 	for _, l := range lines {
 		b.WriteString("\r" + cutWidth(l, width-1) + "\x1b[K\n")
 	}
-	p.drawn = len(lines)
-	io.WriteString(p.out, b.String())
+	s.drawn = len(lines)
+	io.WriteString(s.out, b.String())
 }
 
-// wipe takes the picture off the screen.
-func (p *progress) wipe() {
-	if p.drawn > 0 {
-		fmt.Fprintf(p.out, "\x1b[%dA\r\x1b[J", p.drawn)
-		p.drawn = 0
+// wipe takes the lines off the screen.
+func (s *screen) wipe() {
+	if s.drawn > 0 {
+		fmt.Fprintf(s.out, "\x1b[%dA\r\x1b[J", s.drawn)
+		s.drawn = 0
 	}
 }
 

@@ -24,8 +24,8 @@ func running() node.Status {
 // A person at a terminal sees a picture that is drawn over itself and leaves
 // nothing behind.
 func TestPicture(t *testing.T) {
-	var screen bytes.Buffer
-	p := &progress{cfg: &node.Config{MaxPages: 2468}, out: &screen, width: func() int { return 48 }}
+	var shown bytes.Buffer
+	p := &progress{cfg: &node.Config{MaxPages: 2468}, screen: screen{out: &shown, width: func() int { return 48 }}}
 	status := running()
 	status.Bound = node.Bound{Rate: 140_000, By: "limit", Part: 1}
 	p.draw(status)
@@ -35,26 +35,26 @@ func TestPicture(t *testing.T) {
   queue   1,766 pages, 12 sites, 0 parked
   hosts   4 connected, 60 connections idle, 8 h
 `
-	got := strings.NewReplacer("\r", "", "\x1b[K", "").Replace(screen.String())
+	got := strings.NewReplacer("\r", "", "\x1b[K", "").Replace(shown.String())
 	if got != want {
 		t.Errorf("the picture is\n%s\nwant\n%s", got, want)
 	}
-	screen.Reset()
+	shown.Reset()
 	p.draw(running())
-	if !strings.HasPrefix(screen.String(), "\x1b[5A\r") {
-		t.Errorf("the second picture is not drawn over the first: %q", screen.String())
+	if !strings.HasPrefix(shown.String(), "\x1b[5A\r") {
+		t.Errorf("the second picture is not drawn over the first: %q", shown.String())
 	}
-	screen.Reset()
+	shown.Reset()
 	p.wipe()
 	p.wipe()
-	if screen.String() != "\x1b[5A\r\x1b[J" {
-		t.Errorf("the picture is not taken away once: %q", screen.String())
+	if shown.String() != "\x1b[5A\r\x1b[J" {
+		t.Errorf("the picture is not taken away once: %q", shown.String())
 	}
 }
 
 func TestProgressLine(t *testing.T) {
 	var log bytes.Buffer
-	p := &progress{cfg: &node.Config{}, out: &log}
+	p := &progress{cfg: &node.Config{}, screen: screen{out: &log}}
 	p.line(running())
 	if got, want := log.String(), "1m40s: 1,234 pages, 17.2/s, 45.2 MB, 138 KB/s, 1,766 queued, 4 connections, 0 errors\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
@@ -82,7 +82,7 @@ func TestWhatBounds(t *testing.T) {
 
 func TestProgressJSON(t *testing.T) {
 	var out bytes.Buffer
-	p := &progress{cfg: &node.Config{MaxPages: 2468}, out: &out}
+	p := &progress{cfg: &node.Config{MaxPages: 2468}, screen: screen{out: &out}}
 	status := running()
 	until := time.Date(2026, 11, 16, 18, 0, 0, 0, time.UTC)
 	status.Bound = node.Bound{Rate: 500e3, By: "timetable", Until: until, Yielding: true, Part: 0.5, Yields: 3}
@@ -103,7 +103,7 @@ func TestProgressJSON(t *testing.T) {
 // crawl that tells its status never waits for the screen.
 func TestProgressSays(t *testing.T) {
 	read, write := io.Pipe()
-	p := &progress{cfg: &node.Config{}, out: io.Discard, how: (*progress).line, says: make(chan string, 4), over: make(chan struct{})}
+	p := &progress{cfg: &node.Config{}, screen: screen{out: io.Discard}, how: (*progress).line, says: make(chan string, 4), over: make(chan struct{})}
 	tick := make(chan time.Time)
 	p.done.Go(func() {
 		p.run(tick, write)

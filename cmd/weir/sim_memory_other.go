@@ -1,0 +1,6 @@
+//go:build !linux
+
+package main
+
+// machineMemory is how many bytes of memory this machine is taken to have.
+func machineMemory() int64 { return assumedMemory }

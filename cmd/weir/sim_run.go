@@ -1,0 +1,224 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"weir/sim"
+)
+
+// simRunCmd plays one configuration.
+type simRunCmd struct {
+	labFlags
+	simOutput
+	JSON  bool   `name:"json" group:"output" help:"Print the result as JSON."`
+	Trace string `name:"trace" group:"output" placeholder:"FILE" help:"Record every event of the engine; weir sim replay plays it again."`
+}
+
+// Help shows examples.
+func (c *simRunCmd) Help() string {
+	return `The scheduler that crawls is the one that is simulated, unchanged; only the web, the line and the clock are made up. The
+same web and flags give the same trace hash, on any machine. Ctrl-C ends a simulation and prints what it has.
+
+Examples:
+  weir sim run                                          a hundredth of the Chilean web, in a second
+  weir sim run --order depth --conns 256 --per-conn 10  another order, more connections, more pages on each
+  weir sim run --scale 1 --conns 256                    all 3.5 million pages
+  weir sim run --line 20KB/s --sharing even             the paper's reading of a shared line
+  weir sim run --html report.html --csv series.csv      charts, and the numbers behind them
+  weir sim run --web crawl.weirweb --order depth        what if I had used another order? See weir sim record
+  weir sim run --json | jq .virtual_seconds
+
+A web can be written by hand: a line for each site, page, seed and link. Numbers are bytes, bytes per second and seconds;
+what is left out is made up.
+  site http://a.example speed=20000 latency=0.8 again=0.3 delay=10
+  page http://a.example/ 23000
+  page http://a.example/news 5100
+  seed http://a.example/
+  http://a.example/ http://a.example/news
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.`
+}
+
+// Run implements the verb.
+func (c *simRunCmd) Run(e *env) error {
+	if len(c.Order) == 0 {
+		c.Order = []string{"length"}
+	}
+	trials, err := c.trials()
+	if err != nil {
+		return err
+	}
+	if len(trials) > 1 {
+		return usage("weir sim compare takes lists", "weir sim run plays one configuration, and these are %s", thousands(int64(len(trials))))
+	}
+	t := trials[0]
+	began := time.Now()
+	p, err := t.from.open(c.bound())
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(e.err, "%s\n%s; Ctrl-C stops and prints what there is\n", p, t)
+	made := time.Since(began)
+	trace, err := c.trace(e, t)
+	if err != nil {
+		return err
+	}
+	f, err := t.watched(e, p)
+	if trace != nil {
+		err = trace.finish(err)
+	}
+	if err != nil {
+		return err
+	}
+	f.made = made
+	if c.JSON {
+		err = json.NewEncoder(e.out).Encode(f.json(true))
+	} else {
+		err = f.print(e.out)
+	}
+	if err == nil {
+		err = c.write(e, f.series, f.report(), f.charts()...)
+	}
+	if err != nil && !closed(err) {
+		return err
+	}
+	if f.Stopped == sim.Interrupted {
+		return quiet(exitInterrupted)
+	}
+	return nil
+}
+
+// trace opens the file of --trace.
+func (c *simRunCmd) trace(e *env, t *trial) (*output, error) {
+	if c.Trace == "" {
+		return nil, nil
+	}
+	out, err := e.create("--trace", c.Trace)
+	if err == nil {
+		t.cfg.Trace = out
+	}
+	return out, err
+}
+
+// watched plays the trial and shows how far it is, until somebody interrupts it.
+func (t *trial) watched(e *env, p *place) (*finding, error) {
+	var now struct {
+		sync.Mutex
+		sim.Sample
+		spent time.Duration
+	}
+	began := time.Now()
+	look := func() (sim.Sample, time.Duration) {
+		now.Lock()
+		defer now.Unlock()
+		return now.Sample, now.spent
+	}
+	g := e.gauge(
+		func() []string { s, spent := look(); return t.picture(p, s, spent) },
+		func() string { s, spent := look(); return t.progressLine(p, s, spent) })
+	_, stop, release := e.interrupts(func() {})
+	defer release()
+	defer g.end()
+	return t.play(p, func(w *sim.World) bool {
+		now.Lock()
+		now.Sample, now.spent = w.Progress(), time.Since(began)
+		now.Unlock()
+		select {
+		case <-stop:
+			return false
+		default:
+			return true
+		}
+	})
+}
+
+// play runs the trial; it goes on while on says so.
+func (t *trial) play(p *place, on func(*sim.World) bool) (*finding, error) {
+	began := time.Now()
+	cfg := t.cfg
+	cfg.Ranks = p.ranks
+	w, err := sim.New(p.Web, t.line, cfg)
+	if err != nil {
+		return nil, usage("weir sim run --help says what each flag takes", "%s: %w", t.name, err)
+	}
+	if err := w.Run(func() bool { return on(w) }); err != nil {
+		return nil, fmt.Errorf("simulate %s: %w", t.name, err)
+	}
+	return &finding{Result: w.Results()[0], trial: t, place: p.facts(), wall: time.Since(began)}, nil
+}
+
+// part is how much of the crawl is done.
+func (t *trial) part(p *place, s sim.Sample) float64 {
+	most := float64(p.pages)
+	if n := float64(t.cfg.MaxPages); n > 0 {
+		most = min(most, n)
+	}
+	part := float64(s.Pages) / max(most, 1)
+	if d := t.cfg.MaxTime; d > 0 {
+		part = max(part, s.Seconds/d.Seconds())
+	}
+	return min(part, 1)
+}
+
+// picture is what a person at a terminal sees.
+func (t *trial) picture(p *place, s sim.Sample, spent time.Duration) []string {
+	part := t.part(p, s)
+	return []string{
+		fmt.Sprintf("  %s %3.0f%%  %s%s", bar(part, 40), 100*part, short(spent), remaining(spent, part, ", ")),
+		fmt.Sprintf("  virtual %s, %.0f times as fast", clock(s.Seconds), s.Seconds/max(spent.Seconds(), 1e-3)),
+		fmt.Sprintf("  pages   %s of %s, %s/s", thousands(s.Pages), thousands(int64(p.pages)), thousands(int64(float64(s.Pages)/max(spent.Seconds(), 1e-3)))),
+		fmt.Sprintf("  rank    %.1f%% of the PageRank that can be had", 100*s.Rank/p.rank),
+		fmt.Sprintf("  queue   %s, %s of %d busy", many(s.Queued, "page"), many(int64(s.Busy+0.5), "connection"), t.cfg.Conns),
+	}
+}
+
+// progressLine is the same for a log.
+func (t *trial) progressLine(p *place, s sim.Sample, spent time.Duration) string {
+	part := t.part(p, s)
+	return fmt.Sprintf("%s: %.0f%%, %s after %s, %.1f%% of the rank, %s queued, %.0f of %d connections busy%s", short(spent), 100*part,
+		many(s.Pages, "page"), clock(s.Seconds), 100*s.Rank/p.rank, thousands(s.Queued), s.Busy, t.cfg.Conns, remaining(spent, part, ", "))
+}
+
+// clock writes virtual seconds for people.
+func clock(seconds float64) string { return short(time.Duration(seconds * 1e9)) }
+
+// print writes a finding for people.
+func (f *finding) print(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "time      %s (%s s)", clock(f.Seconds), thousands(int64(f.Seconds+0.5)))
+	if floor := f.trial.floor(f.Bytes); floor > 0 {
+		fmt.Fprintf(&b, ", %.2f of T*, the %s that the line needs for the bytes", f.Seconds/floor, clock(floor))
+	}
+	if f.Stopped != "done" {
+		fmt.Fprintf(&b, "; ended by %s", f.Stopped)
+	}
+	fmt.Fprintf(&b, "\npages     %s of %s that can be reached, %s\n", thousands(f.Pages), thousands(int64(f.place.pages)), bytesOf(f.Bytes))
+	fmt.Fprintf(&b, "rank      %.1f%% of what can be had\n", 100*f.Rank/f.place.rank)
+	fmt.Fprintf(&b, "busy      %.1f%% of the connections; %.1f of %d idle in the mean\n", 100*f.Busy, f.idle(), f.trial.cfg.Conns)
+	fmt.Fprintf(&b, "\n         %8.0f%% %8.0f%% %8.0f%%  mean by rank\n", 100*shares[0], 100*shares[1], 100*shares[2])
+	fmt.Fprintf(&b, "pages at ")
+	for _, part := range shares {
+		fmt.Fprintf(&b, " %9s", clockOr(f.reached(part).pages))
+	}
+	fmt.Fprintf(&b, "\nrank at  ")
+	for _, part := range shares {
+		fmt.Fprintf(&b, " %9s", clockOr(f.reached(part).rank))
+	}
+	fmt.Fprintf(&b, "  %12s\n\n", clock(f.RankTime))
+	fmt.Fprintf(&b, "trace     %s, %s events\n", f.trace(), thousands(f.Events))
+	fmt.Fprintf(&b, "simulated in %s, %s times as fast as it would be; the web took %s\n", short(f.wall), thousands(int64(f.speedup())), short(f.made))
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func clockOr(seconds float64) string {
+	if seconds != seconds {
+		return "–"
+	}
+	return clock(seconds)
+}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"weir/crawl"
+	"weir/internal/node"
+	"weir/page"
+	"weir/sim/web"
+)
+
+// played runs weir sim run --json and reads what it says.
+func played(t *testing.T, args ...string) findingJSON {
+	t.Helper()
+	var f findingJSON
+	if err := json.Unmarshal([]byte(must(t, append([]string{"sim", "run", "--json"}, args...)...)), &f); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// The engine that crawled is the one that is simulated: the trace of a live
+// crawl plays again, order by order; and a crawl of the web recorded from it
+// fetches the same pages and the same bytes, to the last one, in any order.
+func TestLiveCrawlAndItsSimulationAgree(t *testing.T) {
+	live := smallWeb(t)
+	folder := t.TempDir()
+	trace, file := filepath.Join(folder, "trace"), filepath.Join(folder, "small.weirweb")
+	dir := crawlWeb(t, live, func(cfg *node.Config) { cfg.Trace = trace })
+	if got := must(t, "sim", "replay", trace); !strings.Contains(got, "byte for byte the same") {
+		t.Errorf("the replay says %q", got)
+	}
+
+	must(t, "sim", "record", "--dir", dir, "-o", file)
+	f, err := openFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.close()
+	var asked int64
+	var bytes float64
+	err = scanPages(f, func(o page.Outcome, n int64) {
+		if o.Row().Pause != page.NoPause {
+			asked++
+			bytes += float64(n)
+		}
+	})
+	if err != nil || asked < 20 {
+		t.Fatalf("%d pages were asked for: %v", asked, err)
+	}
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut := filepath.Join(folder, "cut.weirweb")
+	if err := os.WriteFile(cut, whole[:len(whole)-20], 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if got := weir(t, "", "sim", "run", "--web", cut); got.code != exitFailed || !strings.Contains(got.err, "unexpected EOF") {
+		t.Errorf("a web that was cut off: exit %d\n%s", got.code, got.err)
+	}
+	for _, order := range []string{"length", "depth"} {
+		got := played(t, "--web", file, "--order", order, "--wait", "0s")
+		if got.Pages != asked || got.Bytes != bytes || got.Stopped != "done" {
+			t.Errorf("%s: the simulation fetches %d pages, %.0f bytes (%s), the crawl %d and %.0f", order, got.Pages, got.Bytes, got.Stopped, asked, bytes)
+		}
+	}
+}
+
+// A simulation says the same every time, and its trace plays again.
+func TestSimulationIsRepeated(t *testing.T) {
+	trace := filepath.Join(t.TempDir(), "trace")
+	small := []string{"--scale", "0.001", "--conns", "8"}
+	first := played(t, small...)
+	second := played(t, append(small, "--trace", trace)...)
+	if first.Trace != second.Trace || first.Virtual != second.Virtual || first.Pages != 3500 {
+		t.Errorf("%s after %v s, then %s after %v s, %d pages", first.Trace, first.Virtual, second.Trace, second.Virtual, first.Pages)
+	}
+	if other := played(t, append(small, "--seed", "2")...); other.Trace == first.Trace {
+		t.Error("another web has the same trace")
+	}
+	must(t, "sim", "replay", trace)
+	b, err := os.ReadFile(trace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := filepath.Join(t.TempDir(), "changed")
+	text := strings.Replace(string(b), `"orders":1,`, `"orders":2,`, 1)
+	if err := os.WriteFile(changed, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if got := weir(t, "", "sim", "replay", changed); got.code != exitFailed || !strings.Contains(got.err, "the orders differ") || !strings.Contains(got.out, "then they differ") {
+		t.Errorf("a changed trace: exit %d\n%s%s", got.code, got.out, got.err)
+	}
+}
+
+func scanPages(f *folder, fn func(page.Outcome, int64)) error {
+	return f.Pages(func(p *crawl.PageInfo) bool {
+		fn(p.Outcome, p.Bytes)
+		return true
+	})
+}
+
+// A straight line through the times of a site's pages keeps their sum, and makes
+// a server that can be.
+func TestPace(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var p pace
+		sum, bytes := 0.0, 0.0
+		for range rapid.IntRange(1, 20).Draw(t, "pages") {
+			b, s := float64(rapid.IntRange(0, 1e6).Draw(t, "bytes")), rapid.Float64Range(1e-4, 100).Draw(t, "seconds")
+			p.add(b, s)
+			sum, bytes = sum+s, bytes+b
+		}
+		latency, speed := p.fit()
+		if !(latency >= 0) || !(speed > 0) || math.IsInf(speed, 0) {
+			t.Fatalf("latency %v, speed %v", latency, speed)
+		}
+		if got := latency*p.n + bytes/speed; math.Abs(got-sum) > 1e-6*sum {
+			t.Fatalf("%v s, want %v", got, sum)
+		}
+	})
+}
+
+// Trials are named by that in which they differ.
+func TestTrials(t *testing.T) {
+	f := labFlags{
+		Web: []string{"chile"}, Scale: []float64{0.01}, Seed: []uint64{1}, Order: []string{"length", "depth", "length"},
+		Conns: []whole{1, 64}, PerConn: []series{{most: 1}}, Line: []rate{2000, 0}, MaxTime: -1,
+	}
+	all, err := f.trials()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != 8 || all[0].name != "length r=1 B=2KB/s" || all[7].name != "depth r=64 B=none" {
+		t.Errorf("%d trials, from %q to %q", len(all), all[0].name, all[len(all)-1].name)
+	}
+	if n := need(3_500_000, 35_000_000, 1); n > 1e9 {
+		t.Errorf("the whole web of Chile is said to take %s", bytesOf(float64(n)))
+	}
+	if _, err := (origin{name: "chile", scale: 1, seed: 1}).open(100e6); err == nil || !strings.Contains(err.Error(), "of memory") {
+		t.Errorf("a web larger than memory: %v", err)
+	}
+	if _, err := (origin{name: "chile", scale: 1e-6, seed: 1}).open(1e9); err != nil && !strings.Contains(err.Error(), web.ErrEmpty.Error()) {
+		t.Errorf("a tiny web: %v", err)
+	}
+}
