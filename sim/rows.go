@@ -59,8 +59,8 @@ func (r *rows) Set(key, value []byte) {
 
 // Delete implements crawl.Writer.
 func (r *rows) Delete(key []byte) {
-	if key[0] == queueRow && len(key) == 14 {
-		r.queue(siteOf(key)).drop(key[5], binary.BigEndian.Uint64(key[6:]), &r.texts)
+	if key[0] == queueRow && len(key) == 14 && r.queue(siteOf(key)).drop(key[5], binary.BigEndian.Uint64(key[6:]), &r.texts) {
+		return
 	}
 	delete(r.rest, string(key))
 }
@@ -173,7 +173,10 @@ type item struct {
 }
 
 func (q *queue) run(class uint8, create bool) *run {
-	i := sort.Search(len(q.runs), func(i int) bool { return q.runs[i].class >= class })
+	i := 0 // there are few
+	for i < len(q.runs) && q.runs[i].class < class {
+		i++
+	}
 	if i == len(q.runs) || q.runs[i].class != class {
 		if !create {
 			return nil
@@ -224,14 +227,15 @@ func (q *queue) get(class uint8, seq uint64, texts *arena) []byte {
 	return nil
 }
 
-func (q *queue) drop(class uint8, seq uint64, texts *arena) {
+// drop takes an entry out, and says whether it was there.
+func (q *queue) drop(class uint8, seq uint64, texts *arena) bool {
 	r := q.run(class, false)
 	if r == nil {
-		return
+		return false
 	}
 	i := r.find(seq)
 	if !r.has(i, seq) {
-		return
+		return false
 	}
 	texts.free(r.items[i].at)
 	r.items[i].at = 0
@@ -247,6 +251,7 @@ func (q *queue) drop(class uint8, seq uint64, texts *arena) {
 		r.items = slices.DeleteFunc(r.items[:copy(r.items, r.items[r.head:])], func(it item) bool { return it.at == 0 })
 		r.head, r.gone = 0, 0
 	}
+	return true
 }
 
 // table holds the rows of pages.
