@@ -15,6 +15,7 @@ const (
 	StopPages    = "max-pages"
 	StopBytes    = "max-bytes"
 	StopTime     = "max-time"
+	StopGain     = "stop-gain"
 	StopByUser   = "interrupted"
 	StopNoRoom   = "disk-full"
 	StopByStore  = "store-failed"
@@ -32,6 +33,15 @@ type EngineConfig struct {
 	Loads    int           // Loads under way, at most
 	Resolves int           // Resolves under way, at most
 
+	// For orders that go by ranks: pages in a batch, or between two rankings; 0 =
+	// 10,000 (K in Castillo, section 6.3). A batch is cut short when less than a share
+	// Busy of the connections is in use; 0 = 0.1 (section 6.4).
+	Batch int64   `json:",omitempty"`
+	Busy  float64 `json:",omitempty"`
+	// StopGain ends the crawl when the last Batch pages were worth less than this
+	// share of what the first were, by their scores; 0 = never.
+	StopGain float64 `json:",omitempty"`
+
 	Bandwidth Bandwidth `json:",omitzero"`
 }
 
@@ -41,6 +51,9 @@ type Engine struct {
 	cfg EngineConfig
 	f   *frontier.Frontier
 
+	traits   frontier.Traits
+	ranker   ranker
+	idle     idle
 	started  bool
 	began    page.Time
 	flights  map[uint64]*flight
@@ -68,6 +81,7 @@ type flight struct {
 	key     page.Key
 	host    string
 	attempt uint8
+	score   float32
 	robots  bool
 	settle  bool
 	hops    int
@@ -82,7 +96,7 @@ func NewEngine(cfg EngineConfig) (*Engine, error) {
 		return nil, err
 	}
 	cfg.Frontier.Order = order
-	e := &Engine{cfg: cfg, f: frontier.New(cfg.Frontier), flights: map[uint64]*flight{}}
+	e := &Engine{cfg: cfg, traits: order.Traits(), f: frontier.New(cfg.Frontier), flights: map[uint64]*flight{}}
 	v, err := newValve(cfg.Bandwidth)
 	if err != nil {
 		return nil, err
@@ -97,6 +111,10 @@ func NewEngine(cfg EngineConfig) (*Engine, error) {
 // the Engine's and holds until the next Step. Time never goes back.
 func (e *Engine) Step(now page.Time, ev Event) []Order {
 	e.out = e.out[:0]
+	if e.started {
+		c := e.f.Count()
+		e.idle.pass(now, c.Idle, e.cfg.Frontier.Conns)
+	}
 	switch ev := ev.(type) {
 	case Start:
 		e.start(now, ev)
@@ -116,6 +134,8 @@ func (e *Engine) Step(now page.Time, ev Event) []Order {
 		e.tell(now, ev)
 	case Wire:
 		e.measured(now, ev)
+	case Ranked:
+		e.ranked(ev)
 	case Tick:
 		e.wake = 0
 	}
@@ -128,7 +148,8 @@ func (e *Engine) Step(now page.Time, ev Event) []Order {
 }
 
 func (e *Engine) start(now page.Time, ev Start) {
-	e.started, e.began = true, now
+	e.started, e.began, e.idle.at = true, now, now
+	e.ranker.version, e.ranker.news = ev.Version, true
 	e.totals = ev.Totals
 	e.pages, e.bytes = ev.Totals.Fetched, ev.Totals.Bytes
 	if ev.Resumed {
@@ -160,6 +181,7 @@ func (e *Engine) done(now page.Time, ev Done) {
 		if ev.Outcome.Row().Answer && ev.Outcome.Final(fl.attempt) {
 			e.pages++
 			e.bytes += ev.Bytes
+			e.gained(fl.score)
 		}
 	}
 	e.learn(now, fl, ev)
@@ -200,6 +222,7 @@ func (e *Engine) committed(now page.Time, ev Committed) {
 	for _, q := range ev.Queued {
 		e.f.Push(now, q.Site, q.Entry)
 	}
+	e.ranker.news = e.ranker.news || len(ev.Queued) > 0
 	e.totals = ev.Totals
 }
 
@@ -252,6 +275,7 @@ func (e *Engine) pump(now page.Time) {
 			e.finish(StopDone)
 		}
 	}
+	e.rank()
 	if at, ok := e.nextWake(); ok && at != e.wake {
 		e.wake = at
 		e.out = append(e.out, Wake{At: at})
@@ -287,10 +311,11 @@ func (e *Engine) order(p frontier.Pick) {
 	case frontier.Fetch, frontier.Robots:
 		id := e.fly(flight{
 			key: page.Key{Site: p.Site, Hash: p.Entry.Hash}, host: p.Host,
-			attempt: p.Entry.Attempt, robots: p.Kind == frontier.Robots, hops: p.Hops,
+			attempt: p.Entry.Attempt, score: p.Entry.Score, robots: p.Kind == frontier.Robots, hops: p.Hops,
 		})
 		if p.Kind == frontier.Fetch {
 			e.asking++
+			e.ranker.handed()
 		}
 		if p.Open && e.valve != nil {
 			e.valve.open(p.Host, p.Addr)
@@ -302,6 +327,7 @@ func (e *Engine) order(p frontier.Pick) {
 	case frontier.Settle:
 		id := e.fly(flight{key: page.Key{Site: p.Site, Hash: p.Entry.Hash}, host: p.Host, settle: true, done: true})
 		e.settling++
+		e.ranker.handed()
 		e.out = append(e.out, Settle{ID: id, Site: p.Site, Entry: p.Entry, Outcome: p.Outcome})
 	case frontier.Load:
 		e.loads++
@@ -341,13 +367,14 @@ type Status struct {
 	// Unreachable are the pages behind a robots.txt that could not be had in
 	// this run. They stay queued, and the next run asks for it again.
 	Unreachable int64
-	Flying      int   // orders not over yet
-	Sites       int   // known, in memory or not
-	Active      int   // open connections
-	Idle        int   // connections that could be open and are not
-	Resting     int   // hosts that wait
-	Ready       int   // hosts that could go
-	Drift       int64 // must be 0: pages that counters and queues disagree about
+	Flying      int     // orders not over yet
+	Sites       int     // known, in memory or not
+	Active      int     // open connections
+	Idle        int     // connections that could be open and are not
+	IdleShare   float64 // the same over the run so far: the mean, of 1
+	Resting     int     // hosts that wait
+	Ready       int     // hosts that could go
+	Drift       int64   // must be 0: pages that counters and queues disagree about
 	Stop        string
 	Link        LinkStatus // zero without a limit
 }
@@ -357,6 +384,6 @@ func (e *Engine) Status() Status {
 	c := e.f.Count()
 	return Status{
 		Totals: e.totals, Waiting: c.Waiting, Unreachable: c.Asleep, Flying: len(e.flights), Sites: int(e.totals.Sites),
-		Active: c.Active, Idle: c.Idle, Resting: c.Resting, Ready: c.Ready, Drift: c.Drift, Stop: e.stop, Link: e.linkStatus(),
+		Active: c.Active, Idle: c.Idle, IdleShare: e.idle.share(), Resting: c.Resting, Ready: c.Ready, Drift: c.Drift, Stop: e.stop, Link: e.linkStatus(),
 	}
 }

@@ -21,6 +21,7 @@ type Start struct {
 	Domains []Used
 	Kept    []Keep `json:",omitempty"` // what earlier runs, of this crawl or another, learned of the link
 	Totals  Totals
+	Version uint32 `json:",omitempty"` // of the last ranking
 }
 
 // Care is what a host needs beyond the common wait, as earlier runs learned.
@@ -110,6 +111,12 @@ type Wall struct {
 // and at once when the link falls idle.
 type Wire struct{ bandwidth.Wire }
 
+// Ranked answers a Rank: pages have been ranked, and what comes of it is durable.
+type Ranked struct {
+	Version uint32
+	Pages   int64 // that have another place now; those of the next batch
+}
+
 // Tick says that the time of the last Wake has come.
 type Tick struct{}
 
@@ -121,4 +128,5 @@ func (Resolved) event() string  { return "resolved" }
 func (Command) event() string   { return "command" }
 func (Wall) event() string      { return "wall" }
 func (Wire) event() string      { return "wire" }
+func (Ranked) event() string    { return "ranked" }
 func (Tick) event() string      { return "tick" }

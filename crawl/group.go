@@ -242,7 +242,7 @@ func (l *Ledger) Load(o Load) (Loaded, error) {
 // more than the common wait. The Engine remembers those hosts for as long as it
 // runs, so nothing is read of hosts after this.
 func (l *Ledger) Start(resumed bool) (Start, error) {
-	st := Start{Resumed: resumed, Totals: l.totals}
+	st := Start{Resumed: resumed, Totals: l.totals, Version: l.version}
 	var bad error
 	err := l.kv.Scan([]byte{keyHost}, []byte{keyHost + 1}, func(key, value []byte) bool {
 		var state frontier.HostState

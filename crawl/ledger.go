@@ -26,6 +26,7 @@ type LedgerConfig struct {
 	Secret  page.Secret
 	Domains bool  // registered domains have a budget: Start counts their pages
 	Memory  int64 // bytes that the memory of seen pages may take; 0 = no bound
+	Links   bool  // what pages link to is kept, for ReadLinks
 	Kept    int   // rows about servers that Start reads, at most; 0 = nothing is read about the link
 }
 
@@ -50,6 +51,9 @@ type Ledger struct {
 	ahead  ahead
 	purse  *purse     // nil: the order does not split scores
 	keys   []page.Key // of the rows that are being taken
+
+	version uint32 // of the last ranking
+	nth     uint32 // page of its batch
 
 	stamped bool // there was one
 	kept    bool // its row is still there
@@ -134,6 +138,9 @@ func NewLedger(kv KV, cfg LedgerConfig) (*Ledger, error) {
 		return nil, err
 	}
 	l.kept = l.stamped
+	if l.version, err = readVersion(kv); err != nil {
+		return nil, fmt.Errorf("read the ranking's version: %w", err)
+	}
 	l.totals, err = ReadTotals(kv)
 	if cfg.Order.Traits().Splits {
 		l.purse = &purse{budget: cfg.Memory / 3}
@@ -415,6 +422,9 @@ func (l *Ledger) derive(f *page.Facts) error {
 	}
 	if err := l.lookAhead(l.out.Crawl); err != nil {
 		return err
+	}
+	if l.cfg.Links && f.Outcome != page.None && !f.Robots {
+		l.keepLinks(f)
 	}
 	if l.purse != nil && f.Outcome != page.None {
 		l.split(l.out.Crawl)

@@ -64,6 +64,10 @@ type Keep struct{ Key, Value []byte }
 // Wake asks for a Tick at a time. A later Wake replaces it.
 type Wake struct{ At page.Time }
 
+// Rank asks for pages to be ranked by the links that are durable; see rescore.go.
+// Ranked answers, and nothing waits for it but the next Rank.
+type Rank struct{ Version uint32 }
+
 // Finish says that the crawl is over, and why.
 type Finish struct{ Reason string }
 
@@ -76,4 +80,5 @@ func (Save) order() string    { return "save" }
 func (Limit) order() string   { return "limit" }
 func (Keep) order() string    { return "keep" }
 func (Wake) order() string    { return "wake" }
+func (Rank) order() string    { return "rank" }
 func (Finish) order() string  { return "finish" }

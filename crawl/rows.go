@@ -26,11 +26,13 @@ import (
 //	h|host               -> hostRow
 //	r|site               -> robotsRow: read when its site's turn comes
 //	f|...                -> what the rules keep
+//	l|site|hash          -> what a page links to, for orders that go by ranks
 //	b|s, n, d or g|...   -> what the bandwidth.Predictor keeps
 //	b|q                  -> bandwidth.Usage of the quota
 //	m|totals             -> Totals
 //	m|secret             -> the hash's key
 //	m|seeded             -> digest of the seeds that were taken
+//	m|ranked             -> version of the last ranking
 //	m|stamp              -> that of the snapshot of seen pages
 const (
 	keyName  = 'n'
@@ -44,6 +46,7 @@ const (
 	keyFact  = 'f'
 	keyRules = 'r'
 	keyLink  = 'b'
+	keyLinks = 'l'
 	keyMeta  = 'm'
 )
 
@@ -55,6 +58,7 @@ var (
 	totalsKey = []byte("mtotals")
 	seededKey = []byte("mseeded")
 	secretKey = []byte("msecret")
+	rankedKey = []byte("mranked")
 )
 
 // errRow says that a stored row does not read back: the store is damaged.

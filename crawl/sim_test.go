@@ -6,12 +6,14 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
 	"weir/bandwidth"
 	"weir/frontier"
 	"weir/page"
+	"weir/rank"
 )
 
 var simSeed = flag.Uint64("seed", 0, "run the simulation with this seed only")
@@ -56,6 +58,7 @@ type sim struct {
 	pipe  *pipe  // nil: answers take the time the world says
 	watch *watch // nil: nobody asks who went before whom
 
+	ranked *Ranked            // comes with the next group
 	scores map[string]float32 // of seeds, where the world gives them
 	runs   int
 	steps  int
@@ -103,13 +106,14 @@ func newSim(t testing.TB, seed uint64) *sim {
 	r := rand.New(rand.NewPCG(seed, 2))
 	s := &sim{t: t, seed: seed, rng: r, w: newWorld(seed), kv: &memory{}}
 	s.cfg = EngineConfig{
-		Order: pick(r, "length", "depth", "score", "depth-flat", "siteopic"), Open: 2 + r.IntN(30), Loads: 1 + r.IntN(3), Resolves: 1 + r.IntN(3),
+		Order: pick(r, "length", "depth", "score", "depth-flat", "siteopic", "partial", "batch", "optimal"), Open: 2 + r.IntN(30), Loads: 1 + r.IntN(3), Resolves: 1 + r.IntN(3),
 		Frontier: frontier.Config{
 			Wait: pick(r, 0, time.Second, 2*time.Second), PerConn: pick(r, 1, 1, 4), Conns: 1 + r.IntN(6), PerServer: 1 + r.IntN(2),
 			PerCDN: 3, CDNDomains: pick(r, 2, 50), Window: 1, Hot: pick(r, 1, 2, 1000), Holdable: pick(r, time.Second, 10*time.Second),
 			Proxy: r.IntN(8) == 0, Linger: pick(r, 1, time.Second, time.Hour),
 		},
 	}
+	s.cfg.Batch, s.cfg.Busy = int64(pick(r, 3, 20, 100)), pick(r, 0, 0.5)
 	if s.cfg.Frontier.Proxy { // nothing is resolved, so a name cannot fail
 		for _, site := range s.w.sites {
 			if site.host.dead == page.DNSFailed {
@@ -157,14 +161,14 @@ func (s *sim) start() {
 	s.run++
 	s.began = s.now
 	s.events = s.events[:0]
-	s.queue, s.syncing, s.due, s.finished = nil, false, 0, ""
+	s.queue, s.syncing, s.due, s.finished, s.ranked = nil, false, 0, "", nil
 	s.flying, s.loads, s.resolves = map[uint64]int{}, 0, 0
 	s.audit.restart()
 	scope, err := NewScope(ScopeConfig{Scope: "any", Depth: -1, Secret: worldSecret}, s.kv)
 	s.must(err)
 	order, err := frontier.Order(s.cfg.Order)
 	s.must(err)
-	s.ledger, err = NewLedger(s.kv, LedgerConfig{Order: order, Trap: frontier.DefaultTrap(), Rules: scope, Secret: worldSecret, Kept: 100})
+	s.ledger, err = NewLedger(s.kv, LedgerConfig{Order: order, Trap: frontier.DefaultTrap(), Rules: scope, Secret: worldSecret, Kept: 100, Links: order.Traits().Ranked})
 	s.must(err)
 	s.ledger.Clock(s.wall())
 	for _, u := range s.w.seeds { // every run names the seeds again
@@ -258,6 +262,8 @@ func (s *sim) order(o Order) {
 		s.commit(func() error { s.ledger.Keep(o); return nil })
 	case Limit:
 		s.pipe.limit(o.Rate)
+	case Rank:
+		s.after(time.Duration(s.rng.IntN(5000))*time.Millisecond, func() { s.rank(o) })
 	case Wake:
 		s.tick = s.seq + 1
 		this := s.tick
@@ -273,6 +279,35 @@ func (s *sim) order(o Order) {
 		s.audit.finish()
 		s.finished = o.Reason
 	}
+}
+
+// rank ranks the pages by the rows as they are, and hands the scores to the
+// committer in parts.
+func (s *sim) rank(o Rank) {
+	order, err := frontier.Order(s.cfg.Order)
+	s.must(err)
+	upto, err := Linked(s.kv)
+	s.must(err)
+	web, err := rank.Builder{Budget: 1 << 30}.Build(func(visit func(from uint64, targets []uint64)) error {
+		return ReadLinks(s.kv, upto, func(from uint64, targets []uint64) bool { visit(from, targets); return true })
+	})
+	s.must(err)
+	web.Rank(rank.Options{})
+	n := int64(0)
+	s.must(ReadScores(s.kv, order, int(s.cfg.Batch), web, func(all []Score) bool {
+		for part := range slices.Chunk(all, 7) {
+			s.commit(func() error {
+				moved, err := s.ledger.Rescore(o.Version, part)
+				n += moved
+				return err
+			})
+		}
+		return true
+	}))
+	s.commit(func() error {
+		s.ranked = &Ranked{Version: o.Version, Pages: n}
+		return nil
+	})
 }
 
 // answered counts what an order still waits for: to be answered, to be durable.
@@ -388,6 +423,8 @@ func (s *sim) flush() {
 	ev, err := s.ledger.Flush(b)
 	s.must(err)
 	s.syncing, s.due = true, 0
+	ranked := s.ranked
+	s.ranked = nil
 	s.after(time.Duration(1+s.rng.IntN(8))*time.Millisecond, func() {
 		s.checkMoves(ev)
 		s.durable(b)
@@ -399,6 +436,9 @@ func (s *sim) flush() {
 		}
 		s.syncing = false
 		s.step(ev)
+		if ranked != nil {
+			s.step(*ranked)
+		}
 		s.work()
 	})
 }

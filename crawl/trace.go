@@ -155,6 +155,8 @@ func decodeEvent(kind string, data []byte) (Event, error) {
 		return decode[Wall](data)
 	case "wire":
 		return decode[Wire](data)
+	case "ranked":
+		return decode[Ranked](data)
 	case "tick":
 		return Tick{}, nil
 	}
