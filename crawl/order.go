@@ -66,7 +66,10 @@ type Wake struct{ At page.Time }
 
 // Rank asks for pages to be ranked by the links that are durable; see rescore.go.
 // Ranked answers, and nothing waits for it but the next Rank.
-type Rank struct{ Version uint32 }
+type Rank struct {
+	Version uint32
+	Pages   int64 // of the next batch, at most
+}
 
 // Finish says that the crawl is over, and why.
 type Finish struct{ Reason string }

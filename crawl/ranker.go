@@ -51,7 +51,7 @@ func (e *Engine) rank() {
 	}
 	r.version++
 	r.busy, r.news, r.since = true, false, 0
-	e.out = append(e.out, Rank{Version: r.version})
+	e.out = append(e.out, Rank{Version: r.version, Pages: e.cfg.spell()})
 }
 
 // spent says that the batch is over, or is to be cut short.

@@ -83,7 +83,7 @@ func ReadLinks(kv KV, upto int64, visit func(from uint64, targets []uint64) bool
 }
 
 // someScores is how many scores make one group.
-const someScores = 4096
+const someScores = 1024
 
 // ReadScores hands to fn, some at a time, what Rescore is to be told of the pages
 // that wait: those whose class their score changes or, where pages are fetched in

@@ -13,7 +13,6 @@ import (
 	"weir/bandwidth"
 	"weir/frontier"
 	"weir/page"
-	"weir/rank"
 )
 
 var simSeed = flag.Uint64("seed", 0, "run the simulation with this seed only")
@@ -288,13 +287,15 @@ func (s *sim) rank(o Rank) {
 	s.must(err)
 	upto, err := Linked(s.kv)
 	s.must(err)
-	web, err := rank.Builder{Budget: 1 << 30}.Build(func(visit func(from uint64, targets []uint64)) error {
-		return ReadLinks(s.kv, upto, func(from uint64, targets []uint64) bool { visit(from, targets); return true })
-	})
-	s.must(err)
-	web.Rank(rank.Options{})
+	web := popular{}
+	s.must(ReadLinks(s.kv, upto, func(from uint64, targets []uint64) bool {
+		for _, to := range targets {
+			web[to]++
+		}
+		return true
+	}))
 	n := int64(0)
-	s.must(ReadScores(s.kv, order, int(s.cfg.Batch), web, func(all []Score) bool {
+	s.must(ReadScores(s.kv, order, int(o.Pages), web, func(all []Score) bool {
 		for part := range slices.Chunk(all, 7) {
 			s.commit(func() error {
 				moved, err := s.ledger.Rescore(o.Version, part)
@@ -309,6 +310,11 @@ func (s *sim) rank(o Rank) {
 		return nil
 	})
 }
+
+// popular scores a page by the links to it.
+type popular map[uint64]float64
+
+func (p popular) Score(name uint64) (float64, bool) { return 1 + p[name], true }
 
 // answered counts what an order still waits for: to be answered, to be durable.
 func (s *sim) answered(id uint64) {

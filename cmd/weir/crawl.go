@@ -188,6 +188,10 @@ func (e *env) crawl(cfg *node.Config, asJSON bool) error {
 	if asJSON && r.StoppedBy != crawl.StopByNobody {
 		err = errors.Join(err, writeReport(e.out, r))
 	}
+	var large *node.TooLarge
+	if errors.As(err, &large) {
+		return failure(err, fmt.Sprintf("go on with --memory %dMB; --order siteopic ranks nothing", large.Memory/1e6+1))
+	}
 	if err != nil {
 		return folderError(cfg.Dir, err)
 	}

@@ -31,8 +31,8 @@ func plan(s *settings, seeds []node.Seed) (*node.Config, error) {
 	if !slices.Contains([]string{"host", "domain", "prefix", "any"}, s.Scope) {
 		return nil, choice("--scope", s.Scope, "host", "domain", "prefix", "any")
 	}
-	if _, err := frontier.Order(s.Order); err != nil {
-		return nil, choice("--order", s.Order, "length", "depth", "score")
+	if err := planOrder(s); err != nil {
+		return nil, err
 	}
 	form, err := store.ParseForm(s.Warc)
 	if err != nil {
@@ -76,6 +76,8 @@ func plan(s *settings, seeds []node.Seed) (*node.Config, error) {
 		Trap:         frontier.Trap(s.Trap),
 		Strip:        strip,
 		Order:        s.Order,
+		Batch:        int64(s.Batch),
+		StopGain:     float64(s.StopGain),
 		Wait:         time.Duration(s.Wait),
 		PerConn:      int(s.PerConn.most),
 		Auto:         s.PerConn.auto,
@@ -111,6 +113,23 @@ func plan(s *settings, seeds []node.Seed) (*node.Config, error) {
 		return nil, err
 	}
 	return cfg, client.Close()
+}
+
+// orders are those that a live crawl can have.
+var orders = []string{"length", "depth", "depth-flat", "siteopic", "partial", "batch", "score"}
+
+// planOrder checks the order, and what goes with it.
+func planOrder(s *settings) error {
+	if s.Order == "optimal" {
+		return usage("choose another order; weir sim run --order optimal shows what could be gained", "--order optimal goes by the ranks that pages will have in the end, which only a simulation knows")
+	}
+	if !slices.Contains(orders, s.Order) {
+		return choice("--order", s.Order, orders...)
+	}
+	if s.StopGain > 0 && !slices.Contains([]string{"siteopic", "partial", "batch", "score"}, s.Order) {
+		return usage("choose --order siteopic, partial, batch or score", "--stop-gain goes by scores, and --order %s gives none", s.Order)
+	}
+	return nil
 }
 
 func planSites(s *settings, cfg *node.Config) error {

@@ -47,13 +47,15 @@ type settings struct {
 	MaxPages  count `name:"max-pages" group:"bounds" placeholder:"N" default:"none" keep:"yes" help:"Stop after N pages, counted over all runs."`
 	MaxBytes  size  `name:"max-bytes" group:"bounds" placeholder:"SIZE" default:"none" keep:"yes" help:"Stop after so many bytes of bodies, counted over all runs."`
 	MaxTime   span  `name:"max-time" group:"bounds" placeholder:"TIME" default:"none" keep:"yes" help:"Stop this run after a time: 90s, 2h30m, 3d."`
+	StopGain  share `name:"stop-gain" group:"bounds" placeholder:"SHARE" default:"none" keep:"yes" help:"Stop when the last --batch pages score, on the mean, less than this share of what the first did, as in 0.1. Counted anew in every run."`
 	SitePages count `name:"site-pages" group:"bounds" placeholder:"N" default:"100000" keep:"fixed" help:"Pages of one site, at most. Default: 100000."`
 
 	DomainPages count `name:"domain-pages" group:"bounds" placeholder:"N" default:"1000000" keep:"fixed" help:"Pages of one registered domain, at most. Default: 1000000."`
 	MaxBody     size  `name:"max-body" group:"bounds" placeholder:"SIZE" default:"64MB" keep:"yes" help:"Cut longer bodies here. Default: 64MB."`
 	Memory      size  `name:"memory" group:"bounds" placeholder:"SIZE" default:"1GB" keep:"yes" help:"Memory for caches and buffers. Default: 1GB."`
 
-	Order        string `name:"order" group:"manners" placeholder:"ORDER" default:"length" keep:"fixed" help:"What to fetch first: length (sites with the longest queue), depth (breadth-first) or score (from the seed file). Default: length."`
+	Order        string `name:"order" group:"manners" placeholder:"ORDER" default:"length" keep:"fixed" help:"What to fetch first: length (sites with the longest queue), depth (breadth-first; depth-flat: within each site), siteopic (sites where most links, from pages that are linked to, lead), partial or batch (by PageRank over the links seen so far) or score (from the seed file). Default: length."`
+	Batch        whole  `name:"batch" group:"manners" placeholder:"N" default:"10000" keep:"yes" help:"Pages in a batch, or between two rankings with --order partial, K in Castillo's thesis; and those that --stop-gain compares. Default: 10000."`
 	Wait         span   `name:"wait" group:"manners" placeholder:"TIME" default:"1s" keep:"longer" help:"Pause between visits to a host, w in Castillo's thesis; at least as long as its last answer took. Default: 1s. 0s is for servers you own."`
 	PerConn      series `name:"per-conn" group:"manners" placeholder:"N" default:"1" keep:"yes" help:"Pages fetched over one connection before it is closed, c in Castillo's thesis. auto lets a host that would keep the crawl waiting have more of them, up to 100, or N with auto:N: after each it rests as long as its answer took; one with a crawl-delay still gets one. Default: 1."`
 	Conns        whole  `name:"conns" group:"manners" placeholder:"N" default:"64" keep:"yes" help:"Connections open at once, r in Castillo's thesis; never more than one to a host. Default: 64."`
@@ -192,6 +194,31 @@ func (w *whole) UnmarshalText(b []byte) error {
 }
 
 func (w whole) MarshalText() ([]byte, error) { return strconv.AppendInt(nil, int64(w), 10), nil }
+
+// share is a part of 1; 0 is none.
+type share float64
+
+func (s *share) UnmarshalText(b []byte) error {
+	if string(b) == none {
+		*s = 0
+		return nil
+	}
+	f, err := strconv.ParseFloat(string(b), 64)
+	if err != nil || !(f > 0 && f < 1) {
+		return fmt.Errorf("%q is no share: write a number between 0 and 1, as in 0.1, or none", b)
+	}
+	*s = share(f)
+	return nil
+}
+
+func (s share) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+func (s share) String() string {
+	if s == 0 {
+		return none
+	}
+	return strconv.FormatFloat(float64(s), 'g', -1, 64)
+}
 
 // series is how many pages follow each other on one connection: so many, or as
 // many as the backlog asks for, up to most.

@@ -45,6 +45,10 @@ func (n *node) commitAll(ctx context.Context) error {
 			}
 		case k := <-n.known:
 			n.ledger.Recall(k.prints, k.last)
+		case s := <-n.scores:
+			if err := c.rescore(ctx, s); err != nil {
+				return err
+			}
 		case <-c.timer.C:
 			c.armed = false
 		case <-ctx.Done():
@@ -62,6 +66,7 @@ type committer struct {
 	pages int
 	last  time.Time // of the last commit
 	armed bool      // the timer rings for the open group
+	moved int64     // pages that the ranking under way has moved
 	timer *time.Timer
 }
 
@@ -111,6 +116,28 @@ func (c *committer) order(ctx context.Context, o crawl.Order) error {
 		c.open()
 		c.n.ledger.Keep(o)
 	}
+	return nil
+}
+
+// rescore takes scores, in a group of their own: there can be many of them. When
+// the last are durable, the ranking is over.
+func (c *committer) rescore(ctx context.Context, s scored) error {
+	if c.group != nil {
+		if err := c.commit(ctx); err != nil {
+			return err
+		}
+	}
+	c.open()
+	moved, err := c.n.ledger.Rescore(s.version, s.scores)
+	if err != nil {
+		return err
+	}
+	c.moved += moved
+	if err := c.commit(ctx); err != nil || !s.last {
+		return err
+	}
+	c.n.send(ctx, crawl.Ranked{Version: s.version, Pages: c.moved})
+	c.moved = 0
 	return nil
 }
 

@@ -20,6 +20,11 @@ type Config struct {
 	Trap  frontier.Trap
 	Strip page.Strip
 	Order string
+	Batch int64 // pages in a batch, or between two rankings, for orders that go by ranks
+
+	// StopGain ends the crawl when the last Batch pages were worth less than this
+	// share of the first; 0: never.
+	StopGain float64
 
 	Wait        time.Duration
 	PerConn     int
@@ -134,9 +139,10 @@ type Report struct {
 	Commits   Commits          `json:"commit_ms"`
 	StoppedBy string           `json:"stopped_by"`
 	Resumed   bool             `json:"resumed"`
-	RunPages  int64            `json:"run_fetched"` // fetched in this run
-	Robots    int64            `json:"robots"`      // robots.txt fetched, no pages
-	Yields    int              `json:"yields"`      // how often it stepped aside for others
+	RunPages  int64            `json:"run_fetched"`      // fetched in this run
+	Robots    int64            `json:"robots"`           // robots.txt fetched, no pages
+	Idle      float64          `json:"idle_connections"` // that could have been open and were not: the mean share, of 1
+	Yields    int              `json:"yields"`           // how often it stepped aside for others
 	Dir       string           `json:"dir"`
 }
 

@@ -96,6 +96,8 @@ func (n *node) step(ctx context.Context, timer *time.Timer, ev crawl.Event) bool
 			delete(n.visits, o.Host)
 		case crawl.Resolve:
 			n.work.Go(func() { n.resolve(ctx, o.Host) })
+		case crawl.Rank:
+			n.work.Go(func() { n.rank(ctx, o) })
 		case crawl.Limit:
 			n.flow(o.Rate)
 		case crawl.Load, crawl.Settle, crawl.Save, crawl.Keep:

@@ -65,6 +65,7 @@ type node struct {
 	events  chan crawl.Event
 	asks    chan ask
 	results chan *result
+	scores  chan scored   // of pages that were ranked
 	known   chan recalled // pages of earlier runs, on their way into memory
 	mail    mailbox
 	commits latency
@@ -138,6 +139,7 @@ func open(cfg Config) (_ *node, err error) {
 	n.asks = make(chan ask)
 	n.results = make(chan *result, groupPages)
 	n.known = make(chan recalled, 2)
+	n.scores = make(chan scored)
 	n.mail.ring = make(chan struct{}, 1)
 	workers := runtime.GOMAXPROCS(0) + 1
 	n.tools = make(chan *tool, workers)
@@ -181,6 +183,7 @@ func (n *node) openCore() error {
 	}
 	n.ledger, err = crawl.NewLedger(n.store, crawl.LedgerConfig{
 		Order: order, Trap: n.cfg.Trap, Rules: rules, Secret: secret, Domains: n.cfg.DomainPages > 0, Memory: n.cfg.Memory * 3 / 8, Kept: maxKept,
+		Links: order.Traits().Ranked,
 	})
 	if err != nil {
 		return err
@@ -196,6 +199,7 @@ func (n *node) openCore() error {
 		},
 		Bandwidth: c.Bandwidth,
 		MaxPages:  c.MaxPages, MaxBytes: c.MaxBytes, MaxTime: c.MaxTime,
+		Batch: c.Batch, StopGain: c.StopGain,
 		Open: 4*c.Conns + 512, Loads: maxLoads, Resolves: maxResolves,
 	}
 	n.engine, err = crawl.NewEngine(n.ecfg)
