@@ -17,6 +17,7 @@ import (
 // Options say which experiments are run, and how.
 type Options struct {
 	Scale    float64        // of the webs; 1 is full size, default 0.1
+	Seed     uint64         // other webs of the same kinds; default 1
 	Only     *regexp.Regexp // experiments whose names match; nil = all
 	Workers  int            // trials at a time; default GOMAXPROCS
 	Progress func(Progress) // told now and then, by any goroutine; may be nil
@@ -76,6 +77,9 @@ func Run(ctx context.Context, opt Options) ([]Finding, error) {
 	if opt.Scale == 0 {
 		opt.Scale = 0.1
 	}
+	if opt.Seed == 0 {
+		opt.Seed = 1
+	}
 	if opt.Workers <= 0 {
 		opt.Workers = runtime.GOMAXPROCS(0)
 	}
@@ -89,7 +93,7 @@ func Run(ctx context.Context, opt Options) ([]Finding, error) {
 		return nil, fmt.Errorf("no experiment is called like %q", opt.Only)
 	}
 	l := &lab{ctx: ctx, opt: opt, rec: record{scale: opt.Scale, trials: map[trial]sim.Result{}, webs: map[string]facts{}, gaps: map[trial]string{}}}
-	l.stock = newStock(opt.Scale, l.on)
+	l.stock = newStock(opt.Scale, opt.Seed, l.on)
 	if err := l.play(chosen); err != nil {
 		return nil, err
 	}

@@ -35,6 +35,10 @@ const (
 	latency    = 28.45
 )
 
+// wait is w, the pause between two visits to a site in seconds, as in section
+// 6.2.1.
+const wait = 15
+
 // ground is a web to crawl on.
 type ground struct {
 	web   *web.Web
@@ -47,6 +51,8 @@ type facts struct {
 	pages, sites, links int
 	bytes               float64
 	sizes               []int     // pages of each site, largest first
+	slowest             float64   // seconds that the site takes which takes longest, on a line of its own, c = 1
+	kept                float64   // the same with connections that stay open, resting as long as each answer took
 	levels              []int     // pages by their distance from the seeds
 	levelRank           []float64 // sum of their ranks
 }
@@ -54,6 +60,7 @@ type facts struct {
 // stock makes webs when they are asked for and drops them after their last use.
 type stock struct {
 	scale float64
+	seed  uint64
 	on    func() bool // false: stop
 
 	mu   sync.Mutex
@@ -70,8 +77,8 @@ type shelf struct {
 // errStopped says that whoever asked for the work does not want it any more.
 var errStopped = errors.New("stopped")
 
-func newStock(scale float64, on func() bool) *stock {
-	return &stock{scale: scale, on: on, webs: map[string]*shelf{}}
+func newStock(scale float64, seed uint64, on func() bool) *stock {
+	return &stock{scale: scale, seed: seed, on: on, webs: map[string]*shelf{}}
 }
 
 func (s *stock) shelf(name string) *shelf {
@@ -156,6 +163,7 @@ func (s *stock) generate(name string) (*web.Web, error) {
 	if err != nil {
 		return nil, err
 	}
+	shape.Seed = s.seed
 	if name == uniform {
 		shape.Bytes = web.Spread{Median: pageBytes * math.Exp(-pageSpread*pageSpread/2), Sigma: pageSpread}
 		shape.Speed = web.Spread{Median: siteSpeed}
@@ -233,8 +241,15 @@ func cut(w *web.Web, pages []uint32, n int) *web.Web {
 func survey(g *ground) facts {
 	w := g.web
 	f := facts{pages: w.Pages(), sites: len(w.Sites), links: w.Links(), bytes: w.Bytes()}
-	for s := range w.Sites {
+	for s, site := range w.Sites {
 		f.sizes = append(f.sizes, int(w.First[s+1]-w.First[s]))
+		apart, kept := 0.0, 0.0
+		for _, size := range w.Size[w.First[s]:w.First[s+1]] {
+			flow := float64(size) / site.Speed
+			apart += site.Latency + flow + max(wait, site.Latency+flow)
+			kept += 2 * (site.Again + flow)
+		}
+		f.slowest, f.kept = max(f.slowest, apart-wait), max(f.kept, kept)
 	}
 	slices.Sort(f.sizes)
 	slices.Reverse(f.sizes)

@@ -59,7 +59,7 @@ func (t trial) lack() string {
 		return "there is no order " + t.order
 	}
 	switch t.order {
-	case "siteopic", "partial", "batch":
+	case "partial", "batch":
 		return "the simulator does not play " + t.order
 	}
 	return ""
