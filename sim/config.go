@@ -23,6 +23,11 @@ type Config struct {
 	Control   string // weir, paper or reactive; default weir
 	Lookahead int    // how far down the queue is searched for what may start; default 64
 
+	Batch    int64         // pages in a batch, or between two rankings (K, section 6.3); default 10,000
+	Busy     float64       // a batch is cut short when less than this share of the connections is busy (section 6.4); default 0.1
+	Ranking  time.Duration // that it takes to rank the pages; default 10 s. Crawling goes on meanwhile
+	StopGain float64       // end when the last Batch pages were worth less than this share of the first; 0 = never
+
 	MaxPages int64         // end after so many; 0 = all that can be reached
 	MaxTime  time.Duration // end after so much virtual time; 0 = never
 	Samples  int           // points of the series; default 400
@@ -47,13 +52,19 @@ func (c *Config) defaults() error {
 	for _, d := range []struct {
 		name string
 		d    time.Duration
-	}{{"a commit", c.Commit}, {"the longest time", c.MaxTime}} {
+	}{{"a commit", c.Commit}, {"the longest time", c.MaxTime}, {"a ranking", c.Ranking}} {
 		if d.d < 0 {
 			return fmt.Errorf("%s of %v: times are not negative", d.name, d.d)
 		}
 	}
 	if c.Limit < 0 || c.MaxPages < 0 || c.Samples < 0 {
 		return fmt.Errorf("a limit of %d bytes a second, %d pages, %d samples: none may be negative", c.Limit, c.MaxPages, c.Samples)
+	}
+	if c.Batch < 0 || c.Busy < 0 || c.Busy > 1 || c.StopGain < 0 || c.StopGain > 1 {
+		return fmt.Errorf("batches of %d pages, cut at %v, and an end at %v: batches are not negative, and the others are shares between 0 and 1", c.Batch, c.Busy, c.StopGain)
+	}
+	if c.Ranking == 0 {
+		c.Ranking = 10 * time.Second
 	}
 	if c.Auto && c.PerConn == 0 {
 		c.PerConn = 100

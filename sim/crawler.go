@@ -25,6 +25,7 @@ type crawler struct {
 	rows   *rows
 	rules  *links
 	sites  []int32 // the web's number of each site the Ledger knows; -1 = not looked up yet
+	ranker *ranker // nil: the order does not go by ranks
 
 	trips   []trip   // what every connection is about, by flow
 	free    []uint32 // connections that are not open
@@ -85,12 +86,15 @@ func newCrawler(w *World, who uint16, base int, cfg Config) (*crawler, error) {
 		}
 		c.rules.ranks = cfg.Ranks
 	}
+	if order.Traits().Ranked {
+		c.ranker = newRanker(w.web, order)
+	}
 	for i := cfg.Conns - 1; i >= 0; i-- {
 		c.free = append(c.free, uint32(i))
 	}
 	c.log.begin(w.web, cfg)
 	engine := crawl.EngineConfig{
-		Order: cfg.Order, MaxPages: cfg.MaxPages, MaxTime: cfg.MaxTime, Open: 4*cfg.Conns + 512, Loads: maxAsks, Resolves: maxAsks,
+		Order: cfg.Order, Batch: cfg.Batch, Busy: cfg.Busy, StopGain: cfg.StopGain, MaxPages: cfg.MaxPages, MaxTime: cfg.MaxTime, Open: 4*cfg.Conns + 512, Loads: maxAsks, Resolves: maxAsks,
 		Frontier: frontier.Config{
 			Wait: cfg.Wait, PerConn: cfg.PerConn, Auto: cfg.Auto, Conns: cfg.Conns, PerServer: 4, PerCDN: 32, CDNDomains: 50,
 			Window: max(16, cfg.PerConn+1), Hot: len(w.web.Sites), Proxy: cfg.Limit == 0, NoRobots: !cfg.Robots, Holdable: serverWait,
@@ -116,6 +120,9 @@ func (c *crawler) start() error {
 			return err
 		}
 		c.rules.page, c.rules.seed = p, true
+		if c.ranker != nil {
+			c.ranker.tally.Know(p)
+		}
 		return c.ledger.Seed(u, c.rules.score(p, 0))
 	}
 	for _, p := range c.w.web.Starts() {
@@ -130,6 +137,7 @@ func (c *crawler) start() error {
 	if err != nil {
 		return err
 	}
+	c.meet(st.Sites)
 	c.step(crawl.Wall{Unix: c.wall()})
 	c.step(st)
 	if c.cfg.Limit > 0 {
@@ -188,6 +196,9 @@ func (c *crawler) do(o crawl.Order) {
 		c.ledger.Keep(o)
 	case crawl.Limit:
 		c.pipe.limit(c, o.Rate)
+	case crawl.Rank:
+		c.ranker.asked = o
+		c.w.plan.add(thing{at: c.w.now.Add(c.cfg.Ranking), who: c.who, what: ranked})
 	case crawl.Wake:
 		c.tickArg++
 		c.w.plan.add(thing{at: max(o.At, c.w.now), who: c.who, what: tick, arg: c.tickArg})
@@ -237,6 +248,8 @@ func (c *crawler) happen(t thing) {
 		c.flush()
 	case wire:
 		c.pipe.look(c)
+	case ranked:
+		c.fail(c.ranker.rank(c))
 	}
 }
 
@@ -252,7 +265,22 @@ func (c *crawler) flush() {
 	c.ledger.Clock(c.wall())
 	ev, err := c.ledger.Flush(c.rows)
 	c.fail(err)
+	c.meet(ev.Sites)
 	c.step(ev)
+	if r := c.ranker; r != nil && r.answer != nil && !c.over {
+		ev := *r.answer
+		r.answer = nil
+		c.step(ev)
+	}
+}
+
+// meet notes the Ledger's numbers of sites.
+func (c *crawler) meet(sites []frontier.Known) {
+	if c.ranker != nil {
+		for _, k := range sites {
+			c.ranker.ids[c.siteOf(k.ID, k.Name)] = k.ID
+		}
+	}
 }
 
 // siteOf returns the web's number of a site.
@@ -326,6 +354,9 @@ func (c *crawler) answer(slot uint32) {
 	} else {
 		c.rules.page, c.rules.seed = t.page, false
 		c.fail(c.ledger.Page(t.id, &f, crawl.Archived{}, false))
+		if r := c.ranker; r != nil && t.outcome.Row().Kept {
+			r.tally.Fetch(t.page)
+		}
 		if t.outcome.Final(t.entry.Attempt) {
 			c.log.fetched(c, t)
 		}

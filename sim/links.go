@@ -40,6 +40,9 @@ func (l *links) news(p uint32, depth uint16) bool {
 	return true
 }
 
+// told says that the Ledger knows of a page, or will with this group.
+func (l *links) told(p uint32) bool { return l.least[p] != 0 }
+
 // Page implements crawl.Rules. The URLs of all links lie in one text, as those
 // of a page that was read do.
 func (l *links) Page(f *page.Facts, out *crawl.Out) {

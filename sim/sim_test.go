@@ -61,11 +61,11 @@ func TestEveryPageIsFetchedOnce(t *testing.T) {
 	w := plain(50, 40)
 	ranks := make([]float32, w.Pages())
 	rank.PageRank(rank.Graph{Off: w.Off, Adj: w.Adj}, nil, nil, ranks, rank.Options{})
-	for _, order := range []string{"length", "depth", "depth-flat", "score", "siteopic", "optimal"} {
+	for _, order := range []string{"length", "depth", "depth-flat", "score", "siteopic", "partial", "batch", "optimal"} {
 		for _, cfg := range []Config{
 			{Conns: 1}, {Conns: 20}, {Conns: 20, PerConn: 5}, {Conns: 20, Auto: true}, {Conns: 100, Wait: time.Second, Robots: true}, {Conns: 20, Limit: 50_000},
 		} {
-			cfg.Order, cfg.Ranks = order, ranks
+			cfg.Order, cfg.Ranks, cfg.Batch = order, ranks, 300
 			r := play(t, w, Line{Rate: 200_000}, cfg)
 			if r.Pages != int64(w.Pages()) || r.Stopped != "done" {
 				t.Errorf("%s, %+v: %d of %d pages, %s", order, cfg, r.Pages, w.Pages(), r.Stopped)
@@ -172,6 +172,8 @@ func TestBadInput(t *testing.T) {
 		{w, Line{}, Config{Order: "best"}, "no order is called"},
 		{w, Line{}, Config{Limit: 1000, Control: "none"}, "none"},
 		{w, Line{}, Config{Order: "optimal"}, "needs the ranks"},
+		{w, Line{}, Config{Batch: -1}, "batches"},
+		{w, Line{}, Config{StopGain: 2}, "shares"},
 		{w, Line{}, Config{Ranks: make([]float32, 3)}, "3 ranks"},
 		{named, Line{}, Config{}, "two sites"},
 		{rude, Line{}, Config{}, "not the beginning of a URL"},
