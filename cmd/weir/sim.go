@@ -19,6 +19,7 @@ type simCmd struct {
 	Compare simCompareCmd `cmd:"" help:"Crawl with every configuration of a matrix; one table, one chart."`
 	Record  simRecordCmd  `cmd:"" help:"Make a web of a finished crawl: what if I had used another order?"`
 	Replay  simReplayCmd  `cmd:"" help:"Play the trace of a crawl again, and compare every order."`
+	Papers  simPapersCmd  `cmd:"" help:"Repeat the tables and figures of the papers, and say which targets are met."`
 }
 
 // labFlags say what is simulated. Most take lists: weir sim run wants one value

@@ -175,7 +175,9 @@ func moreRobots() Experiment {
 				}
 				claims.Add(o.claim, fmt.Sprintf("%.3f", a[0]), fmt.Sprintf("%.3f", a[1]), fmt.Sprintf("%.3f", a[2]), yes(seen))
 			}
-			f.table("claims", claims)
+			if len(claims.Rows) > 0 {
+				f.table("claims", claims)
+			}
 			f.Comment = commentMoreRobots
 		},
 	}

@@ -97,6 +97,9 @@ func count(all []Finding) (met, not, gaps int) {
 // Summary says in a line how many targets were met.
 func Summary(all []Finding) string {
 	met, not, gaps := count(all)
+	if met+not+gaps == 0 {
+		return "no targets"
+	}
 	s := fmt.Sprintf("%d of %d targets met", met, met+not)
 	if gaps > 0 {
 		s += fmt.Sprintf(", %d without a result", gaps)

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"weir/sim/paper"
+)
+
+// simPapersCmd repeats the experiments of the papers.
+type simPapersCmd struct {
+	Scale float64 `name:"scale" placeholder:"X" default:"0.1" help:"Size of the webs; 1 has 3.5 million pages, as in the paper. Default: 0.1."`
+	Seed  uint64  `name:"seed" placeholder:"N" default:"1" help:"Another number makes up other webs of the same kinds. Default: 1."`
+	Only  string  `name:"only" placeholder:"REGEXP" help:"Only experiments whose names match, such as table-6.1 or 'figure-6.1[0-3]'."`
+	List  bool    `name:"list" help:"List the experiments and run none."`
+	Out   string  `name:"out" placeholder:"DIR" help:"Write report.html and every figure and table as SVG, PNG and CSV to this folder."`
+	JSON  bool    `name:"json" help:"Print the findings as JSON."`
+}
+
+// Help shows examples.
+func (c *simPapersCmd) Help() string {
+	return `Every table and figure of the papers, made again with weir's own scheduler in virtual time: what the paper says, how it is
+set up here, the numbers of both, and for each target whether it was met. Ctrl-C stops and prints what there is. Results
+that depend on the number of connections need --scale 1; a tenth takes minutes.
+
+Papers so far: Castillo, Effective Web Crawling, chapter 6 (scheduling).
+
+Examples:
+  weir sim papers --out papers            everything on a tenth of the web
+  weir sim papers --only table-6.1        the speed-ups
+  weir sim papers --scale 1 --only figure-6.10
+  weir sim papers --json | jq '.findings[].targets[] | select(.verdict != "met")'
+
+Exit codes: 0 done, whatever the verdicts; 1 failed, 2 wrong usage, 130 interrupted.`
+}
+
+// Run implements the verb.
+func (c *simPapersCmd) Run(e *env) error {
+	if c.List {
+		for _, x := range paper.Experiments() {
+			if _, err := fmt.Fprintf(e.out, "%-16s %s\n", x.Name, x.Title); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	only, err := regexp.Compile(c.Only)
+	if err != nil {
+		return usage("the syntax is that of RE2, as in --only 'figure-6.1[0-3]'; quote it for the shell", "--only %q: %w", c.Only, err)
+	}
+	if !(c.Scale > 0 && c.Scale <= maxScale) {
+		return usage("1 is the full size, 0.1 the default", "--scale %g: choose above 0 and at most %d", c.Scale, maxScale)
+	}
+	if !somePaper(only) {
+		return usage("weir sim papers --list names them", "--only %q matches no experiment", c.Only)
+	}
+	found, stopped, err := c.play(e, only)
+	if err != nil {
+		return err
+	}
+	if c.Out != "" {
+		if err := paper.Write(c.Out, found, c.Scale); err != nil {
+			return failure(fmt.Errorf("write to --out %s: %w", c.Out, err), "choose a folder that can be written to")
+		}
+	}
+	if err := c.print(e, found); err != nil && !closed(err) {
+		return err
+	}
+	fmt.Fprintln(e.err, paper.Summary(found))
+	if stopped {
+		return quiet(exitInterrupted)
+	}
+	return nil
+}
+
+// maxScale bounds --scale by what fits into the memory of a large machine.
+const maxScale = 10
+
+func somePaper(only *regexp.Regexp) bool {
+	for _, x := range paper.Experiments() {
+		if only.MatchString(x.Name) {
+			return true
+		}
+	}
+	return false
+}
+
+// play runs the experiments and shows how far they are.
+func (c *simPapersCmd) play(e *env, only *regexp.Regexp) (found []paper.Finding, stopped bool, err error) {
+	var now struct {
+		sync.Mutex
+		paper.Progress
+	}
+	began := time.Now()
+	look := func() (p paper.Progress, part float64, spent time.Duration) {
+		now.Lock()
+		defer now.Unlock()
+		return now.Progress, float64(now.Pages) / max(float64(now.Of), 1), time.Since(began)
+	}
+	g := e.gauge(
+		func() []string {
+			p, part, spent := look()
+			return []string{
+				fmt.Sprintf("  %s %3.0f%%  %s%s", bar(part, 40), 100*part, short(spent), remaining(spent, part, ", ")),
+				fmt.Sprintf("  crawls  %d of %d", p.Done, p.Trials),
+				"  now     " + p.Trial,
+			}
+		},
+		func() string {
+			p, part, spent := look()
+			return fmt.Sprintf("%s: %.0f%%, %d of %d crawls%s", short(spent), 100*part, p.Done, p.Trials, remaining(spent, part, ", "))
+		})
+	defer g.end()
+	_, stop, release := e.interrupts(func() {})
+	defer release()
+	ctx, cancel := context.WithCancel(e.ctx)
+	var watcher sync.WaitGroup
+	watcher.Go(func() {
+		select {
+		case <-stop:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	defer watcher.Wait()
+	defer cancel()
+	found, err = paper.Run(ctx, paper.Options{Scale: c.Scale, Seed: c.Seed, Only: only, Progress: func(p paper.Progress) {
+		now.Lock()
+		now.Progress = p
+		now.Unlock()
+	}})
+	return found, ctx.Err() != nil, err
+}
+
+func (c *simPapersCmd) print(e *env, found []paper.Finding) error {
+	if c.JSON {
+		out := json.NewEncoder(e.out)
+		out.SetIndent("", "  ")
+		return out.Encode(struct {
+			Scale    float64         `json:"scale"`
+			Summary  string          `json:"summary"`
+			Findings []paper.Finding `json:"findings"`
+		}{c.Scale, paper.Summary(found), found})
+	}
+	report := paper.Report(found, c.Scale)
+	if c.Out != "" { // the pictures are there
+		for i := range report.Parts {
+			report.Parts[i].Chart, report.Parts[i].Bars = nil, nil
+		}
+	}
+	var b strings.Builder
+	if err := report.WriteText(&b); err != nil {
+		return err
+	}
+	_, err := fmt.Fprint(e.out, b.String())
+	return err
+}
