@@ -35,7 +35,7 @@ type EngineConfig struct {
 
 	// For orders that go by ranks: pages in a batch, or between two rankings; 0 =
 	// 10,000 (K in Castillo, section 6.3). A batch is cut short when less than a share
-	// Busy of the connections is in use; 0 = 0.1 (section 6.4).
+	// Busy of the connections is in use; 0 = 0.1, negative = never (section 6.4).
 	Batch int64   `json:",omitempty"`
 	Busy  float64 `json:",omitempty"`
 	// StopGain ends the crawl when the last Batch pages were worth less than this

@@ -22,6 +22,7 @@ type book struct {
 	id     uint64
 	order  frontier.Ranking
 	memory int64
+	links  bool
 }
 
 func newBook(t *testing.T) *book {
@@ -35,7 +36,7 @@ func (b *book) reopen() {
 	b.t.Helper()
 	scope, err := NewScope(ScopeConfig{Scope: "any", Depth: -1, Secret: worldSecret}, b.kv)
 	b.must(err)
-	b.Ledger, err = NewLedger(b.kv, LedgerConfig{Order: b.order, Trap: frontier.DefaultTrap(), Rules: scope, Secret: worldSecret, Memory: b.memory})
+	b.Ledger, err = NewLedger(b.kv, LedgerConfig{Order: b.order, Trap: frontier.DefaultTrap(), Rules: scope, Secret: worldSecret, Memory: b.memory, Links: b.links})
 	b.must(err)
 	b.Clock(1e18)
 }

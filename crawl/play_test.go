@@ -20,6 +20,7 @@ type play struct {
 	trap   frontier.Trap
 	kv     *memory
 	seeds  []string
+	scores map[string]float32 // of seeds
 	answer func(f Fetch) Done // nil: OK
 	robots func(f Fetch) Done // nil: 404
 	lookup func(host string) Resolved
@@ -67,11 +68,11 @@ func (p *play) open() Start {
 	p.must(err)
 	order, err := frontier.Order(p.cfg.Order)
 	p.must(err)
-	p.ledger, err = NewLedger(p.kv, LedgerConfig{Order: order, Trap: p.trap, Rules: scope, Secret: worldSecret, Domains: p.cfg.Frontier.DomainPages > 0, Kept: 1000})
+	p.ledger, err = NewLedger(p.kv, LedgerConfig{Order: order, Trap: p.trap, Rules: scope, Secret: worldSecret, Domains: p.cfg.Frontier.DomainPages > 0, Kept: 1000, Links: order.Traits().Ranked})
 	p.must(err)
 	p.ledger.Clock(p.wall())
 	for _, s := range p.seeds {
-		p.must(p.ledger.Seed(mustURL(s), 0))
+		p.must(p.ledger.Seed(mustURL(s), p.scores[s]))
 	}
 	b := &batch{}
 	WriteSecret(b, worldSecret)
@@ -152,6 +153,17 @@ func (p *play) order(o Order) []Event {
 	case Keep:
 		p.ledger.Keep(o)
 		return []Event{p.flush()}
+	case Rank:
+		n := int64(0)
+		order, err := frontier.Order(p.cfg.Order)
+		p.must(err)
+		p.must(ReadScores(p.kv, order, int(o.Pages), links(p.t, p.kv), func(s []Score) bool {
+			moved, err := p.ledger.Rescore(o.Version, s)
+			p.must(err)
+			n += moved
+			return true
+		}))
+		return []Event{p.flush(), Ranked{Version: o.Version, Pages: n}}
 	}
 	return nil
 }

@@ -12,7 +12,8 @@ import (
 // Without batches pages are ranked whenever a number of them has been fetched. A
 // batch is over when the last of its pages has ended or, so that connections do
 // not stand idle for its few large sites, when fewer than a share of them are
-// busy. What is left of it is carried over: it goes before the next one. Either
+// busy; but not before a tenth of it was handed out, since all pages are ranked
+// for the next. What is left of it is carried over: it goes before the next one. Either
 // way fetching goes on while pages are being ranked.
 type ranker struct {
 	version uint32
@@ -60,8 +61,9 @@ func (e *Engine) spent() bool {
 	if r.left <= 0 {
 		return len(e.flights) == 0
 	}
-	c := e.f.Count()
-	if r.out >= min(int64(e.cfg.Frontier.Conns), (r.size+1)/2) && float64(c.Active) < cmp.Or(e.cfg.Busy, defaultBusy)*float64(e.cfg.Frontier.Conns) {
+	conns := e.cfg.Frontier.Conns
+	begun := r.out >= min(int64(conns), (r.size+1)/2) && r.out >= r.size/10
+	if begun && float64(e.f.Count().Active) < cmp.Or(e.cfg.Busy, defaultBusy)*float64(conns) {
 		return true
 	}
 	_, wakes := e.f.Wake()

@@ -285,15 +285,7 @@ func (s *sim) order(o Order) {
 func (s *sim) rank(o Rank) {
 	order, err := frontier.Order(s.cfg.Order)
 	s.must(err)
-	upto, err := Linked(s.kv)
-	s.must(err)
-	web := popular{}
-	s.must(ReadLinks(s.kv, upto, func(from uint64, targets []uint64) bool {
-		for _, to := range targets {
-			web[to]++
-		}
-		return true
-	}))
+	web := links(s.t, s.kv)
 	n := int64(0)
 	s.must(ReadScores(s.kv, order, int(o.Pages), web, func(all []Score) bool {
 		for part := range slices.Chunk(all, 7) {
@@ -315,6 +307,25 @@ func (s *sim) rank(o Rank) {
 type popular map[uint64]float64
 
 func (p popular) Score(name uint64) (float64, bool) { return 1 + p[name], true }
+
+// links counts those that are durable.
+func links(t testing.TB, kv KV) popular {
+	upto, err := Linked(kv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := popular{}
+	err = ReadLinks(kv, upto, func(from uint64, targets []uint64) bool {
+		for _, to := range targets {
+			web[to]++
+		}
+		return true
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return web
+}
 
 // answered counts what an order still waits for: to be answered, to be durable.
 func (s *sim) answered(id uint64) {

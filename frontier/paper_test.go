@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -86,6 +87,115 @@ func TestPaperDepth(t *testing.T) {
 	if got, want := visitAll(s, 9), []uint16{0, 0, 1, 1, 1, 2, 2, 3, 4}; !slices.Equal(depths(got), want) {
 		t.Errorf("depths %v, want %v", depths(got), want)
 	}
+}
+
+// Section 6.3, "Depth", where only the pages of a site are ordered by depth:
+// sites take turns, whatever their pages.
+func TestPaperDepthOfEachSite(t *testing.T) {
+	s := newStage(t, func(c *Config) { c.Order, c.Conns = DepthFlat{}, 1 })
+	s.site(1, 0, 1, 2)
+	s.site(2, 7, 8, 9)
+	if got, want := visitAll(s, 6), []uint16{0, 7, 1, 8, 2, 9}; !slices.Equal(depths(got), want) {
+		t.Errorf("depths %v, want %v", depths(got), want)
+	}
+}
+
+// Section 6.3, "Optimal" and "Partial": the page with the highest rank is on top
+// of its site's heap, and makes its site the top of the heap of sites. Ranks are
+// a step apart, which is all that Partial tells.
+func TestPaperHighestRank(t *testing.T) {
+	for _, order := range []Ranking{Optimal{}, Partial{}} {
+		s := newStage(t, func(c *Config) { c.Order, c.Conns = order, 1 })
+		s.scored(1, 128, 4, 1)
+		s.scored(2, 32, 16, 8)
+		s.scored(3, 64, 2)
+		if got, want := scores(visitAll(s, 8)), []float32{128, 64, 32, 16, 8, 4, 2, 1}; !slices.Equal(got, want) {
+			t.Errorf("%s: ranks %v, want %v", order.Name(), got, want)
+		}
+	}
+}
+
+// Section 6.3, "Partial": a page that is found can be fetched at once, if no
+// other has a higher rank.
+func TestPaperPartialTakesNewPages(t *testing.T) {
+	s := newStage(t, func(c *Config) { c.Order, c.Conns = Partial{}, 1 })
+	s.scored(1, 4, 2)
+	s.scored(2, 3)
+	visitAll(s, 1)
+	s.push(2, Entry{Hash: 50, Rest: "/new", Score: 9})
+	if got, want := scores(visitAll(s, 3)), []float32{9, 3, 2}; !slices.Equal(got, want) {
+		t.Errorf("ranks %v, want %v", got, want)
+	}
+}
+
+// Section 6.3, "Batch": nothing is fetched but the pages of the batch, in the
+// order of their ranks, until the next batch is formed.
+func TestPaperBatch(t *testing.T) {
+	s := newStage(t, func(c *Config) { c.Order, c.Conns = Batches{}, 1 })
+	for id := range page.SiteID(3) {
+		s.scored(id+1, 1, 1)
+	}
+	if p, ok := s.next(); ok || s.wait() {
+		t.Fatalf("%+v is in no batch", p)
+	}
+	for i, at := range []struct {
+		site page.SiteID
+		hash uint64
+	}{{3, 1}, {1, 0}, {2, 1}, {3, 0}} {
+		e := &s.disk[at.site][slices.IndexFunc(s.disk[at.site], func(e Entry) bool { return e.Hash == at.hash })]
+		old := e.Place
+		e.Place, e.Score = InBatch(1, uint32(i)), float32(9-i)
+		s.f.Move(s.now, at.site, old, 0, *e)
+		slices.SortFunc(s.disk[at.site], byPlace)
+	}
+	s.f.check(t)
+	if got, want := scores(visitAll(s, 4)), []float32{9, 8, 7, 6}; !slices.Equal(got, want) {
+		t.Errorf("ranks %v, want %v", got, want)
+	}
+	if p, ok := s.next(); ok || s.wait() {
+		t.Errorf("%+v is in no batch", p)
+	}
+	if n := s.f.Count().Waiting; n != 2 {
+		t.Errorf("%d pages wait for the next batch, want 2", n)
+	}
+}
+
+// Beyond section 6.3: the site with the most cash goes first, for one rich page
+// or for many poor ones, and goes back when it has been visited.
+func TestCashOfSites(t *testing.T) {
+	s := newStage(t, func(c *Config) { c.Order, c.Conns = SiteOPIC{}, 1 })
+	s.scored(1, 4, 4, 3) // 11, 7, 3
+	s.scored(2, 10)
+	s.scored(3, 5)
+	if got, want := scores(visitAll(s, 5)), []float32{4, 10, 4, 5, 3}; !slices.Equal(got, want) {
+		t.Errorf("cash %v, want %v", got, want)
+	}
+}
+
+// scored makes a site with pages of these scores, best first.
+func (s *stage) scored(id page.SiteID, scores ...float32) {
+	cash := 0.0
+	for i, score := range scores {
+		n := uint64(i)
+		s.disk[id] = append(s.disk[id], Entry{Hash: n, Rest: fmt.Sprintf("/%d", n), Score: score, Place: s.f.cfg.Order.Place(0, score, n)})
+		cash += float64(score)
+	}
+	s.f.Add(s.now, Known{ID: id, Name: fmt.Sprintf("http://h%d.d%d.org", id, id), Queued: int64(len(scores)), Cash: cash})
+}
+
+// push queues a page that was found.
+func (s *stage) push(id page.SiteID, e Entry) {
+	e.Place = s.f.cfg.Order.Place(e.Depth, e.Score, e.Hash)
+	s.disk[id] = append(s.disk[id], e)
+	slices.SortFunc(s.disk[id], byPlace)
+	s.f.Push(s.now, id, e)
+}
+
+func scores(picks []Pick) (all []float32) {
+	for _, p := range picks {
+		all = append(all, p.Entry.Score)
+	}
+	return all
 }
 
 // Section 6.3, "Length": the site with the most pages waiting goes first, its
