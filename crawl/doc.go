@@ -20,6 +20,11 @@
 // package bandwidth there. The driver tells it what the wire did ([Wire]) and the
 // time of day ([Wall]), and holds the [Limit] that it orders.
 //
+// Orders that split scores, or go by ranks, need more of the Ledger: it hands the
+// score of a page that ended on to the pages it links to (purse.go), and takes the
+// scores of a ranking that the Engine has ordered (rescore.go). Both change the
+// places of pages that wait, and the Engine hears of that as of any other move.
+//
 // The live driver (internal/node) and the simulator run these same machines.
 // The Engine's events can be recorded ([Tracer]) and played again ([Replay]):
 // the same events give the same orders.

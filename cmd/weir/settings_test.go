@@ -83,7 +83,7 @@ func TestEveryFlagIsAKey(t *testing.T) {
 func TestConfigRoundTrip(t *testing.T) {
 	s := flags(t, "--scope=any", "--depth=0", "--match=a{2,3}: #b", "--match=- c", "--limit=8Mbit/s", "--max-time=3d", "--wait=0s",
 		"--trap=repeat=4", "--requisites", "--contact=me@example.org", "--auth=example.org=me:pw.txt", "--resolve=a.example=::1",
-		"--strip=default,007", "--user-agent=true/1", "--dns=1.1.1.1", "--max-pages=5", "--warc=none", "--order=score")
+		"--strip=default,007", "--user-agent=true/1", "--dns=1.1.1.1", "--max-pages=5", "--warc=none", "--order=score", "--batch=7", "--stop-gain=0.25")
 	s.Sites = []site{{Site: "b.example", Wait: span(5e9), Limit: 10_000, MaxPages: 7}, {Site: "c.example", Wait: -1}}
 	s.AllowAddress = []string{"127.0.0.1"}
 	dir := t.TempDir()
