@@ -35,13 +35,15 @@ type labFlags struct {
 	Control []string `name:"control" group:"link" placeholder:"RULE" default:"weir" help:"What decides which page starts under a limit: weir, paper or reactive, as in weir crawl. Default: weir."`
 	Look    []count  `name:"lookahead" group:"link" placeholder:"N" default:"64" help:"How far down the queue to look for a page that fits under the limit, max_d in the paper. Default: 64."`
 
-	Order   []string `name:"order" group:"manners" placeholder:"ORDER" help:"What to fetch first. Default: length; weir sim compare takes them all."`
+	Order   []string `name:"order" group:"manners" placeholder:"ORDER" help:"What to fetch first: length, depth, depth-flat, siteopic, partial, batch, score, or optimal, which knows the PageRank of all pages. Default: length; weir sim compare takes them all."`
 	Conns   []whole  `name:"conns" group:"manners" placeholder:"N" default:"64" help:"Connections open at once, r in Castillo's thesis. Default: 64."`
 	PerConn []series `name:"per-conn" group:"manners" placeholder:"N" default:"1" help:"Pages fetched over one connection, c in Castillo's thesis; auto lets them follow the backlog, up to 100, or N with auto:N. Default: 1."`
+	Batch   []whole  `name:"batch" group:"manners" placeholder:"N" help:"Pages in a batch, or between two rankings with --order partial, K in Castillo's thesis; and those that --stop-gain compares. Default: 10000, at most a twentieth of the web."`
 	Wait    []span   `name:"wait" group:"manners" placeholder:"TIME" help:"Pause between visits to a host, w in Castillo's thesis. Default: 15s, as there; 1s on a web from a file."`
 	Robots  *bool    `name:"robots" group:"manners" negatable:"" help:"Ask every site for its robots.txt first, and heed its crawl-delay. Default: only on a web from a file."`
 
 	MaxPages count `name:"max-pages" group:"bounds" placeholder:"N" default:"none" help:"Stop after N pages. Default: none."`
+	StopGain share `name:"stop-gain" group:"bounds" placeholder:"SHARE" default:"none" help:"Stop when the last --batch pages score, on the mean, less than this share of what the first did, as in 0.1. Default: none."`
 	MaxTime  span  `name:"max-time" group:"bounds" placeholder:"TIME" default:"none" help:"Stop after a virtual time: 90s, 2h30m, 3d. Default: none."`
 	Memory   size  `name:"memory" group:"bounds" placeholder:"SIZE" help:"Refuse webs that need more. Default: three quarters of what this machine has."`
 }
@@ -52,6 +54,8 @@ type trial struct {
 	from origin
 	line sim.Line
 	cfg  sim.Config
+
+	strict bool // the size of batches was asked for, and must fit
 }
 
 // The configuration when nothing is said: the one of Castillo's thesis for webs
@@ -60,6 +64,7 @@ const (
 	paperLine = 200_000
 	paperWait = 15 * time.Second
 	liveWait  = time.Second
+	liveBatch = 10_000
 )
 
 // maxTrials bounds a matrix, so that a slip of the hand ends at once.
@@ -76,7 +81,7 @@ func (f *labFlags) trials() ([]*trial, error) {
 	}
 	all := make([]*trial, len(origins))
 	for i, s := range origins {
-		t := &trial{from: s, line: sim.Line{Rate: paperLine}, cfg: sim.Config{Wait: paperWait, MaxPages: int64(f.MaxPages)}}
+		t := &trial{from: s, line: sim.Line{Rate: paperLine}, cfg: sim.Config{Wait: paperWait, Batch: liveBatch, MaxPages: int64(f.MaxPages), StopGain: float64(f.StopGain)}}
 		if s.file() {
 			t.line.Rate, t.cfg.Wait, t.cfg.Robots = 0, liveWait, true
 		}
@@ -94,6 +99,7 @@ func (f *labFlags) trials() ([]*trial, error) {
 		each(f.Order, func(t *trial, v string) { t.cfg.Order = v }),
 		each(f.Conns, func(t *trial, v whole) { t.cfg.Conns = int(v) }),
 		each(f.PerConn, func(t *trial, v series) { t.cfg.PerConn, t.cfg.Auto = int(v.most), v.auto }),
+		each(f.Batch, func(t *trial, v whole) { t.cfg.Batch, t.strict = int64(v), true }),
 		each(f.Wait, func(t *trial, v span) { t.cfg.Wait = pause(v) }),
 		each(f.Limit, func(t *trial, v rate) { t.cfg.Limit = int64(v) }),
 		each(f.Control, func(t *trial, v string) { t.cfg.Control = v }),
@@ -103,8 +109,44 @@ func (f *labFlags) trials() ([]*trial, error) {
 			return nil, usage("give fewer values, or begin with those that matter", "the matrix has more than %s configurations", thousands(maxTrials))
 		}
 	}
+	all = distinct(all)
 	christen(all)
 	return all, nil
+}
+
+// fit makes the trial fit the web: batches that nobody asked for are no larger
+// than a twentieth of it.
+func (t *trial) fit(p *place) error {
+	most := int64(p.Pages())
+	switch {
+	case t.strict && t.cfg.Batch > most:
+		return usage("choose a smaller --batch", "a batch of %s is more than the %s of %s", many(t.cfg.Batch, "page"), thousands(most), p.Name)
+	case !t.strict:
+		t.cfg.Batch = min(t.cfg.Batch, max(most/20, 1))
+	}
+	return nil
+}
+
+// distinct takes out of every trial what does not matter in it, and those trials
+// that are then the same as another.
+func distinct(all []*trial) []*trial {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(all, func(t *trial) bool {
+		if t.cfg.Limit == 0 {
+			t.cfg.Control, t.cfg.Lookahead = "", 0
+		}
+		order, err := frontier.Order(t.cfg.Order)
+		if err == nil && !order.Traits().Ranked && t.cfg.StopGain == 0 {
+			t.cfg.Batch = 0
+		}
+		var key strings.Builder
+		for _, k := range knobs {
+			key.WriteString(k.text(t) + "\x00")
+		}
+		twice := seen[key.String()]
+		seen[key.String()] = true
+		return twice
+	})
 }
 
 // each makes of every trial as many as there are values; without values they
@@ -172,12 +214,21 @@ var knobs = []knob{
 	{"order", "", func(t *trial) string { return t.cfg.Order }},
 	{"conns", "r=", func(t *trial) string { return strconv.Itoa(t.cfg.Conns) }},
 	{"per-conn", "c=", func(t *trial) string { return t.perConn() }},
+	{"batch", "K=", func(t *trial) string { return number0(t.cfg.Batch) }},
 	{"wait", "w=", func(t *trial) string { return span(max(t.cfg.Wait, 0)).String() }},
 	{"line", "B=", func(t *trial) string { return rate(t.line.Rate).String() }},
 	{"sharing", "", func(t *trial) string { return t.sharing() }},
 	{"limit", "L=", func(t *trial) string { return rate(t.cfg.Limit).String() }},
 	{"control", "", func(t *trial) string { return t.cfg.Control }},
-	{"lookahead", "d=", func(t *trial) string { return strconv.Itoa(t.cfg.Lookahead) }},
+	{"lookahead", "d=", func(t *trial) string { return number0(int64(t.cfg.Lookahead)) }},
+}
+
+// number0 writes a number, and nothing for one that does not matter.
+func number0(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatInt(n, 10)
 }
 
 func (t *trial) perConn() string { return series{whole(t.cfg.PerConn), t.cfg.Auto}.String() }
@@ -197,7 +248,9 @@ func christen(all []*trial) {
 	for _, t := range all {
 		var parts []string
 		for _, k := range differ {
-			parts = append(parts, k.short+k.text(t))
+			if text := k.text(t); text != "" && (k.name != "batch" || t.strict) {
+				parts = append(parts, k.short+text)
+			}
 		}
 		if t.name = strings.Join(parts, " "); t.name == "" {
 			t.name = t.cfg.Order
@@ -215,7 +268,7 @@ func (k knob) same(all []*trial) bool {
 func alike(all []*trial) string {
 	var parts []string
 	for _, k := range knobs {
-		if k.same(all) {
+		if k.same(all) && k.text(all[0]) != "" {
 			parts = append(parts, k.name+" "+k.text(all[0]))
 		}
 	}
@@ -229,6 +282,9 @@ func (t *trial) String() string {
 		s += ", B = " + rate(t.line.Rate).String() + " shared " + t.sharing()
 	} else {
 		s += ", no bound on the line"
+	}
+	if t.cfg.Batch > 0 {
+		s += fmt.Sprintf(", K = %d", t.cfg.Batch)
 	}
 	if t.cfg.Limit > 0 {
 		s += fmt.Sprintf(", L = %s by %s", rate(t.cfg.Limit), t.cfg.Control)

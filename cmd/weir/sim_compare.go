@@ -19,8 +19,6 @@ type simCompareCmd struct {
 	labFlags
 	simOutput
 	JSON bool `name:"json" group:"output" help:"Print a line of JSON for each configuration instead of the table."`
-
-	alike string // the settings that all configurations have
 }
 
 // Help shows examples.
@@ -47,7 +45,6 @@ func (c *simCompareCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	c.alike = alike(trials)
 	s := newSweep(trials, c.bound())
 	workers := min(runtime.GOMAXPROCS(0), len(trials))
 	fmt.Fprintf(e.err, "%s, %d at a time; Ctrl-C stops and prints what there is\n", many(int64(len(trials)), "configuration"), workers)
@@ -71,7 +68,11 @@ func (c *simCompareCmd) Run(e *env) error {
 // tell prints and writes what was found.
 func (c *simCompareCmd) tell(e *env, all []*finding) error {
 	t, charts := tabulate(all), compared(all)
-	t.Title = c.alike
+	trials := make([]*trial, len(all))
+	for i, f := range all {
+		trials[i] = f.trial
+	}
+	t.Title = alike(trials)
 	t.Notes = append(t.Notes, best(all)...)
 	if c.JSON {
 		enc := json.NewEncoder(e.out)

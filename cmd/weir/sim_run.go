@@ -58,8 +58,11 @@ func (c *simRunCmd) Run(e *env) error {
 	}
 	t := trials[0]
 	began := time.Now()
-	p, err := t.from.open(c.bound())
+	p, err := t.from.watched(e, c.bound())
 	if err != nil {
+		return err
+	}
+	if err := t.fit(p); err != nil {
 		return err
 	}
 	fmt.Fprintf(e.err, "%s\n%s; Ctrl-C stops and prints what there is\n", p, t)
@@ -103,6 +106,15 @@ func (c *simRunCmd) trace(e *env, t *trial) (*output, error) {
 		t.cfg.Trace = out
 	}
 	return out, err
+}
+
+// watched opens the web and shows that something happens.
+func (s origin) watched(e *env, memory int64) (*place, error) {
+	began := time.Now()
+	say := func() string { return fmt.Sprintf("making %s, and ranking its pages: %s", s, short(time.Since(began))) }
+	g := e.gauge(func() []string { return []string{"  " + say()} }, say)
+	defer g.end()
+	return s.open(memory)
 }
 
 // watched plays the trial and shows how far it is, until somebody interrupts it.
@@ -173,7 +185,7 @@ func (t *trial) picture(p *place, s sim.Sample, spent time.Duration) []string {
 		fmt.Sprintf("  virtual %s, %.0f times as fast", clock(s.Seconds), s.Seconds/max(spent.Seconds(), 1e-3)),
 		fmt.Sprintf("  pages   %s of %s, %s/s", thousands(s.Pages), thousands(int64(p.pages)), thousands(int64(float64(s.Pages)/max(spent.Seconds(), 1e-3)))),
 		fmt.Sprintf("  rank    %.1f%% of the PageRank that can be had", 100*s.Rank/p.rank),
-		fmt.Sprintf("  queue   %s, %s of %d busy", many(s.Queued, "page"), many(int64(s.Busy+0.5), "connection"), t.cfg.Conns),
+		fmt.Sprintf("  queue   %s, %s of %s busy", many(s.Queued, "page"), thousands(int64(s.Busy+0.5)), many(int64(t.cfg.Conns), "connection")),
 	}
 }
 

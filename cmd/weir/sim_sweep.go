@@ -110,6 +110,9 @@ func (s *sweep) play(i int, stopped func() bool) (*finding, error) {
 	t := s.trials[i]
 	w := s.webs[t.from]
 	p, err := w.open()
+	if err == nil {
+		err = t.fit(p)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -97,7 +97,7 @@ func (s origin) String() string {
 const (
 	webPage   = 4 + 4 + 4 + 4 + 16 // its site, links, size, rank; to find what can be reached, or to rank
 	webLink   = 4
-	crawlPage = 160
+	crawlPage = 180
 	crawlBase = 32 << 20
 
 	assumedMemory = 8e9 // where a machine does not say what it has
