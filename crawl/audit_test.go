@@ -185,9 +185,14 @@ func (a *audit) answer(f Fetch, d Done) {
 	if d.Outcome.Row().Pause != page.Polite && !rotates {
 		h.rest = s.now + d.Outcome.Rest(s.cfg.Frontier.Wait, d.Asked, 1)
 	}
+}
+
+// heard says that the Engine knows of the answer: a crawl-delay that it has not
+// heard of cannot be kept.
+func (a *audit) heard(f Fetch, d Done) {
 	if f.Robots {
 		a.learn(f, d, func(id page.SiteID, host *auditHost, delay time.Duration) {
-			a.known[id], host.delay = s.now, max(host.delay, delay)
+			a.known[id], host.delay = a.s.now, max(host.delay, delay)
 		})
 	}
 }

@@ -382,7 +382,7 @@ func (s *sim) fetch(f Fetch) {
 			})
 		}
 		s.after(time.Duration(s.rng.IntN(3))*time.Millisecond, keep)
-		s.after(late, func() { s.answered(f.ID); s.watch.done(f, a.done); s.step(a.done) })
+		s.after(late, func() { s.answered(f.ID); s.audit.heard(f, a.done); s.watch.done(f, a.done); s.step(a.done) })
 	}
 	if s.pipe == nil {
 		s.after(a.done.Elapsed, answer)

@@ -6,6 +6,7 @@ import (
 	"math"
 	"testing"
 
+	"weir/frontier"
 	"weir/page"
 )
 
@@ -34,10 +35,12 @@ func TestSimulation(t *testing.T) {
 // TestTraceIsReproducible: the same seed gives the same trace, byte for byte,
 // and playing a trace gives every order again, over restarts too.
 func TestTraceIsReproducible(t *testing.T) {
-	for seed := uint64(1); seed <= 12; seed++ {
+	orders := frontier.Orders()
+	for seed := uint64(1); seed <= uint64(2*len(orders)); seed++ {
 		var traces [2]bytes.Buffer
 		for i := range traces {
 			s := newSim(t, seed)
+			s.cfg.Order = orders[seed%uint64(len(orders))]
 			s.trace = &traces[i]
 			s.crawl(2)
 		}
