@@ -68,7 +68,7 @@ type Ranking interface {
 }
 
 // rankings are the orders of --order, the default first.
-var rankings = []Ranking{Length{}, Depth{}, DepthFlat{}, SiteOPIC{}, Partial{}, Batches{}, Score{}, Optimal{}}
+var rankings = []Ranking{Length{}, Depth{}, DepthFlat{}, SiteOPIC{}, SiteRank{}, OPIC{}, Partial{}, Batches{}, Score{}, Optimal{}}
 
 // Order returns the Ranking with this name.
 func Order(name string) (Ranking, error) {

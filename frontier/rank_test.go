@@ -9,13 +9,13 @@ import (
 )
 
 func TestOrderNames(t *testing.T) {
-	for _, name := range []string{"length", "depth", "depth-flat", "siteopic", "partial", "batch", "score", "optimal"} {
+	for _, name := range []string{"length", "depth", "depth-flat", "siteopic", "siterank", "opic", "partial", "batch", "score", "optimal"} {
 		if r, err := Order(name); err != nil || r.Name() != name {
 			t.Errorf("Order(%q) = %v, %v", name, r, err)
 		}
 	}
 	_, err := Order("best")
-	if err == nil || !strings.Contains(err.Error(), `"best"; there are length, depth, depth-flat, siteopic, partial, batch, score, optimal`) {
+	if err == nil || !strings.Contains(err.Error(), `"best"; there are length, depth, depth-flat, siteopic, siterank, opic, partial, batch, score, optimal`) {
 		t.Errorf("an unknown order: %v", err)
 	}
 }

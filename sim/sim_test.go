@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/frontier"
 	"weir/page"
 	"weir/rank"
 	"weir/sim/link"
@@ -61,7 +62,7 @@ func TestEveryPageIsFetchedOnce(t *testing.T) {
 	w := plain(50, 40)
 	ranks := make([]float32, w.Pages())
 	rank.PageRank(rank.Graph{Off: w.Off, Adj: w.Adj}, nil, nil, ranks, rank.Options{})
-	for _, order := range []string{"length", "depth", "depth-flat", "score", "siteopic", "partial", "batch", "optimal"} {
+	for _, order := range frontier.Orders() {
 		for _, cfg := range []Config{
 			{Conns: 1}, {Conns: 20}, {Conns: 20, PerConn: 5}, {Conns: 20, Auto: true}, {Conns: 100, Wait: time.Second, Robots: true}, {Conns: 20, Limit: 50_000},
 		} {

@@ -116,18 +116,18 @@ func plan(s *settings, seeds []node.Seed) (*node.Config, error) {
 }
 
 // orders are those that a live crawl can have.
-var orders = []string{"length", "depth", "depth-flat", "siteopic", "partial", "batch", "score"}
+var orders = slices.DeleteFunc(frontier.Orders(), func(name string) bool { return name == frontier.Optimal{}.Name() })
 
 // planOrder checks the order, and what goes with it.
 func planOrder(s *settings) error {
-	if s.Order == "optimal" {
+	if s.Order == (frontier.Optimal{}).Name() {
 		return usage("choose another order; weir sim run --order optimal shows what could be gained", "--order optimal goes by the ranks that pages will have in the end, which only a simulation knows")
 	}
 	if !slices.Contains(orders, s.Order) {
 		return choice("--order", s.Order, orders...)
 	}
-	if s.StopGain > 0 && !slices.Contains([]string{"siteopic", "partial", "batch", "score"}, s.Order) {
-		return usage("choose --order siteopic, partial, batch or score", "--stop-gain goes by scores, and --order %s gives none", s.Order)
+	if s.StopGain > 0 && slices.Contains([]string{"length", "depth", "depth-flat"}, s.Order) {
+		return usage("choose another order, such as siteopic", "--stop-gain goes by scores, and --order %s gives none", s.Order)
 	}
 	return nil
 }
