@@ -19,7 +19,7 @@ type said struct {
 }
 
 // weir runs a command line in this process.
-func weir(t *testing.T, input string, args ...string) said {
+func weir(t testing.TB, input string, args ...string) said {
 	t.Helper()
 	var out, err bytes.Buffer
 	code := run(args, &env{ctx: context.Background(), in: strings.NewReader(input), out: &out, err: &err})
@@ -27,7 +27,7 @@ func weir(t *testing.T, input string, args ...string) said {
 }
 
 // must is weir for a command that has to work.
-func must(t *testing.T, args ...string) string {
+func must(t testing.TB, args ...string) string {
 	t.Helper()
 	got := weir(t, "", args...)
 	if got.code != 0 {
