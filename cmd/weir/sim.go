@@ -35,7 +35,7 @@ type labFlags struct {
 	Control []string `name:"control" group:"link" placeholder:"RULE" default:"weir" help:"What decides which page starts under a limit: weir, paper or reactive, as in weir crawl. Default: weir."`
 	Look    []count  `name:"lookahead" group:"link" placeholder:"N" default:"64" help:"How far down the queue to look for a page that fits under the limit, max_d in the paper. Default: 64."`
 
-	Order   []string `name:"order" group:"manners" placeholder:"ORDER" help:"What to fetch first: length, depth, depth-flat, siteopic, partial, batch, score, or optimal, which knows the PageRank of all pages. Default: length; weir sim compare takes them all."`
+	Order   []string `name:"order" group:"manners" placeholder:"ORDER" help:"What to fetch first: one of the orders above. Default: the first of them; weir sim compare takes them all."`
 	Conns   []whole  `name:"conns" group:"manners" placeholder:"N" default:"64" help:"Connections open at once, r in Castillo's thesis. Default: 64."`
 	PerConn []series `name:"per-conn" group:"manners" placeholder:"N" default:"1" help:"Pages fetched over one connection, c in Castillo's thesis; auto lets them follow the backlog, up to 100, or N with auto:N. Default: 1."`
 	Batch   []whole  `name:"batch" group:"manners" placeholder:"N" help:"Pages in a batch, or between two rankings with --order partial, K in Castillo's thesis; and those that --stop-gain compares. Default: 10000, at most a twentieth of the web."`
@@ -46,6 +46,11 @@ type labFlags struct {
 	StopGain share `name:"stop-gain" group:"bounds" placeholder:"SHARE" default:"none" help:"Stop when the last --batch pages score, on the mean, less than this share of what the first did, as in 0.1. Default: none."`
 	MaxTime  span  `name:"max-time" group:"bounds" placeholder:"TIME" default:"none" help:"Stop after a virtual time: 90s, 2h30m, 3d. Default: none."`
 	Memory   size  `name:"memory" group:"bounds" placeholder:"SIZE" help:"Refuse webs that need more. Default: three quarters of what this machine has."`
+}
+
+// ordersHelp lists the orders.
+func ordersHelp() string {
+	return "Orders: " + strings.Join(frontier.Orders(), ", ") + "; optimal knows the PageRank of all pages beforehand."
 }
 
 // trial is one configuration.

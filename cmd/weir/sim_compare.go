@@ -33,6 +33,8 @@ Examples:
   weir sim compare --web chile,core,isolated --seed 1,2,3 --csv runs.csv
   weir sim compare --web crawl.weirweb --conns 8,64 --svg orders.svg
 
+` + ordersHelp() + `
+
 Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.`
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"weir/frontier"
 	"weir/sim"
 )
 
@@ -41,13 +42,15 @@ what is left out is made up.
   seed http://a.example/
   http://a.example/ http://a.example/news
 
+` + ordersHelp() + `
+
 Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.`
 }
 
 // Run implements the verb.
 func (c *simRunCmd) Run(e *env) error {
 	if len(c.Order) == 0 {
-		c.Order = []string{"length"}
+		c.Order = frontier.Orders()[:1]
 	}
 	trials, err := c.trials()
 	if err != nil {
