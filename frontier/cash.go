@@ -81,5 +81,8 @@ func (f *Frontier) earn(s *site, score float64) {
 
 // view is what the Ranking sees of a site.
 func (f *Frontier) view(s *site) View {
+	if f.byCash {
+		return View{Cash: f.rich(s).rated}
+	}
 	return View{Queued: s.queued, Head: s.first(), Cash: f.rich(s).rated}
 }

@@ -96,6 +96,7 @@ type Frontier struct {
 
 	siteLess func(a, b *site) bool
 	batched  bool     // the order holds pages back
+	byCash   bool     // the order looks at nothing but the cash of sites
 	wealth   []wealth // of sites, by their number; none unless the order splits scores
 
 	now      page.Time // of the last call of Next
@@ -123,8 +124,9 @@ func New(cfg Config) *Frontier {
 		cares:   map[string]*care{},
 		fates:   map[page.SiteID]fate{},
 	}
-	f.batched = cfg.Order.Traits().Batched
-	if cfg.Order.Traits().Splits {
+	traits := cfg.Order.Traits()
+	f.batched, f.byCash = traits.Batched, traits.ByCash
+	if traits.Splits {
 		f.wealth = make([]wealth, 1)
 	}
 	f.cfg.Window = max(cfg.Window, 16, cfg.PerConn+16)

@@ -49,6 +49,8 @@ type Traits struct {
 	// leads to. They add up; else every page starts with the score of the one
 	// that brought it, and keeps it.
 	Splits bool
+	// Site looks at nothing but the cash, so nothing else need be fetched for it.
+	ByCash bool
 	// From time to time all pages are ranked by the links seen so far.
 	Ranked bool
 	// Only pages before the class Outside may be taken.

@@ -21,4 +21,4 @@ func (SiteOPIC) Place(_ uint16, score float32, n uint64) Place {
 // float that is not negative are that already.
 func (SiteOPIC) Site(v View) int64 { return -int64(math.Float64bits(max(v.Cash, 0))) }
 
-func (SiteOPIC) Traits() Traits { return Traits{Splits: true} }
+func (SiteOPIC) Traits() Traits { return Traits{Splits: true, ByCash: true} }
