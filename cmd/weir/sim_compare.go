@@ -48,9 +48,7 @@ func (c *simCompareCmd) Run(e *env) error {
 		return err
 	}
 	s := newSweep(trials, c.bound())
-	workers := min(runtime.GOMAXPROCS(0), len(trials))
-	fmt.Fprintf(e.err, "%s, %d at a time; Ctrl-C stops and prints what there is\n", many(int64(len(trials)), "configuration"), workers)
-	all, err := s.watched(e, workers)
+	all, err := s.watched(e, min(runtime.GOMAXPROCS(0), len(trials)))
 	if err != nil {
 		return err
 	}

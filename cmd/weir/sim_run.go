@@ -68,7 +68,7 @@ func (c *simRunCmd) Run(e *env) error {
 	if err := t.fit(p); err != nil {
 		return err
 	}
-	fmt.Fprintf(e.err, "%s\n%s; Ctrl-C stops and prints what there is\n", p, t)
+	fmt.Fprintln(e.err, p)
 	made := time.Since(began)
 	trace, err := c.trace(e, t)
 	if err != nil {
@@ -133,11 +133,12 @@ func (t *trial) watched(e *env, p *place) (*finding, error) {
 		defer now.Unlock()
 		return now.Sample, now.spent
 	}
+	_, stop, release := e.interrupts(func() {})
+	defer release()
+	fmt.Fprintf(e.err, "%s; Ctrl-C stops and prints what there is\n", t)
 	g := e.gauge(
 		func() []string { s, spent := look(); return t.picture(p, s, spent) },
 		func() string { s, spent := look(); return t.progressLine(p, s, spent) })
-	_, stop, release := e.interrupts(func() {})
-	defer release()
 	defer g.end()
 	return t.play(p, func(w *sim.World) bool {
 		now.Lock()

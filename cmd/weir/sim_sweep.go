@@ -52,8 +52,9 @@ func newSweep(trials []*trial, memory int64) *sweep {
 // watched plays all trials on so many workers and shows how far they are. When
 // somebody interrupts it, it returns the findings that are there.
 func (s *sweep) watched(e *env, workers int) ([]*finding, error) {
-	g := e.gauge(s.picture, s.line)
 	_, stop, release := e.interrupts(func() {})
+	fmt.Fprintf(e.err, "%s, %d at a time; Ctrl-C stops and prints what there is\n", many(int64(len(s.trials)), "configuration"), workers)
+	g := e.gauge(s.picture, s.line)
 	var all sync.WaitGroup
 	for range workers {
 		all.Go(func() { s.work(stop) })
