@@ -447,6 +447,10 @@ func (l *Ledger) name(rows []Row) error {
 	l.keys = l.keys[:0]
 	last, id := "", page.SiteID(0)
 	for i := range rows {
+		if site := rows[i].Site; site != 0 {
+			l.keys = append(l.keys, page.Key{Site: site, Hash: rows[i].Hash})
+			continue
+		}
 		if name := rows[i].URL.Site(); name != last {
 			var err error
 			if id, err = l.siteID(name); err != nil {

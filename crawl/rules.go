@@ -15,9 +15,12 @@ type Out struct {
 	Put   []Pair // kept under the rules' own part of the store
 }
 
-// Row asks for a page to be crawled.
+// Row asks for a page to be crawled. Rules that know its site's number may tell
+// it, which saves looking it up; a page that they have asked for before then
+// needs no URL.
 type Row struct {
 	URL   page.URL
+	Site  page.SiteID // 0: find it by the URL
 	Hash  uint64
 	Depth uint16
 	Hops  uint8

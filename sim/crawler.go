@@ -77,7 +77,7 @@ func newCrawler(w *World, who uint16, base int, cfg Config) (*crawler, error) {
 	}
 	c := &crawler{
 		w: w, who: who, base: base, cfg: cfg, rows: newRows(w.web.Pages(), len(w.web.Sites)),
-		rules: &links{n: w.names, all: order.Traits().Splits, least: make([]uint8, w.web.Pages())},
+		rules: &links{n: w.names, all: order.Traits().Splits, least: make([]uint8, w.web.Pages()), ids: make([]page.SiteID, len(w.web.Sites))},
 		trips: make([]trip, cfg.Conns), kept: map[string]uint32{},
 	}
 	if cfg.Order == (frontier.Optimal{}).Name() {
@@ -276,10 +276,8 @@ func (c *crawler) flush() {
 
 // meet notes the Ledger's numbers of sites.
 func (c *crawler) meet(sites []frontier.Known) {
-	if c.ranker != nil {
-		for _, k := range sites {
-			c.ranker.ids[c.siteOf(k.ID, k.Name)] = k.ID
-		}
+	for _, k := range sites {
+		c.rules.ids[c.siteOf(k.ID, k.Name)] = k.ID
 	}
 }
 

@@ -16,8 +16,8 @@ type links struct {
 	ranks []float32 // what the oracle says of every page; nil = nobody asks it
 	page  uint32    // the one that the facts are about
 	seed  bool
-	to    []uint32
-	ends  []int
+	ids   []page.SiteID // the Ledger's numbers of the web's sites; 0 = it has none yet
+	rows  []target
 	text  []byte
 }
 
@@ -61,18 +61,34 @@ func (l *links) Page(f *page.Facts, out *crawl.Out) {
 		return
 	}
 	w := l.n.w
-	l.text, l.ends, l.to = l.text[:0], l.ends[:0], l.to[:0]
+	l.text, l.rows = l.text[:0], l.rows[:0]
 	for _, p := range w.Out(l.page) {
-		if l.news(p, row.Depth) {
+		known := l.told(p)
+		if !l.news(p, row.Depth) {
+			continue
+		}
+		to := target{page: p, site: l.ids[w.SiteOf[p]]}
+		if !known || to.site == 0 {
 			l.text = append(l.text, l.n.site(w.SiteOf[p])...)
 			l.text = l.n.rest(l.text, p)
-			l.to, l.ends = append(l.to, p), append(l.ends, len(l.text))
+			to.end = len(l.text)
 		}
+		l.rows = append(l.rows, to)
 	}
 	text, from := string(l.text), 0
-	for i, p := range l.to {
-		row.URL, row.Hash, row.Score = page.Canonical(text[from:l.ends[i]]), l.n.hash(p), l.score(p, f.Score)
+	for _, to := range l.rows {
+		row.URL, row.Site, row.Hash, row.Score = page.URL{}, to.site, l.n.hash(to.page), l.score(to.page, f.Score)
+		if to.end > 0 {
+			row.URL = page.Canonical(text[from:to.end])
+			from = to.end
+		}
 		out.Crawl = append(out.Crawl, row)
-		from = l.ends[i]
 	}
+}
+
+// target is where a link of the page leads.
+type target struct {
+	page uint32
+	site page.SiteID // as the Ledger numbers it; 0 = not known
+	end  int         // of its URL in the text; 0 = the Ledger needs none
 }

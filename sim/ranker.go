@@ -18,8 +18,7 @@ type ranker struct {
 	w       *web.Web
 	tally   *rank.Tally
 	batched bool
-	ids     []page.SiteID // the Ledger's number of each site of the web; 0 = it does not know it
-	listed  []bool        // pages that were in a batch
+	listed  []bool // pages that were in a batch
 	asked   crawl.Rank
 	answer  *crawl.Ranked // for when the scores are durable
 	best    []uint32
@@ -29,7 +28,6 @@ type ranker struct {
 func newRanker(w *web.Web, order frontier.Ranking) *ranker {
 	r := &ranker{
 		w: w, tally: rank.NewTally(rank.Graph{Off: w.Off, Adj: w.Adj}, rank.Growth{}), batched: order.Traits().Batched,
-		ids: make([]page.SiteID, len(w.Sites)),
 	}
 	if r.batched {
 		r.listed = make([]bool, w.Pages())
@@ -57,7 +55,7 @@ func (r *ranker) rank(c *crawler) error {
 // take adds a page to the scores that are told. One that the Ledger has not
 // heard of yet keeps what it starts with.
 func (r *ranker) take(c *crawler, p uint32, score float64) bool {
-	id := r.ids[r.w.SiteOf[p]]
+	id := c.rules.ids[r.w.SiteOf[p]]
 	if id != 0 {
 		r.scores = append(r.scores, crawl.Score{Key: page.Key{Site: id, Hash: c.w.names.hash(p)}, Score: float32(score)})
 	}
@@ -90,7 +88,7 @@ func (r *ranker) batch(c *crawler, n int) {
 	for i := range r.listed {
 		p := uint32(i)
 		switch {
-		case r.listed[p] || !c.rules.told(p) || r.ids[r.w.SiteOf[p]] == 0:
+		case r.listed[p] || !c.rules.told(p) || c.rules.ids[r.w.SiteOf[p]] == 0:
 		case len(heap) < n:
 			if heap = append(heap, p); len(heap) == n {
 				for i := n/2 - 1; i >= 0; i-- {
