@@ -34,8 +34,8 @@ func oneRobot() Experiment {
 	e := Experiment{
 		Name: "figure-6.5", Title: "PageRank gathered by pages, one robot",
 		Paper: "A picture: length is more efficient than depth, batch and partial; optimal downloads the good pages early and is surpassed by others at high coverage; all but length have the same performance in the last 20% of pages. No numbers.",
-		Setup: lines("r = 1, c = 1, w = 15 s, a line faster than any site. PageRank of the whole web is the measure (damping 0.85). K = 10,000, 50,000, 100,000 times the scale. The sample is not published, so three webs: "+
-			"chile, its likeness; core, where most links lead to large, flat sites; isolated, where most sites are linked from nowhere. Two readings of depth: depth orders sites by their best page's depth, depth-flat "+
+		Setup: lines("r = 1, c = 1, w = 15 s, a line faster than any site. PageRank of the whole web is the measure (damping 0.85). K = 10,000, 50,000, 100,000 times the scale; ranking takes no time. A batch is also cut when the robot finds no rested site in it (section 6.4). The sample is not published, so three webs: "+
+			"chile, its likeness; core, made for length to beat depth: it shows that there are such webs, not that real ones are; isolated, where most sites are linked from nowhere. Two readings of depth: depth orders sites by their best page's depth, depth-flat "+
 			"takes sites as they come.", "Area is the mean of the PageRank gathered over the whole crawl by pages: 0.5 for a random order."),
 		judge: judgeOneRobot,
 	}

@@ -12,7 +12,7 @@ import (
 var realCrawl = trial{web: chile, rate: 200e3, order: "length", conns: 1000, perConn: 1, fine: true}
 
 const realSetup = "chile, length, r = 1000, c = 1, w = 15 s, a line of 200 KB/s shared max-min (assumed: 57 GB in 8 days are 82 KB/s on average), sites of 20 kB/s and 0.8 s latency at the median (assumed, log-normal, sigma 1). " +
-	"A day lasts 24 hours times the scale."
+	"How chile's links lie was fitted to the PageRanks of Figure 6.10: that those come near is no evidence. A day lasts 24 hours times the scale."
 
 // byDay is Figure 6.10.
 func byDay() Experiment {
@@ -64,8 +64,9 @@ func byDay() Experiment {
 	}
 }
 
-const commentDays = "The line is full for the first days, so the pages of a day follow from its speed; at the end the few sites with most pages are left, one page every 15 s and an answer each, and the line is nearly idle. " +
-	"The speed of the paper's line and of its sites is not told: 200 KB/s is the value for which the first days and the last fit together."
+const commentDays = "The line is full for the first two days, so their pages follow from its speed; at the end the few sites with most pages are left, one page every 15 s and an answer each, and the line is nearly idle. " +
+	"The speed of the paper's line and of its sites is not told: at 200 KB/s the first days and the last fit together. The end is the end of one site, the one that takes longest by itself: at most a few dozen " +
+	"sites hold 25,000 pages, and how slow the slowest of them is, is the luck of the draw (other values of --seed end days earlier or later). weir adds to it: it rests as long as the last answer took, if that is above 15 s."
 
 func percent(v float64) string { return fmt.Sprintf("%.1f%%", 100*v) }
 

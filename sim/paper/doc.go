@@ -25,6 +25,5 @@
 // not, and sites become fewer, so results that depend on how many
 // connections find work (r = 256 and more) shift: those need a scale of 1.
 //
-// This issue of the laboratory has chapter 6 of Castillo's thesis, Effective Web
-// Crawling (2004).
+// So far there is chapter 6 of Castillo's thesis, Effective Web Crawling (2004).
 package paper

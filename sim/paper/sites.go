@@ -48,8 +48,8 @@ func siteSizes() Experiment {
 	return Experiment{
 		Name: "figure-6.3", Title: "Distribution of site sizes",
 		Paper: "A picture: most pages lie on few sites, “very bad in terms of crawler scalability”. No numbers.",
-		Setup: "Sites of the generated webs, as the share of sites that have at least so many pages. The exponent, 1.66, is solved from 3.5 M pages on 50,000 sites with a cap of 25,000, not chosen; " +
-			"1.65 was measured on British hosts of 1996. All three presets draw sizes alike.",
+		Setup: "Sites of the generated webs, as the share of sites that have at least so many pages. The exponent, 1.65, is solved from 3.5 M pages on 50,000 sites with a cap of 25,000, not chosen; " +
+			"the same was measured on British hosts of 1996. All three presets draw sizes alike.",
 		webs: []string{chile, core, isolated},
 		judge: func(r *record, f *Finding) {
 			f.sizes(r, "Figure 6.3: sites with at least so many pages", chile, core, isolated)
@@ -146,8 +146,8 @@ func rankByDepth() Experiment {
 			}
 			f.table("", t)
 			f.chart("chart", c)
-			f.Comment = "The fall over the first levels and the flat rest are there. That home pages are low on average is not: in the generated webs menus lead back to the home page of every site, also of one " +
-				"that nobody else links to, so a home page gets its site's rank. How menus link is assumed, not measured."
+			f.Comment = "The fall over the first levels and the flat rest are there. That home pages are low on average is not, but for core: in chile and isolated menus lead back to the home page of every site, also of one " +
+				"that nobody else links to, so a home page collects its site's rank. How menus link is fitted or assumed, not measured."
 		},
 	}
 }
