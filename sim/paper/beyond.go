@@ -6,49 +6,77 @@ import (
 	"weir/sim/chart"
 )
 
-// contest are the orders that are compared at the end, c = 1 or auto.
-var contest = []struct {
+// rider is an order in the contest at the end, with c = 1 or auto.
+type rider struct {
 	order string
 	every int
 	auto  bool
-}{
-	{"length", 0, false}, {"depth", 0, false}, {"depth-flat", 0, false}, {"partial", 10_000, false}, {"optimal", 0, false},
-	{"siteopic", 0, false}, {"siteopic", 0, true}, {"length", 0, true},
 }
 
-var contestRobots = []int{64, 256, 1000}
+// finalists are held against each other by targets, others ride along.
+var (
+	length1      = rider{order: "length"}
+	siteopicAuto = rider{order: "siteopic", auto: true}
+	finalists    = []rider{length1, {order: "siteopic"}, siteopicAuto}
+	others       = []rider{length1, {order: "length", auto: true}, {order: "depth"}, {order: "depth-flat"}, {order: "partial", every: 10_000}, {order: "optimal"}}
 
-func contestTrial(i, conns int) trial {
-	c := contest[i]
+	contestRobots = []int{64, 256, 1000}
+)
+
+func (c rider) trial(conns int) trial {
 	t := trial{web: chile, rate: 200e3, order: c.order, every: c.every, conns: conns, perConn: 1, auto: c.auto}
 	if c.auto {
 		t.perConn = 100
 	}
-	if t.order == "length" && conns == 1000 && !c.auto {
+	if c == length1 && conns == realCrawl.conns {
 		t = realCrawl // the same crawl
 	}
 	return t
 }
 
-// beyond compares an order of ours with the paper's best.
-func beyond() Experiment {
-	e := Experiment{
-		Name: "beyond-siteopic", Title: "siteopic and pages per connection that follow the backlog, against length",
-		Paper: "Length is good enough, fast and simple; retrieving many pages of a site at once (c well above 1) amortizes the wait. Nothing is said of adapting c.",
-		Setup: "chile, 200 KB/s shared max-min, w = 15 s, r = 64, 256, 1000. siteopic orders sites by the cash of their queued pages (OPIC: a page's cash goes to its links in equal parts), pages by theirs. " +
-			"c = auto lets a connection carry as many pages, 100 at most, as let its site end with the others; between two of them the site rests as long as its last answer took. " +
-			"The time of a page is weighted by its PageRank for the mean. T* is the time the line needs for all bytes. Times in units of 100,000 s, divided by the scale.",
-		judge: judgeBeyond,
+func (c rider) perConn() string {
+	if c.auto {
+		return "auto"
 	}
-	for i := range contest {
+	return "1"
+}
+
+const contestSetup = "chile, 200 KB/s shared max-min, w = 15 s, r = 64, 256, 1000. c = auto lets a connection carry as many pages, 100 at most, as let its site end with the others; " +
+	"between two of them the site rests as long as its last answer took. The time of a page is weighted by its PageRank for the mean. T* is the time the line needs for all bytes. " +
+	"Times in units of 100,000 s, divided by the scale."
+
+func contest(e Experiment, riders []rider) Experiment {
+	e.Paper = "Length is good enough, fast and simple; retrieving many pages of a site at once (c well above 1) amortizes the wait. Nothing is said of adapting c."
+	for _, c := range riders {
 		for _, n := range contestRobots {
-			e.trials = append(e.trials, contestTrial(i, n))
+			e.trials = append(e.trials, c.trial(n))
 		}
 	}
 	return e
 }
 
-func judgeBeyond(r *record, f *Finding) {
+// beyond compares an order of ours with the paper's best.
+func beyond() Experiment {
+	return contest(Experiment{
+		Name: "beyond-siteopic", Title: "siteopic and pages per connection that follow the backlog, against length",
+		Setup: contestSetup + " siteopic orders sites by the cash of their queued pages (OPIC: a page's cash goes to its links in equal parts), pages by theirs.",
+		judge: judgeBeyond,
+	}, finalists)
+}
+
+// field compares the other orders under the same conditions.
+func field() Experiment {
+	return contest(Experiment{
+		Name: "beyond-orders", Title: "the other orders under the same conditions",
+		Setup: contestSetup + " optimal knows the PageRank of every page; partial ranks every 10,000 pages, times the scale.",
+		judge: func(r *record, f *Finding) {
+			f.contest(r, others)
+			f.Comment = "With c = 1 the orders differ in what they bring early, not in when they end. optimal shows what is left to gain."
+		},
+	}, others)
+}
+
+func (f *Finding) contest(r *record, riders []rider) {
 	const unit = 1e5
 	x := r.webs[chile]
 	t := &chart.Table{Columns: []string{"order", "c"}}
@@ -61,27 +89,23 @@ func judgeBeyond(r *record, f *Finding) {
 	for _, n := range contestRobots {
 		b.Series = append(b.Series, chart.Series{Name: fmt.Sprintf("r = %d", n)})
 	}
-	for i, c := range contest {
-		per := "1"
-		if c.auto {
-			per = "auto"
-		}
+	for _, c := range riders {
 		row := make([]any, 2+4*len(contestRobots))
-		row[0], row[1] = contestTrial(i, 64).label(), per
+		row[0], row[1] = c.trial(64).label(), c.perConn()
 		some := false
 		for k, n := range contestRobots {
-			res, ok := r.of(contestTrial(i, n))
+			res, ok := r.of(c.trial(n))
 			end, cells := nan, []float64{nan, nan, nan, nan}
 			if ok {
 				some, end = true, res.Seconds/r.scale
 				most := reaches(res.Samples, secondsOf, pagesOf, 0.99*float64(x.pages))
 				cells = []float64{end / unit, most / r.scale / unit, res.RankTime / r.scale / unit, res.Busy}
 			}
-			for c, v := range cells {
-				row[2+c*len(contestRobots)+k] = round(v)
+			for j, v := range cells {
+				row[2+j*len(contestRobots)+k] = round(v)
 			}
 			if b.Series[k].Values = append(b.Series[k].Values, end); k == 0 {
-				b.Names = append(b.Names, fmt.Sprintf("%s, c = %s", row[0], per))
+				b.Names = append(b.Names, fmt.Sprintf("%s, c = %s", row[0], row[1]))
 			}
 		}
 		if some {
@@ -94,12 +118,16 @@ func judgeBeyond(r *record, f *Finding) {
 		}
 	}
 	t.Notes = append(t.Notes, fmt.Sprintf("T* = %.3g. The site that takes longest would take %.3g on a line of its own with c = 1, and %.3g on connections that stay open.",
-		r.floor(contestTrial(0, 64))/r.scale/unit, x.slowest/r.scale/unit, x.kept/r.scale/unit))
+		r.floor(length1.trial(64))/r.scale/unit, x.slowest/r.scale/unit, x.kept/r.scale/unit))
 	f.table("", t)
 	f.Plates = append(f.Plates, Plate{Name: "chart", Bars: b})
+}
+
+func judgeBeyond(r *record, f *Finding) {
+	f.contest(r, finalists)
 	for _, n := range contestRobots {
-		length, have := r.of(contestTrial(0, n))
-		ours, too := r.of(contestTrial(6, n))
+		length, have := r.of(length1.trial(n))
+		ours, too := r.of(siteopicAuto.trial(n))
 		f.target(fmt.Sprintf("siteopic, c = auto, r = %d: end", n), "at most 0.60 of length's", have && too, ours.Seconds <= 0.60*length.Seconds, "%.2f", ours.Seconds/length.Seconds)
 		f.target(fmt.Sprintf("siteopic, c = auto, r = %d: mean time by rank", n), "at most 0.90 of length's", have && too, ours.RankTime <= 0.90*length.RankTime, "%.2f", ours.RankTime/length.RankTime)
 	}

@@ -111,7 +111,7 @@ func Summary(all []Finding) string {
 func Experiments() []Experiment {
 	return []Experiment{
 		speedUps(), downloaded(), siteSizes(), oneRobot(), moreRobots(), typicalBatch(), idleRobots(), keptConnections(),
-		byDay(), rankByDay(), rankByDepth(), actual(), beyond(),
+		byDay(), rankByDay(), rankByDepth(), actual(), beyond(), field(),
 	}
 }
 

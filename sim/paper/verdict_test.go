@@ -107,9 +107,9 @@ func TestKeptConnectionsMustCutTheTime(t *testing.T) {
 
 func TestContestIsDecidedByBothTimes(t *testing.T) {
 	r := made()
-	r.trials[contestTrial(0, 64)] = sim.Result{Seconds: 100, RankTime: 10}
-	r.trials[contestTrial(6, 64)] = sim.Result{Seconds: 59, RankTime: 9.5}
-	r.trials[contestTrial(0, 1000)] = sim.Result{Seconds: 100, RankTime: 10}
+	r.trials[length1.trial(64)] = sim.Result{Seconds: 100, RankTime: 10}
+	r.trials[siteopicAuto.trial(64)] = sim.Result{Seconds: 59, RankTime: 9.5}
+	r.trials[length1.trial(1000)] = sim.Result{Seconds: 100, RankTime: 10}
 	var f Finding
 	judgeBeyond(r, &f)
 	got := verdicts(&f)
