@@ -108,18 +108,6 @@ func scanPages(f *folder, fn func(page.Outcome, int64)) error {
 	})
 }
 
-// Ctrl-C ends a simulation, however long it would take.
-func TestInterruptSimulation(t *testing.T) {
-	for _, verb := range []string{"run", "compare"} {
-		p := start("sim", verb, "--order", "length", "--scale", "0.001", "--limit", "1B/s") // years, looked at ten times a second
-		p.says(t, "Ctrl-C stops and prints what there is")
-		interrupt(t)
-		if code := p.end(); code != exitInterrupted {
-			t.Errorf("weir sim %s: exit code %d", verb, code)
-		}
-	}
-}
-
 // A straight line through the times of a site's pages keeps their sum, and makes
 // a server that can be.
 func TestPace(t *testing.T) {
