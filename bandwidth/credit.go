@@ -265,11 +265,12 @@ func (c *Credit) Tick(now page.Time) []Grant {
 		case f.fresh && !f.asks && c.limit > 0:
 			// How much is to come stands in the first bytes as a rule; as long as
 			// that is not known, too much is expected.
-			bytes := min(f.wants, mss)
-			brings := min(bytes, f.due())
+			bytes, opens := f.part(1)
+			brings := min(opens, f.due())
 			c.take(f.slotsAhead(), float64(brings)*f.factor)
 			f.promise(c, brings)
 			f.granted, f.wants = bytes, 0
+			f.kept += bytes - opens
 			c.grants = append(c.grants, Grant{Flow: f, Bytes: bytes})
 		default:
 			c.queue = append(c.queue, f)
@@ -338,23 +339,24 @@ func before(f, g *Flow) int {
 
 // grant gives a flow its next bytes if there is room for what they bring.
 func (c *Credit) grant(f *Flow, waiting int) (Grant, bool) {
-	var bytes, brings int
+	var bytes, opens, brings int
 	if f.asks {
 		brings = f.window / segment * mss
 	} else {
-		quantum := max(mss, int(c.limit*turnTime.Seconds())/waiting)
-		bytes = min(f.wants, quantum)
-		brings = min(bytes, f.due())
+		bytes, opens = f.part(max(1, int(c.limit*turnTime.Seconds())/waiting/mss))
+		brings = min(opens, f.due())
 	}
 	at := f.slotsAhead()
 	cost := float64(brings) * f.factor * f.doubt()
-	if !c.fits(at, cost) {
+	if (brings > 0 || c.bound == 0) && !c.fits(at, cost) {
 		return Grant{}, false
 	}
 	c.take(at, cost)
 	f.promise(c, brings)
 	if f.asks {
 		f.asked = c.now
+	} else {
+		f.kept += bytes - opens
 	}
 	f.had += int64(brings)
 	f.granted = bytes

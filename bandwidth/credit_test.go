@@ -145,6 +145,9 @@ func TestCreditNearAmongDistant(t *testing.T) {
 	}
 }
 
+// plenty are many packets.
+const plenty = 700 * mss
+
 // waiting is a Credit after its first uncertain seconds with flows that each
 // have read the beginning of a long answer and wait for more.
 func waiting(limit int64, n int) (*Credit, []*Flow, page.Time) {
@@ -157,7 +160,7 @@ func waiting(limit int64, n int) (*Credit, []*Flow, page.Time) {
 		flows[i].Seen(now, Sample{RTT: 20 * time.Millisecond, Window: -1})
 		flows[i].Took(1)
 		flows[i].busy = true
-		flows[i].Want(1 << 20)
+		flows[i].Want(plenty)
 	}
 	return c, flows, now
 }
@@ -194,8 +197,8 @@ func TestCreditUnlimited(t *testing.T) {
 			if !f.Free() {
 				t.Error("a flow is not free")
 			}
-			f.Took(1 << 20)
-			f.Want(1 << 20)
+			f.Took(plenty)
+			f.Want(plenty)
 		}
 		c.Charge(now, 1e9) // what came before counts for nothing
 	}
@@ -224,7 +227,7 @@ func TestCreditUrge(t *testing.T) {
 			g.Flow.Seen(now, Sample{Payload: g.Flow.received + int64(g.Bytes), Wire: g.Flow.wire + int64(g.Bytes) + 52, Window: -1})
 		}
 		for _, f := range flows {
-			f.Want(1 << 20)
+			f.Want(plenty)
 		}
 		now = now.Add(4 * time.Millisecond)
 	}
@@ -252,7 +255,7 @@ func TestCreditEven(t *testing.T) {
 					n := int64(f.ahead[0].bytes)
 					f.Seen(now, Sample{Payload: f.received + n, Wire: f.wire + n*27/26, Window: -1})
 				}
-				f.Want(1 << 20)
+				f.Want(plenty)
 				least, most = min(least, f.had), max(most, f.had)
 			}
 			if most-least > bound {

@@ -36,6 +36,7 @@ type Flow struct {
 	ahead   []promised
 	had     int64 // bytes promised so far, for the sake of fairness
 	granted int   // bytes that a reader may take and has not
+	kept    int   // bytes taken of a packet that is not ended: see part
 	wants   int   // bytes in the socket that a reader waits for
 	asks    bool  // a request waits to be sent
 	busy    bool  // an answer is under way
@@ -127,7 +128,7 @@ func (f *Flow) Left(bytes int64) {
 // expected through it.
 func (f *Flow) Rest() {
 	f.forgo(f.open())
-	f.busy = false
+	f.busy, f.kept = false, 0
 }
 
 // Habit is what the flow has shown of its server, if it has shown anything.
@@ -182,6 +183,7 @@ func (f *Flow) Seen(now page.Time, s Sample) {
 			f.think = min(max(now.Sub(f.asked)-f.rtt, time.Millisecond), maxThink)
 			c.think += (f.think - c.think) / 16
 		}
+		f.kept = max(f.kept-max(int(came)-f.open(), 0), 0)
 		f.settle(int(came))
 		f.trim()
 	}
@@ -270,6 +272,19 @@ func (f *Flow) due() int {
 	}
 	return int(min(max(f.whole-f.received-int64(f.open()), 0), math.MaxInt32))
 }
+
+// part is a read of so many packets, or of what the reader can take, and how
+// many bytes of window that opens. The kernel keeps the room of a packet that is
+// left in part, so the read that ends it opens what those before it did not.
+func (f *Flow) part(packets int) (bytes, opens int) {
+	held := max(int(f.received-f.read), f.wants)
+	bytes = min(f.wants, (held-1)%mss+1+(packets-1)*mss)
+	ended := packetsIn(held) - packetsIn(held-bytes)
+	return bytes, min(f.kept+bytes, ended*mss)
+}
+
+// packetsIn is how many packets hold so many bytes.
+func packetsIn(bytes int) int { return (bytes + mss - 1) / mss }
 
 // slotsAhead is when bytes that are promised now will come.
 func (f *Flow) slotsAhead() int {

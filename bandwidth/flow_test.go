@@ -14,7 +14,7 @@ import (
 type ward struct {
 	*Flow
 	sample  Sample
-	allowed int64 // the most that can be promised: granted or seen as window, and not come
+	allowed int64 // the most that can be promised: granted or seen as window or kept of it, and not come
 	bytes   int   // wanted
 	asks    bool
 	closed  bool
@@ -63,7 +63,7 @@ func TestCreditAnySequence(t *testing.T) {
 				w.sample.RTT = time.Duration(rapid.SampledFrom([]int64{0, 1, 1e6, 1e8, 1e10}).Draw(t, "rtt"))
 				w.sample.Ended = w.sample.Ended || rapid.IntRange(0, 9).Draw(t, "ended") == 0
 				w.Seen(now, w.sample)
-				w.allowed = max(w.allowed-came, int64(w.sample.Window), 0)
+				w.allowed = max(w.allowed-came, int64(w.sample.Window+w.kept), 0)
 			},
 			"Close": func(t *rapid.T) {
 				w := pick(t)

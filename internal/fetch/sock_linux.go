@@ -107,10 +107,10 @@ func (s *socket) ready() (int, error) {
 	return s.n, nil
 }
 
-// sample reads what the socket has seen, and how many packets had payload.
-func (s *socket) sample() (seen bandwidth.Sample, packets int64, ok bool) {
+// sample reads what the socket has seen, and how many packets it took and sent.
+func (s *socket) sample() (seen bandwidth.Sample, n packets, ok bool) {
 	if s.raw.Control(s.getInfo) != nil || s.err != nil {
-		return bandwidth.Sample{}, 0, false
+		return bandwidth.Sample{}, packets{}, false
 	}
 	i := &s.info
 	window := -1 // before Linux 6.2 the kernel does not tell it
@@ -121,7 +121,7 @@ func (s *socket) sample() (seen bandwidth.Sample, packets int64, ok bool) {
 	return bandwidth.Sample{
 		Payload: int64(i.Bytes_received), Wire: int64(i.Bytes_received) + s.header*int64(i.Segs_in),
 		Window: window, RTT: time.Duration(i.Rtt) * time.Microsecond, Ended: i.State != established,
-	}, int64(i.Data_segs_in), true
+	}, packets{int64(i.Data_segs_in), int64(i.Segs_out)}, true
 }
 
 // clamp keeps the window small, and says at once what has come.

@@ -22,8 +22,10 @@ type socket struct{}
 
 func newSocket(syscall.RawConn, int) *socket { return nil }
 
-func (*socket) ready() (int, error)                     { return 0, io.EOF }
-func (*socket) sample() (bandwidth.Sample, int64, bool) { return bandwidth.Sample{}, 0, false }
-func (*socket) clamp(int)                               {}
-func (*socket) widen(int)                               {}
-func (*socket) shut()                                   {}
+func (*socket) ready() (int, error) { return 0, io.EOF }
+func (*socket) sample() (bandwidth.Sample, packets, bool) {
+	return bandwidth.Sample{}, packets{}, false
+}
+func (*socket) clamp(int) {}
+func (*socket) widen(int) {}
+func (*socket) shut()     {}

@@ -212,8 +212,10 @@ type flow struct {
 	waited   time.Duration // for grants, in the task under way
 	cut      bool          // it sent what nobody had allowed
 	wasted   int64         // packets that came in vain
-	packets  int64         // that had payload
-	vain     int64         // of them in vain, since vainFrom
+	count    packets
+	spoke    int64 // reads and writes since then, each of which may have sent a packet
+	unsaid   bool  // what came last may not have been acknowledged
+	vain     int64 // of them in vain, since vainFrom
 	vainFrom page.Time
 	looked   page.Time
 }
@@ -277,14 +279,16 @@ func (f *flow) close() {
 // look tells the account what the socket has seen.
 func (f *flow) look(now page.Time) {
 	f.looked = now
-	s, packets, ok := f.sock.sample()
+	s, n, ok := f.sock.sample()
 	if !ok {
 		return
 	}
 	if s.Payload > f.seen.Payload {
 		f.clamp() // the kernel forgets it when it learns how large packets are
 	}
-	f.waste(now, &s, packets)
+	f.told(&s, n)
+	f.waste(now, &s, n.data-f.count.data)
+	f.count, f.spoke = n, 0
 	f.seen = s
 	f.flow.Seen(now, s)
 	if f.cut {
@@ -292,6 +296,30 @@ func (f *flow) look(now page.Time) {
 		if f.waits {
 			f.wake(-1)
 		}
+	}
+}
+
+// packets are what went over a connection.
+type packets struct {
+	data int64 // with payload, that came
+	sent int64
+}
+
+// told finds out whether the window is known. The kernel tells the one that its
+// last packet named: if that left before the last bytes came, they are to be
+// taken off, and were they, the server would seem to be allowed as much again.
+// So it counts only when as many acknowledgements left as packets came, or
+// another packet since.
+func (f *flow) told(s *bandwidth.Sample, n packets) {
+	came, left := n.data-f.count.data, n.sent-f.count.sent
+	switch {
+	case came > 0:
+		f.unsaid = left < came+f.spoke
+	case left > 0:
+		f.unsaid = false
+	}
+	if f.unsaid {
+		s.Window = -1
 	}
 }
 
@@ -303,8 +331,7 @@ const maxWaste = 64
 // does. The kernel throws them away, but they have been on the wire, so they are
 // charged: packets with payload that brought the stream no further. Those that
 // only came before one that was lost count again, as use, when it has come.
-func (f *flow) waste(now page.Time, s *bandwidth.Sample, packets int64) {
-	fresh := packets - f.packets
+func (f *flow) waste(now page.Time, s *bandwidth.Sample, fresh int64) {
 	if came := s.Payload - f.seen.Payload; came > 0 {
 		found := min(max(came/wastePacket-fresh, 0), f.wasted)
 		f.wasted -= found
@@ -317,7 +344,6 @@ func (f *flow) waste(now page.Time, s *bandwidth.Sample, packets int64) {
 		f.cut = f.cut || f.vain > maxWaste && f.wire.credit.Limit() != bandwidth.Unlimited
 		f.vainFrom, f.vain = now, 0
 	}
-	f.packets = packets
 	s.Wire += f.wasted * wastePacket
 }
 
@@ -372,6 +398,7 @@ func (f *flow) ask(ctx context.Context) error {
 // hurry to say what has come.
 func (f *flow) sent() {
 	f.wire.mu.Lock()
+	f.spoke++
 	f.clamp()
 	f.wire.mu.Unlock()
 }
@@ -434,6 +461,7 @@ func (f *flow) foul() bool {
 // took says that a reader took bytes.
 func (f *flow) took(bytes int) {
 	f.wire.mu.Lock()
+	f.spoke++
 	f.flow.Took(bytes)
 	f.wire.mu.Unlock()
 }

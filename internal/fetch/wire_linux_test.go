@@ -205,8 +205,8 @@ func TestWasteIsCutOff(t *testing.T) {
 		var s bandwidth.Sample
 		for _, l := range c.looks {
 			s = bandwidth.Sample{Payload: l.payload, Wire: l.payload}
-			f.waste(l.at+10*second, &s, l.packets)
-			f.seen = s
+			f.waste(l.at+10*second, &s, l.packets-f.count.data)
+			f.seen, f.count.data = s, l.packets
 		}
 		if f.cut != c.cut || s.Wire-s.Payload != c.vain*wastePacket {
 			t.Errorf("%s: cut off %v with %d bytes in vain, want %v with %d packets", name, f.cut, s.Wire-s.Payload, c.cut, c.vain)
