@@ -32,7 +32,7 @@ import (
 type Credit struct {
 	cfg   CreditConfig
 	limit float64       // bytes a second; infinite: none, 0: nothing may come
-	slot  time.Duration // a hundredth of the span
+	slot  time.Duration // a two hundredth of the span
 	room  float64       // wire bytes that a span may hold at the limit
 
 	now    page.Time
@@ -73,13 +73,13 @@ type Grant struct {
 
 // The span is divided into slots, the one that is running included.
 const (
-	spanSlots  = 100
-	aheadSlots = 64 // how far ahead promises are looked at
-	briefSlots = 8  // of a short span
+	spanSlots  = 200
+	aheadSlots = 128 // how far ahead promises are looked at
+	briefSlots = 16  // of a short span
 
 	minSpan  = time.Second
 	spanFull = 24  // packets that a span must have room for
-	surge    = 1.6 // of the limit: what a short span may hold, and one packet
+	surge    = 1.4 // of the limit: what a short span may hold, and one packet
 )
 
 // Windows. They are told in units of the largest payload there is; with the time
@@ -98,10 +98,10 @@ const (
 
 // What is expected of servers.
 const (
-	youth        = 10 * time.Second       // of a Credit that has not seen much
+	youth        = 25 * time.Second       // of a Credit that has not seen much
 	firstRTT     = 100 * time.Millisecond // until it is known
 	maxThink     = time.Second
-	doubtful     = 1.5                    // times what a server that nobody knows may send
+	doubtful     = 2                      // a server that nobody knows may send this part of a window twice
 	pauseAllowed = 100 * time.Millisecond // before a server counts as slower than it was
 	longSilence  = 3 * time.Second        // after which nothing is expected any more
 	maxPromises  = 64                     // of a flow that are told apart
@@ -109,7 +109,7 @@ const (
 
 const (
 	rateTime = 250 * time.Millisecond // that the rate is averaged over
-	turnTime = 4 * time.Millisecond   // of the limit: what all who wait are given in one turn
+	turnTime = 5 * time.Millisecond   // of the limit: what all who wait are given in one turn
 	leadMin  = 24 * mss               // that a flow may get ahead of one that waits
 	leadTime = 400 * time.Millisecond // or of its share of the limit
 )
@@ -120,12 +120,12 @@ const (
 // At first nothing is known of any server, and more room is kept.
 func (c *Credit) share() float64 {
 	packet := min(Packet/c.limit, 0.05)
-	share := 1.000 - 0.1*packet
-	if c.cfg.Strict {
-		share = 0.988 - 0.6*packet
-	}
+	share := 1.003 - 0.1*packet
 	if young := 1 - c.now.Sub(c.began).Seconds()/youth.Seconds(); young > 0 {
-		share -= 0.08 * young
+		share -= 0.08 * young * young
+	}
+	if c.cfg.Strict {
+		share = min(share, 0.988-0.6*packet)
 	}
 	return share
 }
@@ -267,8 +267,7 @@ func (c *Credit) Tick(now page.Time) []Grant {
 			// that is not known, too much is expected.
 			bytes, opens := f.part(1)
 			brings := min(opens, f.due())
-			c.take(f.slotsAhead(), float64(brings)*f.factor)
-			f.promise(c, brings)
+			f.promise(c, brings) // which was foreseen
 			f.granted, f.wants = bytes, 0
 			f.kept += bytes - opens
 			c.grants = append(c.grants, Grant{Flow: f, Bytes: bytes})
@@ -343,18 +342,26 @@ func (c *Credit) grant(f *Flow, waiting int) (Grant, bool) {
 	if f.asks {
 		brings = f.window / segment * mss
 	} else {
-		bytes, opens = f.part(max(1, int(c.limit*turnTime.Seconds())/waiting/mss))
+		bytes, opens = f.part(max(1, packetsIn(int(c.limit*turnTime.Seconds())/waiting)))
 		brings = min(opens, f.due())
 	}
 	at := f.slotsAhead()
-	cost := float64(brings) * f.factor * f.doubt()
+	cost := float64(brings) * f.factor
 	if (brings > 0 || c.bound == 0) && !c.fits(at, cost) {
 		return Grant{}, false
+	}
+	if f.asks {
+		// The first packet will be read at once, which brings another.
+		later, more := f.slotAt(f.rtt+f.think+f.rtt), mss*f.factor+f.doubt()
+		if !c.fits(later, cost+more) {
+			return Grant{}, false
+		}
+		c.take(later, more)
 	}
 	c.take(at, cost)
 	f.promise(c, brings)
 	if f.asks {
-		f.asked = c.now
+		f.asked, f.twice = c.now, f.doubt()
 	} else {
 		f.kept += bytes - opens
 	}

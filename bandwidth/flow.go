@@ -27,22 +27,25 @@ type Flow struct {
 	read     int64
 	whole    int64 // received when the answer is whole, -1: not known
 	rtt      time.Duration
+	vain     int64
 	think    time.Duration // what its server takes beyond that
+	echo     int64         // see Habit
 	speed    float64       // payload bytes a second that come when they are overdue, 0: not known
 	came     page.Time     // when bytes came last
 	asked    page.Time
 	grown    page.Time
 
 	ahead   []promised
-	had     int64 // bytes promised so far, for the sake of fairness
-	granted int   // bytes that a reader may take and has not
-	kept    int   // bytes taken of a packet that is not ended: see part
-	wants   int   // bytes in the socket that a reader waits for
-	asks    bool  // a request waits to be sent
-	busy    bool  // an answer is under way
-	first   bool  // nothing of it has come
-	fresh   bool  // nothing of it was read
-	ended   bool  // the other side has closed
+	had     int64   // bytes promised so far, for the sake of fairness
+	granted int     // bytes that a reader may take and has not
+	twice   float64 // wire bytes that may come a second time
+	kept    int     // bytes taken of a packet that is not ended: see part
+	wants   int     // bytes in the socket that a reader waits for
+	asks    bool    // a request waits to be sent
+	busy    bool    // an answer is under way
+	first   bool    // nothing of it has come
+	fresh   bool    // nothing of it was read
+	ended   bool    // the other side has closed
 }
 
 // promised are bytes that are due in a slot.
@@ -55,16 +58,20 @@ type promised struct {
 type Sample struct {
 	Payload int64         // bytes of the stream
 	Wire    int64         // the same in packets, and all other packets
+	Vain    int64         // of them in vain, since their bytes had come before
 	Window  int           // what the server may send now, as told to it last; -1: not known
 	RTT     time.Duration // 0: not known
 	Ended   bool          // the other side has closed
 }
 
 // Habit is how a server was seen to answer: how long it takes beyond the round
-// trip, and how fast its bytes come when nothing else keeps them. Zero is not known.
+// trip, how fast its bytes come when nothing else keeps them, and how many of the
+// first on a connection come twice: a slow one takes them for lost, since nobody
+// could tell it in time that they arrived. Zero is not known.
 type Habit struct {
 	Think time.Duration
 	Speed float64 // bytes a second
+	Echo  int64   // bytes, negative: none
 }
 
 // Open begins a flow whose window is so large, and whose packets carry so many
@@ -77,7 +84,7 @@ func (c *Credit) Open(now page.Time, window, header int, h Habit) *Flow {
 	c.ids++
 	f := &Flow{
 		c: c, id: c.ids, place: len(c.flows), factor: 1 + float64(header)/mss, header: header, window: window,
-		whole: -1, rtt: firstRTT, came: now, think: h.Think, speed: h.Speed,
+		whole: -1, rtt: firstRTT, came: now, think: h.Think, speed: h.Speed, echo: h.Echo,
 	}
 	c.flows = append(c.flows, f)
 	return f
@@ -128,11 +135,26 @@ func (f *Flow) Left(bytes int64) {
 // expected through it.
 func (f *Flow) Rest() {
 	f.forgo(f.open())
-	f.busy, f.kept = false, 0
+	f.busy, f.kept, f.twice = false, 0, 0
 }
 
 // Habit is what the flow has shown of its server, if it has shown anything.
-func (f *Flow) Habit() (h Habit, known bool) { return Habit{f.think, f.speed}, f.received > 0 }
+func (f *Flow) Habit() (h Habit, known bool) {
+	h = Habit{f.think, f.speed, f.vain}
+	switch {
+	case f.early(): // it may not have come to it
+		if h.Echo = f.echo; f.vain > f.echo && f.vain > 0 {
+			h.Echo = f.vain
+		}
+	case f.vain == 0:
+		h.Echo = -1
+	}
+	return h, f.received > 0
+}
+
+// early says that the first two windows of the connection have not come, so that
+// the server may not know yet how long its packets take.
+func (f *Flow) early() bool { return f.received <= int64(2*f.window) }
 
 // Window is how much its server may send at a time, 0 for as much as it likes.
 func (f *Flow) Window() int { return f.window }
@@ -147,7 +169,12 @@ func (f *Flow) Urge(lag float64) { f.urge = lag }
 // Quiet says that nothing is expected of the flow just now: its counters can
 // wait.
 func (f *Flow) Quiet() bool {
-	return !f.busy || f.asks || len(f.ahead) == 0 || f.ahead[0].slot > f.c.slotNo+1
+	c := f.c
+	if !f.busy || f.asks || len(f.ahead) == 0 || f.ahead[0].slot > c.slotNo+1 {
+		return true
+	}
+	gap, expected := f.pace(c)
+	return !expected || f.turn().Add(gap).Sub(c.now) > c.slot
 }
 
 // waits says that a reader or a request waits for a grant.
@@ -176,6 +203,14 @@ func (f *Flow) Seen(now page.Time, s Sample) {
 	}
 	came := max(s.Payload-f.received, 0)
 	f.received += came
+	if s.Vain > f.vain {
+		f.twice = max(f.twice-float64(s.Vain-f.vain), 0)
+		f.vain = s.Vain
+	}
+	// Packets stay in order: what comes twice comes before the next window.
+	if !f.early() || f.vain == 0 && f.received > int64(f.window) {
+		f.twice = 0
+	}
 	if came > 0 {
 		f.hasten(now, came)
 		if f.first {
@@ -292,7 +327,12 @@ func (f *Flow) slotsAhead() int {
 	if f.asks {
 		d += f.think
 	}
-	return min(int(d/f.c.slot), aheadSlots-1)
+	return f.slotAt(d)
+}
+
+// slotAt is the slot ahead that is running after a time.
+func (f *Flow) slotAt(d time.Duration) int {
+	return min(int(int64(f.c.now.Add(d))/int64(f.c.slot)-f.c.slotNo), aheadSlots-1)
 }
 
 // promise adds bytes that may come.
@@ -312,34 +352,51 @@ func (f *Flow) promise(c *Credit, bytes int) {
 // packet: each as long after it is due, or after the one before it, as its server
 // takes to send it. A server that has been silent for long is not waited for.
 func (f *Flow) foresee(c *Credit) {
-	if !f.busy || len(f.ahead) == 0 {
+	if !f.busy || len(f.ahead) == 0 && f.twice == 0 {
 		return
 	}
-	each, expected := f.pace(c)
+	gap, expected := f.pace(c)
 	if !expected {
 		return
 	}
-	gap := time.Duration(mss * f.factor / each * float64(c.slot))
 	next := f.came
-	for _, p := range f.ahead {
-		next = max(next, page.Time(p.slot*int64(c.slot)))
-		for left := p.bytes; left > 0; left -= mss {
+	expect := func(wire float64) {
+		for ; wire > 0; wire -= Packet {
 			next = next.Add(gap)
-			t := max(next, c.now)
-			at := int64(t)/int64(c.slot) - c.slotNo
+			at := int64(max(next, c.now))/int64(c.slot) - c.slotNo
 			if at >= aheadSlots {
 				return
 			}
-			c.level[at] += float64(min(left, mss)) * f.factor * f.doubt()
+			c.level[at] += min(wire, Packet)
 		}
 	}
+	for _, p := range f.ahead {
+		next = max(next, page.Time(p.slot*int64(c.slot)))
+		expect(float64(p.bytes) * f.factor)
+	}
+	after := f.twice
+	if f.fresh {
+		after += mss * f.factor
+		if f.first {
+			next = next.Add(f.rtt)
+		}
+	}
+	expect(after)
 }
 
-// pace is how many wire bytes of the flow come in a slot when its server sends,
-// and whether any are to be expected. One that has paused for longer than its
-// speed explains is as slow as that.
-func (f *Flow) pace(c *Credit) (each float64, expected bool) {
-	silence := c.now.Sub(max(f.came, page.Time(f.ahead[0].slot*int64(c.slot))))
+// turn is when the next packet would come if its server sent it in no time.
+func (f *Flow) turn() page.Time {
+	if len(f.ahead) == 0 {
+		return f.came
+	}
+	return max(f.came, page.Time(f.ahead[0].slot*int64(f.c.slot)))
+}
+
+// pace is how long the server takes for a packet when it sends, and whether any
+// are to be expected. One that has paused for longer than its speed explains is
+// as slow as that.
+func (f *Flow) pace(c *Credit) (gap time.Duration, expected bool) {
+	silence := c.now.Sub(f.turn())
 	if silence > longSilence {
 		return 0, false
 	}
@@ -351,19 +408,20 @@ func (f *Flow) pace(c *Credit) (each float64, expected bool) {
 		speed = 2 * mss / silence.Seconds()
 	}
 	if speed == 0 {
-		return math.Inf(1), true
+		return 0, true
 	}
-	return max(speed*c.slot.Seconds()*f.factor, 1), true
+	return toDuration(min(mss/speed, longSilence.Seconds())), true
 }
 
-// doubt is by how much more is expected of a server that has not answered yet
-// and is not known: a slow one may send its first packets twice, since nobody
-// has told it in time that they arrived.
+// doubt is how many wire bytes may come twice of the answer that is asked for.
 func (f *Flow) doubt() float64 {
-	if (f.asks || f.first) && f.speed == 0 {
-		return doubtful
+	switch {
+	case f.received > 0:
+		return 0
+	case f.echo == 0:
+		return float64(f.window) / doubtful
 	}
-	return 1
+	return float64(max(f.echo, 0))
 }
 
 // reslot keeps promises over a change of the slots' length.

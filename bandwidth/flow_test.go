@@ -37,7 +37,7 @@ func TestCreditAnySequence(t *testing.T) {
 		}
 		actions := map[string]func(*rapid.T){
 			"Open": func(t *rapid.T) {
-				h := Habit{Think: time.Duration(rapid.Int64Range(0, 2e9).Draw(t, "think")), Speed: rapid.Float64Range(0, 1e9).Draw(t, "speed")}
+				h := Habit{Think: time.Duration(rapid.Int64Range(0, 2e9).Draw(t, "think")), Speed: rapid.Float64Range(0, 1e9).Draw(t, "speed"), Echo: rapid.Int64Range(-1, 6000).Draw(t, "echo")}
 				all = append(all, &ward{Flow: c.Open(now, c.Window(), rapid.SampledFrom([]int{52, 72}).Draw(t, "header"), h)})
 			},
 			"Ask": func(t *rapid.T) {
@@ -383,5 +383,66 @@ func TestChargeTakenBack(t *testing.T) {
 	c.Charge(now, -120)
 	if w := c.Wire(now); w.Rate < 0 || w.Bytes != 80 {
 		t.Errorf("%+v", w)
+	}
+}
+
+// A packet that is read in parts brings another one when it is read to its end,
+// and nothing before.
+func TestFlowReadInParts(t *testing.T) {
+	c := NewCredit(CreditConfig{Limit: 140e3})
+	now := page.Time(time.Minute)
+	c.Charge(0, 1)
+	f := c.Open(now, c.Window(), 52, Habit{Think: time.Millisecond, Speed: 1e6})
+	f.Seen(now, Sample{Payload: 2 * mss, Wire: 3000, RTT: 20 * time.Millisecond, Window: -1})
+	f.Took(0)
+	f.busy = true
+	for _, step := range []struct{ wants, bytes, open int }{
+		{700, 700, 0},
+		{mss, mss - 700, mss}, // to the end of the packet, though more could be taken
+		{1000, 1000, mss},
+		{mss - 1000, mss - 1000, 2 * mss},
+	} {
+		f.Want(step.wants)
+		f.grown = now // no window grows so soon after
+		g := c.Tick(now)
+		if len(g) != 1 || g[0].Bytes != step.bytes {
+			t.Fatalf("%+v for one who could take %d", g, step.wants)
+		}
+		f.Took(g[0].Bytes)
+		if f.open() != step.open {
+			t.Errorf("%d bytes are expected after a read of %d, want %d", f.open(), step.bytes, step.open)
+		}
+	}
+}
+
+// A server that was seen to send its first packets twice is expected to do so
+// again, and one that was not is not.
+func TestFlowEcho(t *testing.T) {
+	for _, vain := range []int64{0, 2 * mss} {
+		c := NewCredit(CreditConfig{Limit: 140e3})
+		now := page.Time(time.Minute)
+		c.Charge(0, 1)
+		var h Habit
+		for visit := range 3 {
+			f := c.Open(now, c.Window(), 52, h)
+			f.Seen(now, Sample{RTT: 20 * time.Millisecond, Window: -1})
+			f.Ask()
+			c.Tick(now)
+			want := float64(vain)
+			if visit == 0 {
+				want = float64(c.Window() / doubtful)
+			}
+			if f.asks || f.twice != want {
+				t.Errorf("visit %d, %d bytes twice: asks %v, %.0f are expected twice, want %.0f", visit, vain, f.asks, f.twice, want)
+			}
+			now = now.Add(100 * time.Millisecond)
+			f.Seen(now, Sample{Payload: 5 * mss, Vain: vain, Wire: 5*1500 + vain, Window: -1})
+			if f.twice != 0 {
+				t.Errorf("visit %d: %.0f are still expected", visit, f.twice)
+			}
+			h, _ = f.Habit()
+			f.Close(now)
+			now = now.Add(2 * time.Second)
+		}
 	}
 }

@@ -22,7 +22,8 @@ type YieldConfig struct {
 // beyond that, and beyond what it wavers anyway, is the queue. Above Target the
 // part is cut, and cut again as long as the queue does not drain, down to Floor.
 // When the queue has been gone for a second the part doubles every half second
-// to where it was.
+// to where it was, and after two seconds, when whoever made it does not just draw
+// breath, twice as fast.
 //
 // A queue that drains soon after a cut was our own: the link is slower than the
 // limit. Then the part is not taken back to where it was, but led from below to
@@ -93,8 +94,10 @@ const (
 	yieldHeld    = 5 * time.Second        // steady, before its part is one to go back to
 	yieldQuiet   = 3 * time.Second        // with the whole limit in use, before what is seen is noise
 	yieldDouble  = 500 * time.Millisecond // while the part is raised again
-	yieldBlind   = 10 * time.Second       // without an answer
-	yieldLongest = 10 * time.Second       // no round trip is taken for longer
+	yieldGone    = 2 * time.Second        // without a queue: it is raised faster
+	yieldFaster  = 2
+	yieldBlind   = 10 * time.Second // without an answer
+	yieldLongest = 10 * time.Second // no round trip is taken for longer
 
 	// The queue integrates what we send beyond the link's rate. Led by both its
 	// length and its growth, with yieldStiff = yieldDamp^2/4, it settles without a swing.
@@ -222,6 +225,9 @@ func (y *Yield) step(now page.Time, trip float64) {
 	case queue > y.target:
 		y.yield(now, queue)
 	case y.mode == back:
+		if now.Sub(y.short) > yieldGone && y.part < y.knee/2 {
+			dt *= yieldFaster
+		}
 		y.part *= math.Exp2(dt / yieldDouble.Seconds())
 		if y.part >= 0.95*y.knee {
 			y.part = 0.95 * y.knee

@@ -39,8 +39,13 @@ type Wire struct {
 // tick is how often a Wire looks at its sockets.
 const tick = 5 * time.Millisecond
 
-// quietTick is how often it looks at those of which nothing is expected.
-const quietTick = 50 * time.Millisecond
+// quietTick is how often it looks at those of which nothing is expected under a
+// limit of quietLimit or more. Under a smaller one it looks more often, since a
+// packet that comes all the same is more of a second then.
+const (
+	quietTick  = 50 * time.Millisecond
+	quietLimit = 1e6
+)
 
 // maxHabits is how many servers' ways are remembered.
 const maxHabits = 1 << 14
@@ -175,8 +180,14 @@ func (w *Wire) rouse() {
 // look reads all sockets and hands out grants. The lock is held.
 func (w *Wire) look() {
 	now := w.clock()
+	quiet := quietTick
+	if limit := w.credit.Limit(); limit > 0 {
+		quiet = time.Duration(min(float64(limit)/quietLimit, 1) * float64(quietTick))
+	}
 	for _, f := range w.turn {
-		if !f.flow.Quiet() || now.Sub(f.looked) >= quietTick {
+		// A reader that does not wait for a grant waits for bytes, and looks when
+		// they come.
+		if f.waits && !f.flow.Quiet() || now.Sub(f.looked) >= quiet {
 			f.look(now)
 		}
 	}
@@ -344,7 +355,8 @@ func (f *flow) waste(now page.Time, s *bandwidth.Sample, fresh int64) {
 		f.cut = f.cut || f.vain > maxWaste && f.wire.credit.Limit() != bandwidth.Unlimited
 		f.vainFrom, f.vain = now, 0
 	}
-	s.Wire += f.wasted * wastePacket
+	s.Vain = f.wasted * wastePacket
+	s.Wire += s.Vain
 }
 
 // wastePacket is the payload that a packet brought in vain, about.

@@ -256,3 +256,31 @@ func TestHabitsAreBounded(t *testing.T) {
 		t.Errorf("%d and %d flows are left", len(w.flows), len(w.turn))
 	}
 }
+
+// The window that the kernel tells counts only when it was told after the last
+// bytes came.
+func TestWindowIsFresh(t *testing.T) {
+	type look struct {
+		data, sent, spoke int64
+		known             bool
+	}
+	for name, looks := range map[string][]look{
+		"acknowledged at once":    {{1, 1, 0, true}, {2, 2, 0, true}},
+		"acknowledged later":      {{1, 0, 0, false}, {1, 0, 0, false}, {1, 1, 0, true}, {1, 1, 0, true}},
+		"a read may have said it": {{1, 1, 1, false}, {1, 2, 0, true}},
+		"both":                    {{1, 2, 1, true}, {3, 3, 0, false}, {3, 4, 1, true}},
+		"nothing came":            {{0, 0, 0, true}, {0, 1, 1, true}},
+	} {
+		f := &flow{}
+		for i, l := range looks {
+			s := bandwidth.Sample{Window: 2896}
+			f.spoke = l.spoke
+			n := packets{l.data, l.sent}
+			f.told(&s, n)
+			f.count = n
+			if known := s.Window == 2896; known != l.known {
+				t.Errorf("%s, look %d: the window is known: %v", name, i, known)
+			}
+		}
+	}
+}
