@@ -120,7 +120,7 @@ const (
 // At first nothing is known of any server, and more room is kept.
 func (c *Credit) share() float64 {
 	packet := min(Packet/c.limit, 0.05)
-	share := 1.003 - 0.1*packet
+	share := 1.000 - 0.1*packet
 	if young := 1 - c.now.Sub(c.began).Seconds()/youth.Seconds(); young > 0 {
 		share -= 0.08 * young * young
 	}
@@ -266,7 +266,7 @@ func (c *Credit) Tick(now page.Time) []Grant {
 			// How much is to come stands in the first bytes as a rule; as long as
 			// that is not known, too much is expected.
 			bytes, opens := f.part(1)
-			brings := min(opens, f.due())
+			brings := min(opens, f.room(bytes), f.due())
 			f.promise(c, brings) // which was foreseen
 			f.granted, f.wants = bytes, 0
 			f.kept += bytes - opens
@@ -343,7 +343,7 @@ func (c *Credit) grant(f *Flow, waiting int) (Grant, bool) {
 		brings = f.window / segment * mss
 	} else {
 		bytes, opens = f.part(max(1, packetsIn(int(c.limit*turnTime.Seconds())/waiting)))
-		brings = min(opens, f.due())
+		brings = min(opens, f.room(bytes), f.due())
 	}
 	at := f.slotsAhead()
 	cost := float64(brings) * f.factor

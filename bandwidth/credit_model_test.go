@@ -170,8 +170,8 @@ func (m *model) step() {
 
 func (m *model) granted(k *modelConn, g Grant) {
 	half := k.host.rtt / 2
-	if g.Window > 0 {
-		k.window = g.Window
+	if w := k.flow.Window(); w > 0 {
+		k.window = w
 	}
 	if k.state == 0 || g.Bytes > 0 {
 		k.since = 0

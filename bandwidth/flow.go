@@ -318,6 +318,13 @@ func (f *Flow) part(packets int) (bytes, opens int) {
 	return bytes, min(f.kept+bytes, ended*mss)
 }
 
+// room is how much of the window is free after a read of so many bytes, and not
+// promised. A window that was made smaller may be full still.
+func (f *Flow) room(bytes int) int {
+	left := packetsIn(max(int(f.received-f.read)-bytes, 0))
+	return max((f.window/segment-left)*mss-f.open(), 0)
+}
+
 // packetsIn is how many packets hold so many bytes.
 func packetsIn(bytes int) int { return (bytes + mss - 1) / mss }
 
