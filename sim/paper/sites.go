@@ -67,8 +67,8 @@ func typicalBatch() Experiment {
 		webs:  []string{chile, batch},
 		judge: func(r *record, f *Finding) {
 			f.sizes(r, "Figure 6.7: sites with at least so many pages, whole web and batch", chile, batch)
-			f.Comment = "As in the paper: fewer sites, the small ones gone, and still skewed. Length has worn the largest queues down to one level by the middle of the crawl, so " +
-				"the end of the curve is steeper than that of the whole web."
+			f.Comment = "As in the paper: most sites are completed, and the rest is skewed. Length has worn the largest queues down to one level by the middle of the crawl, so " +
+				"the curve is flat, then falls steeply: a few hundred sites have about as many pages each. Sites with one page in the batch are those with short queues."
 		},
 	}
 }
