@@ -2,6 +2,7 @@ package crawl
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 
 	"weir/bandwidth"
@@ -56,9 +57,7 @@ type Engine struct {
 	idle     idle
 	started  bool
 	began    page.Time
-	flights  map[uint64]*flight
-	spare    []*flight // that are over, for the next ones
-	id       uint64
+	flights  flights
 	asking   int // pages ordered and not answered
 	settling int // Settles not durable yet
 	loads    int
@@ -75,28 +74,17 @@ type Engine struct {
 	out      []Order
 }
 
-// flight is an order that is not over: it was not answered, or its end is not
-// durable yet. Done and Committed may come in either order.
-type flight struct {
-	key     page.Key
-	host    string
-	attempt uint8
-	score   float32
-	robots  bool
-	settle  bool
-	hops    int
-	done    bool
-	saved   bool
-}
-
 // NewEngine returns an Engine that waits for Start.
 func NewEngine(cfg EngineConfig) (*Engine, error) {
 	order, err := frontier.Order(cfg.Order)
 	if err != nil {
 		return nil, err
 	}
+	if cfg.Open > 1<<slotBits {
+		return nil, fmt.Errorf("%d open orders: there can be at most %d", cfg.Open, 1<<slotBits)
+	}
 	cfg.Frontier.Order = order
-	e := &Engine{cfg: cfg, traits: order.Traits(), f: frontier.New(cfg.Frontier), flights: map[uint64]*flight{}}
+	e := &Engine{cfg: cfg, traits: order.Traits(), f: frontier.New(cfg.Frontier)}
 	v, err := newValve(cfg.Bandwidth)
 	if err != nil {
 		return nil, err
@@ -168,13 +156,13 @@ func (e *Engine) start(now page.Time, ev Start) {
 }
 
 func (e *Engine) done(now page.Time, ev Done) {
-	fl := e.flights[ev.ID]
+	fl := e.flights.find(ev.ID)
 	if fl == nil || fl.done {
 		return
 	}
 	fl.done = true
 	if fl.saved {
-		defer e.land(ev.ID, fl)
+		defer e.flights.land(fl)
 	}
 	if !fl.robots {
 		e.asking--
@@ -189,7 +177,7 @@ func (e *Engine) done(now page.Time, ev Done) {
 		Host: fl.host, Site: fl.key.Site, Attempt: fl.attempt, Outcome: ev.Outcome, Elapsed: max(ev.Elapsed-ev.Waited, 0), Waited: min(ev.Waited, ev.Elapsed),
 		Asked: ev.Asked, KeepAlive: ev.KeepAlive, Left: ev.Left, Idle: ev.Idle, Robots: fl.robots, Rules: ev.Rules, Redirect: ev.Redirect, Hops: fl.hops,
 	})
-	if state, changed := e.f.Changed(now, fl.host); changed {
+	if state, changed := e.f.Changed(now, fl.host, fl.key.Site); changed {
 		e.out = append(e.out, Save{Host: fl.host, State: state})
 	}
 }
@@ -199,7 +187,7 @@ func (e *Engine) committed(now page.Time, ev Committed) {
 		e.f.Add(now, s)
 	}
 	for _, id := range ev.IDs {
-		fl := e.flights[id]
+		fl := e.flights.find(id)
 		if fl == nil || fl.saved {
 			continue
 		}
@@ -213,7 +201,7 @@ func (e *Engine) committed(now page.Time, ev Committed) {
 			e.f.Settled(fl.key)
 		}
 		if fl.done {
-			e.land(id, fl)
+			e.flights.land(fl)
 		}
 	}
 	for _, m := range ev.Moved {
@@ -250,7 +238,7 @@ func (e *Engine) bounds(now page.Time) {
 // their answers.
 func (e *Engine) pump(now page.Time) {
 	for {
-		free := max(e.cfg.Open-len(e.flights), 0)
+		free := max(e.cfg.Open-e.flights.n, 0)
 		room := frontier.Room{Fetch: free, Load: e.cfg.Loads - e.loads, Resolve: e.cfg.Resolves - e.resolves}
 		// Half of the room at most, or one dead host with a long queue would
 		// keep all others from being asked.
@@ -267,7 +255,7 @@ func (e *Engine) pump(now page.Time) {
 		}
 		e.order(p)
 	}
-	if len(e.flights) == 0 && e.loads == 0 {
+	if e.flights.n == 0 && e.loads == 0 {
 		switch {
 		case e.stop != StopByNobody:
 			e.finish(e.stop)
@@ -309,7 +297,7 @@ func (e *Engine) finish(reason string) {
 func (e *Engine) order(p frontier.Pick) {
 	switch p.Kind {
 	case frontier.Fetch, frontier.Robots:
-		id := e.fly(flight{
+		id := e.flights.start(flight{
 			key: page.Key{Site: p.Site, Hash: p.Entry.Hash}, host: p.Host,
 			attempt: p.Entry.Attempt, score: p.Entry.Score, robots: p.Kind == frontier.Robots, hops: p.Hops,
 		})
@@ -325,7 +313,7 @@ func (e *Engine) order(p frontier.Pick) {
 			Robots: p.Kind == frontier.Robots, Hops: p.Hops, Entry: p.Entry,
 		})
 	case frontier.Settle:
-		id := e.fly(flight{key: page.Key{Site: p.Site, Hash: p.Entry.Hash}, host: p.Host, settle: true, done: true})
+		id := e.flights.start(flight{key: page.Key{Site: p.Site, Hash: p.Entry.Hash}, host: p.Host, settle: true, done: true})
 		e.settling++
 		e.ranker.handed()
 		e.out = append(e.out, Settle{ID: id, Site: p.Site, Entry: p.Entry, Outcome: p.Outcome})
@@ -341,23 +329,6 @@ func (e *Engine) order(p frontier.Pick) {
 		}
 		e.out = append(e.out, Close{Host: p.Host})
 	}
-}
-
-func (e *Engine) fly(fl flight) uint64 {
-	at := &flight{}
-	if n := len(e.spare); n > 0 {
-		at, e.spare = e.spare[n-1], e.spare[:n-1]
-	}
-	*at = fl
-	e.id++
-	e.flights[e.id] = at
-	return e.id
-}
-
-// land ends an order that is answered and durable.
-func (e *Engine) land(id uint64, fl *flight) {
-	delete(e.flights, id)
-	e.spare = append(e.spare, fl)
 }
 
 // Status is the Engine in numbers, for people and reports.
@@ -383,7 +354,7 @@ type Status struct {
 func (e *Engine) Status() Status {
 	c := e.f.Count()
 	return Status{
-		Totals: e.totals, Waiting: c.Waiting, Unreachable: c.Asleep, Flying: len(e.flights), Sites: int(e.totals.Sites),
+		Totals: e.totals, Waiting: c.Waiting, Unreachable: c.Asleep, Flying: e.flights.n, Sites: int(e.totals.Sites),
 		Active: c.Active, Idle: c.Idle, IdleShare: e.idle.share(), Resting: c.Resting, Ready: c.Ready, Drift: c.Drift, Stop: e.stop, Link: e.linkStatus(),
 	}
 }

@@ -59,7 +59,7 @@ func (e *Engine) rank() {
 func (e *Engine) spent() bool {
 	r := &e.ranker
 	if r.left <= 0 {
-		return len(e.flights) == 0
+		return e.flights.n == 0
 	}
 	conns := e.cfg.Frontier.Conns
 	begun := r.out >= min(int64(conns), (r.size+1)/2) && r.out >= r.size/10
@@ -67,7 +67,7 @@ func (e *Engine) spent() bool {
 		return true
 	}
 	_, wakes := e.f.Wake()
-	return len(e.flights) == 0 && e.loads == 0 && e.resolves == 0 && !wakes // none of it can be fetched
+	return e.flights.n == 0 && e.loads == 0 && e.resolves == 0 && !wakes // none of it can be fetched
 }
 
 // ranked takes the end of a ranking.

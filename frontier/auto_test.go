@@ -282,7 +282,7 @@ func TestPaceIsKept(t *testing.T) {
 			v.Elapsed = 800*time.Millisecond + time.Duration(n%3)*100*time.Millisecond
 			n++
 		}
-		if st, changed := s.f.Changed(s.now, p.Host); changed {
+		if st, changed := s.f.Changed(s.now, p.Host, p.Site); changed {
 			if p.Host != "h1.d1.org" {
 				t.Errorf("the pace of %s is kept: %+v", p.Host, st)
 			}
@@ -311,7 +311,7 @@ func TestPaceIsKept(t *testing.T) {
 func TestPaceAloneIsForgotten(t *testing.T) {
 	s := backlogged(t, func(c *Config) { c.Linger = time.Second })
 	s.visits("h1.d1.org", func(p Pick) Visit {
-		s.f.Changed(s.now, p.Host)
+		s.f.Changed(s.now, p.Host, p.Site)
 		s.f.Settled(page.Key{Site: p.Site, Hash: p.Entry.Hash - 1})
 		return fine(p)
 	})

@@ -29,7 +29,7 @@ type Visit struct {
 // Done takes the answer to a Fetch or Robots pick: the host rests, or goes on
 // with the next page on the same connection.
 func (f *Frontier) Done(now page.Time, v Visit) {
-	h := f.hosts[v.Host]
+	h := f.visited(v.Host, v.Site)
 	l := h.line
 	on, errand := l.conn, l.errand
 	l.end = now
@@ -244,10 +244,20 @@ func (f *Frontier) back(now page.Time, s *site) {
 	f.wake(now, s.host)
 }
 
-// Changed returns what of a host should survive a restart, and whether it
-// differs enough from what it returned before to be worth a write.
-func (f *Frontier) Changed(now page.Time, name string) (HostState, bool) {
-	h := f.hosts[name]
+// visited returns the host of a visit. It is that of the site, as a rule; the
+// robots.txt of a site may lie elsewhere.
+func (f *Frontier) visited(name string, id page.SiteID) *host {
+	if s := f.sites.find(id); s != nil && s.host.name == name {
+		return s.host
+	}
+	return f.hosts[name]
+}
+
+// Changed returns what of a host that was visited for a site should survive a
+// restart, and whether it differs enough from what it returned before to be
+// worth a write.
+func (f *Frontier) Changed(now page.Time, name string, id page.SiteID) (HostState, bool) {
+	h := f.visited(name, id)
 	w := f.wait(h)
 	state := HostState{Failures: int(h.care.failures), Last: f.lasting(h.care.last), Rest: max(h.next.Sub(now), 0), Pace: f.keepPace(h)}
 	if state.Rest <= w {

@@ -20,7 +20,7 @@ func TestSlowAnswersAreKept(t *testing.T) {
 		for range 4 {
 			p, _ := s.next()
 			s.done(p, Visit{Outcome: page.OK, Elapsed: last})
-			if st, changed := s.f.Changed(s.now, "a.example"); changed {
+			if st, changed := s.f.Changed(s.now, "a.example", 0); changed {
 				kept = st
 				writes++
 			}
@@ -40,7 +40,7 @@ func TestSlowAnswersAreKept(t *testing.T) {
 	s.site(1, "http://a.example", 1)
 	p, _ := s.next()
 	s.done(p, Visit{Outcome: page.OK, Elapsed: time.Second})
-	if st, changed := s.f.Changed(s.now, "a.example"); changed {
+	if st, changed := s.f.Changed(s.now, "a.example", 0); changed {
 		t.Errorf("a host that needs nothing but the wait is written as %+v", st)
 	}
 }

@@ -1,0 +1,64 @@
+package crawl
+
+import "weir/page"
+
+// flight is an order that is not over: it was not answered, or its end is not
+// durable yet. Done and Committed may come in either order.
+type flight struct {
+	id      uint64 // only its place while nothing flies
+	key     page.Key
+	host    string
+	attempt uint8
+	score   float32
+	robots  bool
+	settle  bool
+	hops    int
+	done    bool
+	saved   bool
+}
+
+// flights are the orders that are not over. The lower bits of an ID say where
+// one is; the upper ones count, so that no ID comes twice.
+type flights struct {
+	slots []*flight
+	free  []*flight
+	count uint64
+	n     int
+}
+
+// slotBits is how many of an ID say where its flight is: there are never more of
+// them than EngineConfig.Open.
+const slotBits = 24
+
+// start takes an order and returns its ID.
+func (f *flights) start(fl flight) uint64 {
+	var at *flight
+	if n := len(f.free); n > 0 {
+		at, f.free = f.free[n-1], f.free[:n-1]
+	} else {
+		at = &flight{id: uint64(len(f.slots))}
+		f.slots = append(f.slots, at)
+	}
+	slot := at.id & (1<<slotBits - 1)
+	f.count++
+	*at = fl
+	at.id = f.count<<slotBits | slot
+	f.n++
+	return at.id
+}
+
+// find returns the order with an ID; nil when it is over, or never was.
+func (f *flights) find(id uint64) *flight {
+	slot := id & (1<<slotBits - 1)
+	if slot >= uint64(len(f.slots)) || f.slots[slot].id != id || id>>slotBits == 0 {
+		return nil
+	}
+	return f.slots[slot]
+}
+
+// land ends an order that is answered and durable.
+func (f *flights) land(fl *flight) {
+	fl.id &= 1<<slotBits - 1
+	f.free = append(f.free, fl)
+	f.n--
+}
