@@ -11,8 +11,7 @@
 // Run plays the trials of all experiments that are asked for, each once however
 // many ask for it, on as many cores as there are: a World is single-threaded,
 // and any number of Worlds share a Web, which they only read. A trial that was
-// not played, because Run was stopped or because this weir lacks the order,
-// leaves a gap in tables and no verdict.
+// not played, because Run was stopped, leaves a gap in tables and no verdict.
 //
 // # What scales
 //

@@ -28,7 +28,7 @@ type Finding struct {
 	Comment string   `json:"comment"` // on the differences
 	Targets []Target `json:"targets,omitempty"`
 	Plates  []Plate  `json:"plates"`
-	Gaps    []string `json:"gaps,omitempty"` // trials that were not played, and why
+	Gaps    []string `json:"gaps,omitempty"` // crawls that were not played, since the run was stopped
 }
 
 // Plate is one picture or table of a Finding.

@@ -35,7 +35,6 @@ type record struct {
 	scale  float64
 	trials map[trial]sim.Result
 	webs   map[string]facts
-	gaps   map[trial]string // why a trial is missing
 }
 
 // of returns a trial's result, if there is one.
@@ -56,18 +55,17 @@ func (r *record) floor(t trial) float64 {
 
 // lab is a Run under way.
 type lab struct {
-	ctx    context.Context
-	opt    Options
-	stock  *stock
-	stop   atomic.Bool // something failed
-	pages  atomic.Int64
-	done   atomic.Int64
-	total  int
-	of     int64
-	mu     sync.Mutex // guards rec and fail
-	rec    record
-	fail   error
-	trials []trial
+	ctx   context.Context
+	opt   Options
+	stock *stock
+	stop  atomic.Bool // something failed
+	pages atomic.Int64
+	done  atomic.Int64
+	total int
+	of    int64
+	mu    sync.Mutex // guards rec and fail
+	rec   record
+	fail  error
 }
 
 // Run plays experiments and returns their findings in the order of Experiments.
@@ -92,7 +90,7 @@ func Run(ctx context.Context, opt Options) ([]Finding, error) {
 	if len(chosen) == 0 {
 		return nil, fmt.Errorf("no experiment is called like %q", opt.Only)
 	}
-	l := &lab{ctx: ctx, opt: opt, rec: record{scale: opt.Scale, trials: map[trial]sim.Result{}, webs: map[string]facts{}, gaps: map[trial]string{}}}
+	l := &lab{ctx: ctx, opt: opt, rec: record{scale: opt.Scale, trials: map[trial]sim.Result{}, webs: map[string]facts{}}}
 	l.stock = newStock(opt.Scale, opt.Seed, l.on)
 	if err := l.play(chosen); err != nil {
 		return nil, err
@@ -149,10 +147,6 @@ func (l *lab) jobs(chosen []Experiment) []job {
 			add(job{web: w})
 		}
 		for _, t := range e.trials {
-			if why := t.lack(); why != "" {
-				l.rec.gaps[t] = why
-				continue
-			}
 			add(job{web: t.web})
 			add(t)
 		}
@@ -240,20 +234,12 @@ func (r *record) find(e Experiment) (Finding, bool) {
 		_, ok := r.webs[w]
 		some = some || ok
 	}
-	missing := map[string]int{}
-	var reasons []string
 	for _, t := range e.trials {
 		if _, ok := r.trials[t]; ok {
 			some = true
-			continue
+		} else {
+			f.Gaps = append(f.Gaps, t.String())
 		}
-		why := cmp.Or(r.gaps[t], "stopped before")
-		if missing[why]++; missing[why] == 1 {
-			reasons = append(reasons, why)
-		}
-	}
-	for _, why := range reasons {
-		f.Gaps = append(f.Gaps, fmt.Sprintf("%d crawls not played: %s", missing[why], why))
 	}
 	if !some {
 		return f, false

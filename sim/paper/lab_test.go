@@ -118,7 +118,7 @@ func TestStoppedRunGivesWhatItHas(t *testing.T) {
 	if len(all) != 1 || len(all[0].Plates[0].Table.Rows) != 1 {
 		t.Fatalf("found %+v", all)
 	}
-	if gaps := strings.Join(all[0].Gaps, " "); !strings.Contains(gaps, "stopped") {
+	if gaps := strings.Join(all[0].Gaps, "\n"); len(all[0].Gaps) != 8 || !strings.Contains(gaps, "depth-flat, r = 256 on chile") {
 		t.Errorf("gaps: %s", gaps)
 	}
 	cancel()

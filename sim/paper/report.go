@@ -41,7 +41,7 @@ func (f *Finding) parts() []chart.Part {
 	}
 	text := "Comment: " + f.Comment
 	if len(f.Gaps) > 0 {
-		text = lines(text, "Gaps: "+strings.Join(f.Gaps, "; ")+".")
+		text = lines(text, "Stopped before these were played: "+strings.Join(f.Gaps, "; ")+".")
 	}
 	return append(parts, chart.Part{Text: text})
 }

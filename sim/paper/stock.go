@@ -100,13 +100,7 @@ func (s *stock) expect(name string) {
 
 // use hands a web to fn.
 func (s *stock) use(name string, fn func(*ground) error) error {
-	sh := s.shelf(name)
-	sh.Lock()
-	if sh.ground == nil && sh.err == nil {
-		sh.ground, sh.err = s.make(name)
-	}
-	g, err := sh.ground, sh.err
-	sh.Unlock()
+	g, err := s.get(name)
 	if err == nil {
 		err = fn(g)
 	}
@@ -115,6 +109,20 @@ func (s *stock) use(name string, fn func(*ground) error) error {
 		s.done(chile)
 	}
 	return err
+}
+
+// get returns a web, which it makes if it is not there.
+func (s *stock) get(name string) (*ground, error) {
+	sh := s.shelf(name)
+	sh.Lock()
+	defer sh.Unlock()
+	if sh.ground == nil && sh.err == nil {
+		if !s.on() {
+			return nil, errStopped
+		}
+		sh.ground, sh.err = s.make(name)
+	}
+	return sh.ground, sh.err
 }
 
 func (s *stock) done(name string) {
@@ -131,17 +139,10 @@ func (s *stock) make(name string) (*ground, error) {
 	var err error
 	switch name {
 	case batch:
-		sh := s.shelf(chile)
-		sh.Lock()
-		if sh.ground == nil && sh.err == nil {
-			sh.ground, sh.err = s.make(chile)
+		var from *ground
+		if from, err = s.get(chile); err == nil {
+			w, err = s.middle(from)
 		}
-		from, fail := sh.ground, sh.err
-		sh.Unlock()
-		if fail != nil {
-			return nil, fail
-		}
-		w, err = s.middle(from)
 	default:
 		w, err = s.generate(name)
 	}

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"weir/frontier"
 	"weir/sim"
 	"weir/sim/link"
 )
@@ -52,14 +51,6 @@ func (t trial) label() string {
 		return fmt.Sprintf("%s, K = %s", t.order, thousands(int64(t.every)))
 	}
 	return t.order
-}
-
-// lack says why this weir cannot play the trial, or nothing.
-func (t trial) lack() string {
-	if _, err := frontier.Order(t.order); err != nil {
-		return "there is no order " + t.order
-	}
-	return ""
 }
 
 // pages is how many pages the trial fetches of a web of so many.

@@ -11,7 +11,7 @@ import (
 
 // made is a record of results that are made up.
 func made() *record {
-	return &record{scale: 1, trials: map[trial]sim.Result{}, webs: map[string]facts{chile: {pages: 1000, bytes: 200e3 * 86400 * 4}}, gaps: map[trial]string{}}
+	return &record{scale: 1, trials: map[trial]sim.Result{}, webs: map[string]facts{chile: {pages: 1000, bytes: 200e3 * 86400 * 4}}}
 }
 
 func verdicts(f *Finding) map[string]Verdict {
