@@ -155,7 +155,7 @@ func (c *Credit) SetLimit(now page.Time, limit int64) {
 	}
 	for _, f := range c.flows {
 		if w := c.Window(); f.window == 0 || w == 0 || f.window > w {
-			f.window = w
+			f.window, f.shrunk = w, true
 		}
 	}
 	c.room = 0
@@ -266,7 +266,7 @@ func (c *Credit) Tick(now page.Time) []Grant {
 			// How much is to come stands in the first bytes as a rule; as long as
 			// that is not known, too much is expected.
 			bytes, opens := f.part(1)
-			brings := min(opens, f.room(bytes), f.due())
+			brings := min(opens, f.due())
 			f.promise(c, brings) // which was foreseen
 			f.granted, f.wants = bytes, 0
 			f.kept += bytes - opens
@@ -343,7 +343,9 @@ func (c *Credit) grant(f *Flow, waiting int) (Grant, bool) {
 		brings = f.window / segment * mss
 	} else {
 		bytes, opens = f.part(max(1, packetsIn(int(c.limit*turnTime.Seconds())/waiting)))
-		brings = min(opens, f.room(bytes), f.due())
+		if brings = min(opens, f.due()); f.full(bytes) {
+			brings = 0
+		}
 	}
 	at := f.slotsAhead()
 	cost := float64(brings) * f.factor

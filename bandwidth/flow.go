@@ -22,6 +22,7 @@ type Flow struct {
 	urge   float64 // how far its promise is behind; see Urge
 
 	window   int
+	shrunk   bool  // it was made smaller; see full
 	received int64 // payload
 	wire     int64
 	read     int64
@@ -318,11 +319,13 @@ func (f *Flow) part(packets int) (bytes, opens int) {
 	return bytes, min(f.kept+bytes, ended*mss)
 }
 
-// room is how much of the window is free after a read of so many bytes, and not
-// promised. A window that was made smaller may be full still.
-func (f *Flow) room(bytes int) int {
-	left := packetsIn(max(int(f.received-f.read)-bytes, 0))
-	return max((f.window/segment-left)*mss-f.open(), 0)
+// full says that a read of so many bytes opens nothing, since more lies in the
+// socket than its window holds since it was made smaller. Otherwise the account's
+// own idea of what lies there is no reason to take a read for free: the kernel may
+// have room for a packet more.
+func (f *Flow) full(bytes int) bool {
+	f.shrunk = f.shrunk && int(f.received-f.read)-bytes >= f.window
+	return f.shrunk
 }
 
 // packetsIn is how many packets hold so many bytes.

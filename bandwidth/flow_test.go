@@ -446,3 +446,40 @@ func TestFlowEcho(t *testing.T) {
 		}
 	}
 }
+
+// What lies in a socket beyond a window that was made smaller is read without
+// bringing anything. But as long as the window is what it was, a read is never
+// free, however much lies there: the kernel may have had room for it.
+func TestFlowShrunk(t *testing.T) {
+	for _, shrunk := range []bool{false, true} {
+		c := NewCredit(CreditConfig{Limit: 1e6})
+		now := page.Time(time.Minute)
+		c.Charge(0, 1)
+		f := c.Open(now, c.Window(), 52, Habit{Think: time.Millisecond, Speed: 1e6})
+		f.Seen(now, Sample{Payload: 8 * mss, Wire: 8 * 1500, RTT: 20 * time.Millisecond, Window: -1})
+		f.Took(0)
+		f.busy = true
+		limit := int64(1e6)
+		if shrunk {
+			limit = 140e3
+		}
+		c.SetLimit(now, limit)
+		for left := 7; left >= 0; left-- {
+			before := f.open()
+			f.grown = now
+			f.Want(mss)
+			for c.Tick(now); f.wants > 0; c.Tick(now) {
+				now = now.Add(5 * time.Millisecond)
+				f.grown = now
+			}
+			f.Took(mss)
+			want := mss
+			if shrunk && left*mss >= f.window {
+				want = 0
+			}
+			if got := f.open() - before; got != want {
+				t.Errorf("made smaller: %v, %d packets left: a read brings %d bytes, want %d", shrunk, left, got, want)
+			}
+		}
+	}
+}
