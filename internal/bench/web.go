@@ -21,6 +21,7 @@ import (
 type webConfig struct {
 	Sites     []testweb.Site
 	Addresses int
+	Port      int // 0: a free one
 }
 
 // said is what the serving process says: where it is at its start, when it heard
@@ -59,7 +60,7 @@ func serveWeb(file string) error {
 	var marked atomic.Bool
 	var mu sync.Mutex
 	out := json.NewEncoder(os.Stdout)
-	w, err := testweb.Start(testweb.Config{Seed: 1, Sites: cfg.Sites, Addresses: cfg.Addresses, Heard: func(string, string) {
+	w, err := testweb.Start(testweb.Config{Seed: 1, Sites: cfg.Sites, Addresses: cfg.Addresses, Port: cfg.Port, Heard: func(string, string) {
 		if marked.CompareAndSwap(true, false) {
 			mu.Lock()
 			defer mu.Unlock()

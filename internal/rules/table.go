@@ -65,7 +65,7 @@ var table = []room{
 	{dir: "internal/testweb", why: whyAlone},
 	{dir: "internal/sitetest", why: whyAlone},
 	{dir: "internal/wirelab", why: whyAlone},
-	{dir: "internal/bench", imports: []string{"internal/testweb", "internal/wirelab"}, why: "it measures the built binary from outside"},
+	{dir: "internal/bench", imports: []string{"sim/web", "internal/testweb", "internal/wirelab"}, why: "it measures the built binary from outside"},
 	{dir: "internal/bench/colly", why: "a module of its own, so that weir does not depend on its peers"},
 	{dir: "internal/rules", why: whyAlone},
 
