@@ -129,7 +129,7 @@ func judgeBeyond(r *record, f *Finding) {
 		length, have := r.of(length1.trial(n))
 		ours, too := r.of(siteopicAuto.trial(n))
 		f.target(fmt.Sprintf("siteopic, c = auto, r = %d: end", n), "at most 0.60 of length's", have && too, ours.Seconds <= 0.60*length.Seconds,
-			"%.2f; T* would be %.2f", ours.Seconds/length.Seconds, r.floor(length1.trial(n))/length.Seconds)
+			"%.2f; T* would be %.2f, the slowest site on open connections %.2f", ours.Seconds/length.Seconds, r.floor(length1.trial(n))/length.Seconds, r.webs[chile].kept/length.Seconds)
 		f.target(fmt.Sprintf("siteopic, c = auto, r = %d: mean time by rank", n), "at most 0.90 of length's", have && too, ours.RankTime <= 0.90*length.RankTime, "%.2f", ours.RankTime/length.RankTime)
 	}
 	f.Comment = "The time to finish is won by c, not by the order: with c = 1 every order ends when the site that takes longest ends, whatever is done in between. The mean time by rank is won by the order, and by c once more, " +
