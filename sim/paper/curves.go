@@ -106,7 +106,7 @@ func judgeOneRobot(r *record, f *Finding) {
 
 const commentOneRobot = "Which order is best depends on the web; the paper's ranking is that of one web, which is not published. That length beats depth is seen on core alone, which was made for it. " +
 	"On chile and isolated one robot that follows length is no better than chance: it stays with the largest sites, and thousands of home pages wait until the end. " +
-	"partial beats length everywhere and depends little on K; batch lies behind it, the more so the less the links between sites say: on isolated the next K pages by rank are all of a few sites. " +
+	"partial beats length everywhere and depends little on K; batch keeps up with it on core and lies behind it elsewhere, the more so the less the links between sites say: on isolated the next K pages by rank are all of a few sites. " +
 	"optimal is best to the end: one robot always finds a rested site, so the restriction that lets others surpass it in the paper does not bind with r = 1, and at the very end all curves are the same."
 
 // overtakes tells when a practical strategy has first gathered more than optimal.
