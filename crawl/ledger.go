@@ -206,6 +206,7 @@ func (l *Ledger) Clock(wall int64) { l.wall = wall }
 func (l *Ledger) clear() {
 	l.slab.clear()
 	l.pages = emptied(l.pages)
+	clear(l.order) // or it would hold on to the records of a large group
 	l.order = l.order[:0]
 	l.touched, l.told = l.touched[:0], l.told[:0]
 	l.extra = l.extra[:0]

@@ -3,6 +3,7 @@ package crawl
 import (
 	"cmp"
 
+	"weir/bandwidth"
 	"weir/page"
 )
 
@@ -21,7 +22,7 @@ type ranker struct {
 	news    bool  // something may have come that was not ranked
 	since   int64 // pages answered since they were ranked last
 	left    int64 // pages of the batch that have not been handed out
-	out     int64 // pages handed out since the batch began
+	out     int64 // pages handed out since its ranking began
 	size    int64 // of the batch
 
 	first float64 // what the first pages were worth together
@@ -51,19 +52,22 @@ func (e *Engine) rank() {
 		return
 	}
 	r.version++
-	r.busy, r.news, r.since = true, false, 0
+	r.busy, r.news, r.since, r.out = true, false, 0, 0
 	e.out = append(e.out, Rank{Version: r.version, Pages: e.cfg.spell()})
 }
 
 // spent says that the batch is over, or is to be cut short.
 func (e *Engine) spent() bool {
 	r := &e.ranker
-	if r.left <= 0 {
-		return e.flights.n == 0
+	if e.valve != nil && e.valve.limit == bandwidth.Off {
+		return false // it waits for the link
 	}
 	conns := e.cfg.Frontier.Conns
-	begun := r.out >= min(int64(conns), (r.size+1)/2) && r.out >= r.size/10
-	if begun && float64(e.f.Count().Active) < cmp.Or(e.cfg.Busy, defaultBusy)*float64(conns) {
+	few := float64(e.f.Count().Active) < cmp.Or(e.cfg.Busy, defaultBusy)*float64(conns)
+	if r.left <= 0 {
+		return few || e.flights.n == 0
+	}
+	if begun := r.out >= min(int64(conns), (r.size+1)/2) && r.out >= r.size/10; begun && few {
 		return true
 	}
 	_, wakes := e.f.Wake()
@@ -77,8 +81,8 @@ func (e *Engine) ranked(ev Ranked) {
 		return
 	}
 	r.busy = false
-	r.left, r.out = max(r.left, 0)+ev.Pages, 0
-	r.size = r.left
+	r.left = max(r.left+ev.Pages, 0) // some may be handed out already
+	r.size = r.left + r.out
 	r.news = r.news || ev.Pages > 0
 }
 
@@ -119,8 +123,8 @@ type idle struct {
 
 func (i *idle) pass(now page.Time, unused, conns int) {
 	dt := float64(now.Sub(i.at))
-	i.sum += dt * float64(unused)
-	i.all += dt * float64(conns)
+	i.sum += float64(dt * float64(unused)) // rounded, so that every machine adds up alike
+	i.all += float64(dt * float64(conns))
 	i.at = now
 }
 

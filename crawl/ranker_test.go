@@ -183,3 +183,29 @@ func TestIdleShare(t *testing.T) {
 		t.Errorf("all idle for one second of four: %v", got)
 	}
 }
+
+// While nothing may flow no batch is over, however few connections are busy.
+func TestPausedBatch(t *testing.T) {
+	var seeds []string
+	for i := range 200 {
+		seeds = append(seeds, fmt.Sprintf("http://h%d.example/", i))
+	}
+	p := linked(t, "batch", 10, nil, seeds...)
+	p.lookup = eachItsOwn
+	p.cfg.Bandwidth.Limits.Timetable = timetable(t, "00:00-12:00 off, none")
+	p.before = []Event{Wall{Unix: 1e18}}
+	p.run()
+	rankings := 0
+	for _, o := range p.orders {
+		switch o.(type) {
+		case Rank:
+			rankings++
+		case Fetch:
+			if rankings > 1 {
+				t.Errorf("%d rankings before the first page was fetched", rankings)
+			}
+			return
+		}
+	}
+	t.Error("nothing was fetched")
+}

@@ -26,7 +26,7 @@ type Config struct {
 	Hot         int           // sites that may hold a window and rules while they rest
 	RulesBytes  int64         // memory for the rules of sites that rest, 0 = 64 MiB
 	Proxy       bool          // nothing is resolved; the host's name stands for the server
-	Holdable    time.Duration // the longest crawl-delay a connection is held open for
+	Holdable    time.Duration // the longest pause between two requests that a connection is held open for; see Holdable
 	NoRobots    bool          // --ignore-robots
 	Linger      time.Duration // how long sites and hosts without work are remembered, 0 = a minute
 	// Sites are settings of single hosts, by name; a longer wait only.

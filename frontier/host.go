@@ -7,6 +7,10 @@ import (
 	"weir/page"
 )
 
+// Holdable is the Config.Holdable of live crawls: servers close connections after
+// pauses of five seconds and more.
+const Holdable = 5 * time.Second
+
 // state is where a host is in its life. A host is in exactly one of them, and
 // the heaps and lists it is on follow from it.
 type state uint8

@@ -70,7 +70,7 @@ type Ranking interface {
 }
 
 // rankings are the orders of --order, the default first.
-var rankings = []Ranking{Length{}, Depth{}, DepthFlat{}, SiteOPIC{}, SiteRank{}, OPIC{}, Partial{}, Batches{}, Score{}, Optimal{}}
+var rankings = []Ranking{SiteOPIC{}, Length{}, Depth{}, DepthFlat{}, SiteRank{}, OPIC{}, Partial{}, Batches{}, Score{}, Optimal{}}
 
 // Order returns the Ranking with this name.
 func Order(name string) (Ranking, error) {

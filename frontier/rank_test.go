@@ -15,7 +15,7 @@ func TestOrderNames(t *testing.T) {
 		}
 	}
 	_, err := Order("best")
-	if err == nil || !strings.Contains(err.Error(), `"best"; there are length, depth, depth-flat, siteopic, siterank, opic, partial, batch, score, optimal`) {
+	if err == nil || !strings.Contains(err.Error(), `"best"; there are siteopic, length, depth, depth-flat, siterank, opic, partial, batch, score, optimal`) {
 		t.Errorf("an unknown order: %v", err)
 	}
 }

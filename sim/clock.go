@@ -11,7 +11,6 @@ const (
 	flush                 // what was learned becomes durable
 	wire                  // the line is looked at
 	ranked                // a ranking is ready
-	arrival               // a page that never flowed is answered: arg is the flow
 )
 
 // thing is something that will happen to a crawl.

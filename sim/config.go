@@ -16,6 +16,7 @@ type Config struct {
 	PerConn int           // pages on a connection (c, section 6.2.2); default 1, with Auto 100
 	Auto    bool          // let the pages of a connection follow the backlog, up to PerConn
 	Wait    time.Duration // between two connections to a host (w, section 6.2.1); default 15 s as in the paper, negative: none
+	Hold    time.Duration // the longest pause that a connection is held open for; default 15 s, as servers did (section 6.2.2). Live: frontier.Holdable
 	Robots  bool          // ask every site for its robots.txt first. The paper's simulator did not
 	Commit  time.Duration // from an answer to its being durable; default a fifteenth of Wait, at least the 50 ms of a live crawl
 
@@ -25,7 +26,7 @@ type Config struct {
 
 	Batch    int64         // pages in a batch, or between two rankings (K, section 6.3); default 10,000
 	Busy     float64       // a batch is cut short when less than this share of the connections is busy (section 6.4); default 0.1
-	Ranking  time.Duration // that it takes to rank the pages; default 10 s. Crawling goes on meanwhile
+	Ranking  time.Duration // that it takes to rank the pages; default 2 us for each of the web's. Crawling goes on meanwhile
 	StopGain float64       // end when the last Batch pages were worth less than this share of the first; 0 = never
 
 	MaxPages int64         // end after so many; 0 = all that can be reached
@@ -52,7 +53,7 @@ func (c *Config) defaults() error {
 	for _, d := range []struct {
 		name string
 		d    time.Duration
-	}{{"a commit", c.Commit}, {"the longest time", c.MaxTime}, {"a ranking", c.Ranking}} {
+	}{{"a commit", c.Commit}, {"the longest time", c.MaxTime}, {"a ranking", c.Ranking}, {"a pause", c.Hold}} {
 		if d.d < 0 {
 			return fmt.Errorf("%s of %v: times are not negative", d.name, d.d)
 		}
@@ -63,8 +64,8 @@ func (c *Config) defaults() error {
 	if c.Batch < 0 || c.Busy < 0 || c.Busy > 1 || c.StopGain < 0 || c.StopGain > 1 {
 		return fmt.Errorf("batches of %d pages, cut at %v, and an end at %v: batches are not negative, and the others are shares between 0 and 1", c.Batch, c.Busy, c.StopGain)
 	}
-	if c.Ranking == 0 {
-		c.Ranking = 10 * time.Second
+	if c.Hold == 0 {
+		c.Hold = 15 * time.Second
 	}
 	if c.Auto && c.PerConn == 0 {
 		c.PerConn = 100

@@ -31,7 +31,6 @@ type crawler struct {
 	free    []uint32 // connections that are not open
 	kept    map[string]uint32
 	inbox   []crawl.Event // answers that need no time
-	tickAt  page.Time
 	tickArg uint32
 	group   bool // a flush is planned
 	over    bool
@@ -58,9 +57,8 @@ type trip struct {
 }
 
 const (
-	robotsBytes = 300              // a robots.txt with its headers, assumed
-	maxAsks     = 64               // Loads and Resolves under way, as in a live crawl
-	serverWait  = 15 * time.Second // for which servers keep a connection open (section 6.2.2, Apache)
+	robotsBytes = 300 // a robots.txt with its headers, assumed
+	maxAsks     = 64  // Loads and Resolves under way, as in a live crawl
 	epoch       = int64(1_000_000_000) * int64(time.Second)
 )
 
@@ -86,6 +84,9 @@ func newCrawler(w *World, who uint16, base int, cfg Config) (*crawler, error) {
 		}
 		c.rules.ranks = cfg.Ranks
 	}
+	if c.cfg.Ranking == 0 {
+		c.cfg.Ranking = time.Duration(w.web.Pages()) * 2 * time.Microsecond
+	}
 	if order.Traits().Ranked {
 		c.ranker = newRanker(w.web, order)
 	}
@@ -97,7 +98,7 @@ func newCrawler(w *World, who uint16, base int, cfg Config) (*crawler, error) {
 		Order: cfg.Order, Batch: cfg.Batch, Busy: cfg.Busy, StopGain: cfg.StopGain, MaxPages: cfg.MaxPages, MaxTime: cfg.MaxTime, Open: 4*cfg.Conns + 512, Loads: maxAsks, Resolves: maxAsks,
 		Frontier: frontier.Config{
 			Wait: cfg.Wait, PerConn: cfg.PerConn, Auto: cfg.Auto, Conns: cfg.Conns, PerServer: 4, PerCDN: 32, CDNDomains: 50,
-			Window: max(16, cfg.PerConn+1), Hot: len(w.web.Sites), Proxy: cfg.Limit == 0, NoRobots: !cfg.Robots, Holdable: serverWait,
+			Window: max(16, cfg.PerConn+1), Hot: len(w.web.Sites), Proxy: cfg.Limit == 0, NoRobots: !cfg.Robots, Holdable: cfg.Hold,
 		},
 		Bandwidth: crawl.Bandwidth{Limits: crawl.Limits{Rate: cfg.Limit}, Control: cfg.Control, Lookahead: cfg.Lookahead},
 	}
@@ -130,6 +131,7 @@ func (c *crawler) start() error {
 			return err
 		}
 	}
+	c.rules.seed = false
 	if _, err := c.ledger.Flush(c.rows); err != nil {
 		return err
 	}
@@ -218,6 +220,9 @@ func (c *crawler) end(reason string) {
 	if !c.over {
 		c.over, c.reason = true, reason
 		c.w.live--
+		if n := c.engine.Status().Drift; n != 0 {
+			c.fail(fmt.Errorf("%d pages more or less than were counted: a fault in the engine or the simulator", n))
+		}
 		c.log.finish(c)
 	}
 }
@@ -315,7 +320,10 @@ func (c *crawler) fetch(o *crawl.Fetch) {
 	if o.Robots {
 		t.bytes = robotsBytes
 	} else {
-		t.page = c.w.names.findPage(s, o.Entry.Rest, o.Entry.Hash)
+		var ok bool
+		if t.page, ok = c.w.names.findPage(s, o.Entry.Rest, o.Entry.Hash); !ok {
+			c.fail(fmt.Errorf("%s was asked for, and is not in the web: a fault in the simulator", o.URL))
+		}
 		t.bytes = int64(c.w.web.Size[t.page])
 		if end := c.w.web.End; end != nil && end[t.page] != 0 {
 			t.outcome = page.Outcome(end[t.page])
@@ -350,12 +358,13 @@ func (c *crawler) answer(slot uint32) {
 		done.Rules = rulesOf(c.w.web.Sites[t.site].Delay)
 		c.fail(c.ledger.Robots(t.id, &f, done.Rules))
 	} else {
-		c.rules.page, c.rules.seed = t.page, false
+		c.rules.page = t.page
 		c.fail(c.ledger.Page(t.id, &f, crawl.Archived{}, false))
-		if r := c.ranker; r != nil && t.outcome.Row().Kept {
-			r.tally.Fetch(t.page)
+		final := t.outcome.Final(t.entry.Attempt)
+		if c.ranker != nil {
+			c.ranker.ended(t, final)
 		}
-		if t.outcome.Final(t.entry.Attempt) {
+		if final {
 			c.log.fetched(c, t)
 		}
 	}

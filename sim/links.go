@@ -46,6 +46,9 @@ func (l *links) told(p uint32) bool { return l.least[p] != 0 }
 // Page implements crawl.Rules. The URLs of all links lie in one text, as those
 // of a page that was read do.
 func (l *links) Page(f *page.Facts, out *crawl.Out) {
+	if f.Robots {
+		return
+	}
 	if l.seed {
 		l.news(l.page, 0)
 		out.Crawl = append(out.Crawl, crawl.Row{URL: f.URL, Hash: l.n.hash(l.page), Root: true, Seed: true, Score: f.Score, By: crawl.BySeed})
@@ -53,8 +56,6 @@ func (l *links) Page(f *page.Facts, out *crawl.Out) {
 	}
 	row := crawl.Row{Depth: f.Depth + 1, By: crawl.ByLink}
 	switch {
-	case f.Robots:
-		return
 	case f.Outcome == page.Redirected: // leads to where the page now is
 		row = crawl.Row{Depth: f.Depth, Hops: f.Hops + 1, Root: f.Root, By: crawl.ByRedirect}
 	case !f.Outcome.Row().Kept:

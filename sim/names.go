@@ -108,11 +108,17 @@ func (n *names) address(host string) netip.Addr {
 	return netip.AddrFrom4([4]byte{10 + byte(i>>24), byte(i >> 16), byte(i >> 8), byte(i)})
 }
 
-// findPage returns the number of a site's page.
-func (n *names) findPage(s uint32, rest string, hash uint64) uint32 {
+// findPage returns the number of a site's page; ok is false when the web has no
+// such page.
+func (n *names) findPage(s uint32, rest string, hash uint64) (p uint32, ok bool) {
 	if n.byKey != nil {
-		return n.byKey[page.Key{Site: page.SiteID(s), Hash: hash}]
+		p, ok = n.byKey[page.Key{Site: page.SiteID(s), Hash: hash}]
+		return p, ok
 	}
-	i, _ := strconv.ParseUint(rest[1:], 10, 32) // a home page is 0
-	return n.w.First[s] + uint32(i)
+	if rest == "/" {
+		return n.w.First[s], true
+	}
+	i, err := strconv.ParseUint(rest[1:], 10, 32)
+	p = n.w.First[s] + uint32(i)
+	return p, err == nil && i > 0 && p < n.w.First[s+1]
 }

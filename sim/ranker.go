@@ -35,6 +35,17 @@ func newRanker(w *web.Web, order frontier.Ranking) *ranker {
 	return r
 }
 
+// ended takes the answer to a page. One that will be asked for again can be in
+// another batch.
+func (r *ranker) ended(t *trip, final bool) {
+	if t.outcome.Row().Kept {
+		r.tally.Fetch(t.page)
+	}
+	if r.batched && !final {
+		r.listed[t.page] = false
+	}
+}
+
 // rank answers the last Rank: it gives the Ledger the scores that matter.
 func (r *ranker) rank(c *crawler) error {
 	r.tally.Settle()

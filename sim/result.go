@@ -103,7 +103,7 @@ func (l *log) step(now page.Time, ev crawl.Event, orders []crawl.Order) {
 
 // busy counts connections in use.
 func (l *log) busy(now page.Time, change int) {
-	l.area += float64(l.active) * seconds(now.Sub(l.at))
+	l.area += float64(float64(l.active) * seconds(now.Sub(l.at))) // rounded, so that every machine adds up alike
 	l.at = now
 	l.active += change
 }
@@ -116,7 +116,7 @@ func (l *log) fetched(c *crawler, t *trip) {
 	if l.cfg.Ranks != nil {
 		r := float64(l.cfg.Ranks[t.page])
 		l.rank += r
-		l.rankTime += r * seconds(now.Sub(1))
+		l.rankTime += float64(r * seconds(now.Sub(1)))
 	}
 	if l.cfg.Fetched != nil {
 		l.cfg.Fetched(t.page)

@@ -41,9 +41,9 @@ func newRows(pages, sites int) *rows {
 func (r *rows) Set(key, value []byte) {
 	switch k := key[0]; {
 	case k == textRow || k == linkRow:
-	case k == pageRow && len(key) == 13 && len(value) < 256:
+	case k == pageRow && len(key) == 13:
 		r.pages.set(siteOf(key), binary.BigEndian.Uint64(key[5:]), value)
-	case k == queueRow && len(key) == 14 && len(value) < 256:
+	case k == queueRow && len(key) == 14:
 		q := r.queue(siteOf(key))
 		q.set(key[5], binary.BigEndian.Uint64(key[6:]), &r.texts, value)
 	case k == siteRow && len(key) == 5:
@@ -310,18 +310,34 @@ func (t *table) set(site page.SiteID, hash uint64, value []byte) {
 	}
 }
 
-// arena holds short texts, each with its length and its room in front. Room that
-// is given back is used again for texts of the same size.
+// arena holds texts, short ones each with its length and its room in front. Room
+// that is given back is used again for texts of the same size. The few long ones
+// lie apart.
 type arena struct {
 	blocks [][]byte
 	used   int // of the last block
 	least  int // room that every text has
 	spare  [256][]uint32
+	long   [][]byte
+	unused []uint32 // of long
 }
 
-const blockBits = 20
+const (
+	blockBits = 20
+	longText  = 1 << 31 // the place of a long text, with this added
+)
 
 func (a *arena) put(text []byte) uint32 {
+	if len(text) > 255 {
+		if n := len(a.unused); n > 0 {
+			at := a.unused[n-1]
+			a.unused = a.unused[:n-1]
+			a.long[at] = bytes.Clone(text)
+			return longText | at
+		}
+		a.long = append(a.long, bytes.Clone(text))
+		return longText | uint32(len(a.long)-1)
+	}
 	room := max(len(text), a.least)
 	if list := a.spare[room]; len(list) > 0 {
 		at := list[len(list)-1]
@@ -349,18 +365,26 @@ func (a *arena) write(at uint32, text []byte) {
 }
 
 func (a *arena) get(at uint32) []byte {
+	if at >= longText {
+		return a.long[at-longText]
+	}
 	b := a.at(at)
 	return b[2 : 2+int(b[1])]
 }
 
 func (a *arena) free(at uint32) {
+	if at >= longText {
+		a.long[at-longText] = nil
+		a.unused = append(a.unused, at-longText)
+		return
+	}
 	room := a.at(at)[0]
 	a.spare[room] = append(a.spare[room], at)
 }
 
 // replace writes another text in place of one, and returns where it is now.
 func (a *arena) replace(at uint32, text []byte) uint32 {
-	if len(text) <= int(a.at(at)[0]) {
+	if at < longText && len(text) <= int(a.at(at)[0]) {
 		a.write(at, text)
 		return at
 	}

@@ -33,7 +33,7 @@ func TestRows(t *testing.T) {
 			}
 			return k
 		})
-		value := rapid.SliceOfN(rapid.Byte(), 1, 60)
+		value := rapid.OneOf(rapid.SliceOfN(rapid.Byte(), 1, 60), rapid.SliceOfN(rapid.Byte(), 250, 260))
 		for range rapid.IntRange(1, 300).Draw(t, "steps") {
 			k := key.Draw(t, "key")
 			switch {
@@ -92,8 +92,13 @@ func TestNames(t *testing.T) {
 			t.Fatalf("page %d is %s, %v; want %s", p, u, err, w.URL(p))
 		}
 		s := n.findSite(u.Site())
-		if s != w.SiteOf[p] || n.findPage(s, u.Rest(), n.hash(p)) != p {
-			t.Fatalf("page %d, %s, was found as page %d of site %d", p, u, n.findPage(s, u.Rest(), n.hash(p)), s)
+		if q, ok := n.findPage(s, u.Rest(), n.hash(p)); s != w.SiteOf[p] || q != p || !ok {
+			t.Fatalf("page %d, %s, was found as page %d of site %d, %v", p, u, q, s, ok)
+		}
+	}
+	for _, rest := range []string{"/13", "/robots.txt", "/0", "/-1", "/4294967296"} {
+		if p, ok := n.findPage(3, rest, 1); ok {
+			t.Errorf("%s was found as page %d", rest, p)
 		}
 	}
 }

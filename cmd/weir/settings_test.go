@@ -40,7 +40,7 @@ func TestDefaults(t *testing.T) {
 	}
 	if cfg.Scope.Scope != "host" || cfg.Scope.Depth != -1 || cfg.Conns != 64 || cfg.PerConn != 1 || cfg.Auto || cfg.Wait.Seconds() != 1 ||
 		cfg.PerServer != 4 || cfg.SitePages != 100_000 || cfg.DomainPages != 1_000_000 || cfg.Memory != 1e9 ||
-		cfg.Fetch.Limits.MaxBody != 64e6 || cfg.Archive.String() != "gzip" || cfg.Order != "length" ||
+		cfg.Fetch.Limits.MaxBody != 64e6 || cfg.Archive.String() != "gzip" || cfg.Order != "siteopic" ||
 		cfg.MaxPages != 0 || cfg.MaxBytes != 0 || cfg.MaxTime != 0 || cfg.Bandwidth.Rate != 0 || cfg.Trap != frontier.DefaultTrap() {
 		t.Errorf("defaults became %+v", cfg)
 	}

@@ -88,7 +88,7 @@ func (f *labFlags) trials() ([]*trial, error) {
 	for i, s := range origins {
 		t := &trial{from: s, line: sim.Line{Rate: paperLine}, cfg: sim.Config{Wait: paperWait, Batch: liveBatch, MaxPages: int64(f.MaxPages), StopGain: float64(f.StopGain)}}
 		if s.file() {
-			t.line.Rate, t.cfg.Wait, t.cfg.Robots = 0, liveWait, true
+			t.line.Rate, t.cfg.Wait, t.cfg.Hold, t.cfg.Robots = 0, liveWait, frontier.Holdable, true
 		}
 		if f.Robots != nil {
 			t.cfg.Robots = *f.Robots
