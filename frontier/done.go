@@ -195,7 +195,7 @@ func (f *Frontier) robotsDone(now page.Time, s *site, v Visit, abroad bool) bool
 		return false
 	}
 	s.asked = 0
-	f.obey(s, rules, now.Add(RobotsAge))
+	f.obey(now, s, rules, 0)
 	f.back(now, s)
 	return true
 }

@@ -39,7 +39,8 @@ type Setting struct {
 	MaxPages int64
 }
 
-// RobotsAge is how long a robots.txt is believed (RFC 9309, section 2.4).
+// RobotsAge is how long a robots.txt is believed (RFC 9309, section 2.4), unless
+// a crawl-delay lets nothing be fetched for longer than that.
 const RobotsAge = 24 * time.Hour
 
 // maxErrands is how many errands wait at a host; a robots.txt that is redirected
@@ -286,13 +287,19 @@ func (f *Frontier) heat(s *site) {
 	s.warm = s.hot != nil
 }
 
-// obey gives a site its rules, which hold until then.
-func (f *Frontier) obey(s *site, rules *robots.Rules, until page.Time) {
+// obey gives a site its rules, which are so old already.
+func (f *Frontier) obey(now page.Time, s *site, rules *robots.Rules, age time.Duration) {
 	w, size := s.heated(), int64(rules.Size())
 	f.rules += size - w.size
-	w.rules, w.until, w.size = rules, until, size
+	w.rules, w.until, w.size = rules, now.Add(f.believed(s.host, rules)-age), size
 	f.slow(s.host, rules.CrawlDelay())
 	f.heat(s)
+}
+
+// believed is how long a site's rules are. After a longer crawl-delay they must
+// still hold for one page, or nothing but robots.txt would ever be fetched.
+func (f *Frontier) believed(h *host, rules *robots.Rules) time.Duration {
+	return max(RobotsAge, max(h.care.delay, rules.CrawlDelay())+time.Hour)
 }
 
 // Move gives a queued entry another place; gain is what its score has grown by.
@@ -476,8 +483,8 @@ func (f *Frontier) Loaded(now page.Time, b Batch) {
 			s.setLow(b.Entries[len(b.Entries)-1].Place.After()) // all of them are taken
 		}
 	}
-	if b.Rules != nil && s.rules(now) == nil && b.Age < RobotsAge {
-		f.obey(s, b.Rules, now.Add(RobotsAge-b.Age))
+	if b.Rules != nil && s.rules(now) == nil && b.Age < f.believed(s.host, b.Rules) {
+		f.obey(now, s, b.Rules, b.Age)
 	}
 	f.heat(s)
 	f.rerank(s)

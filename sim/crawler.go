@@ -389,5 +389,5 @@ func rulesOf(delay float64) *robots.Rules {
 	if delay <= 0 {
 		return robots.AllowAll()
 	}
-	return robots.Parse([]byte(fmt.Sprintf("User-agent: *\nCrawl-delay: %g\n", delay)), "weir")
+	return robots.Parse([]byte(fmt.Sprintf("User-agent: *\nCrawl-delay: %f\n", delay)), "weir")
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"weir/page"
 	"weir/sim/web"
@@ -64,5 +65,15 @@ func TestStraggler(t *testing.T) {
 	r := play(t, w, Line{}, Config{Conns: 50, Order: "batch", Batch: 50})
 	if half := r.Samples[len(r.Samples)/2]; half.Seconds > 1000 {
 		t.Errorf("half of the pages took %.0f s, while one of 5,000 s was under way", half.Seconds)
+	}
+}
+
+// A crawl-delay of more than a day is waited for, and pages are fetched after it.
+func TestLongDelay(t *testing.T) {
+	w := plain(1, 3)
+	w.Sites[0].Delay = 100_000
+	r := play(t, w, Line{}, Config{Robots: true, Wait: time.Second})
+	if r.Pages != 3 || r.Seconds < 3*100_000 {
+		t.Errorf("%d of 3 pages in %.0f s, with a crawl-delay of 100,000 s", r.Pages, r.Seconds)
 	}
 }
