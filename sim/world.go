@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -78,9 +79,20 @@ func capacity(rate float64) float64 {
 // pause is how many things happen between two looks at whether to go on.
 const pause = 4096
 
+// lastDay is when time ends: well before the clock cannot count any further.
+const lastDay = page.Time(200 * 366 * 24 * time.Hour)
+
+var errLate = errors.New("the crawl is not over after 200 years, which is as far as time goes: its pages are too large for the line or the sites, or one of the waits is too long")
+
+// late says that nothing happens any more before time ends.
+func (w *World) late(at page.Time, flows bool) bool {
+	return (!flows || at > lastDay) && (len(w.plan.items) == 0 || w.plan.items[0].at > lastDay) && (flows || len(w.plan.items) > 0)
+}
+
 // Run lets time pass until every crawl is over, or until on returns false; it is
 // asked now and then, and may read the World's Progress. It returns the first
-// failure of a crawl's ledger: a fault of ours.
+// failure of a crawl's ledger, a fault of ours, and an error for crawls that take
+// centuries.
 func (w *World) Run(on func() bool) error {
 	for _, c := range w.does {
 		if err := c.start(); err != nil {
@@ -95,6 +107,12 @@ func (w *World) Run(on func() bool) error {
 			return w.err
 		}
 		at, flow, flows := w.link.Next()
+		if w.late(page.Time(at), flows) {
+			for _, c := range w.does {
+				c.cut()
+			}
+			return cmp.Or(w.err, errLate)
+		}
 		if len(w.plan.items) > 0 && (!flows || w.plan.items[0].at <= page.Time(at)) {
 			t := w.plan.pop()
 			w.now = t.at

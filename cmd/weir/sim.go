@@ -38,7 +38,7 @@ type labFlags struct {
 	Order   []string `name:"order" group:"manners" placeholder:"ORDER" help:"What to fetch first: one of the orders above. Default: the first of them; weir sim compare takes them all."`
 	Conns   []whole  `name:"conns" group:"manners" placeholder:"N" default:"64" help:"Connections open at once, r in Castillo's thesis. Default: 64."`
 	PerConn []series `name:"per-conn" group:"manners" placeholder:"N" default:"1" help:"Pages fetched over one connection, c in Castillo's thesis; auto lets them follow the backlog, up to 100, or N with auto:N. Default: 1."`
-	Batch   []whole  `name:"batch" group:"manners" placeholder:"N" help:"Pages in a batch, or between two rankings with --order partial, K in Castillo's thesis; and those that --stop-gain compares. Default: 10000, at most a twentieth of the web."`
+	Batch   []whole  `name:"batch" group:"manners" placeholder:"N" help:"Pages in a batch, or between two rankings with --order partial or siterank, K in Castillo's thesis; and those that --stop-gain compares. Default: 10000, at most a twentieth of the web."`
 	Wait    []span   `name:"wait" group:"manners" placeholder:"TIME" help:"Pause between visits to a host, w in Castillo's thesis. Default: 15s, as there; 1s on a web from a file."`
 	Robots  *bool    `name:"robots" group:"manners" negatable:"" help:"Ask every site for its robots.txt first, and heed its crawl-delay. Default: only on a web from a file."`
 
@@ -100,7 +100,7 @@ func (f *labFlags) trials() ([]*trial, error) {
 	}
 	for _, grow := range []func([]*trial) []*trial{
 		each(f.Line, func(t *trial, v rate) { t.line.Rate = float64(v) }),
-		each(f.Sharing, func(t *trial, v string) { t.line.Sharing = sharings[v] }),
+		each(f.Sharing, func(t *trial, v string) { t.line.Sharing, _ = link.ParseSharing(v) }),
 		each(f.Order, func(t *trial, v string) { t.cfg.Order = v }),
 		each(f.Conns, func(t *trial, v whole) { t.cfg.Conns = int(v) }),
 		each(f.PerConn, func(t *trial, v series) { t.cfg.PerConn, t.cfg.Auto = int(v.most), v.auto }),
@@ -176,8 +176,6 @@ func each[T comparable](values []T, set func(*trial, T)) func([]*trial) []*trial
 	}
 }
 
-var sharings = map[string]link.Sharing{"maxmin": link.MaxMin, "even": link.Even}
-
 // pause is a wait as sim takes it, where 0 is the default.
 func pause(v span) time.Duration {
 	if v <= 0 {
@@ -238,14 +236,7 @@ func number0(n int64) string {
 
 func (t *trial) perConn() string { return series{whole(t.cfg.PerConn), t.cfg.Auto}.String() }
 
-func (t *trial) sharing() string {
-	for name, s := range sharings {
-		if s == t.line.Sharing {
-			return name
-		}
-	}
-	return ""
-}
+func (t *trial) sharing() string { return t.line.Sharing.String() }
 
 // christen names trials by the settings in which they differ, or by their order.
 func christen(all []*trial) {

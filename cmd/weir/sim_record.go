@@ -8,10 +8,10 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"weir/crawl"
+	"weir/frontier"
 	"weir/internal/store"
 	"weir/page"
 	"weir/sim/web"
@@ -75,7 +75,7 @@ func (c *simRecordCmd) Run(e *env) error {
 	if n := f.queued(); n > 0 {
 		fmt.Fprintf(e.err, "weir: warning: the crawl is not finished: %s wait, and are not in the web\n", many(n, "page"))
 	}
-	fmt.Fprintf(e.err, "to crawl it as it was: weir sim run --web %s%s\n", name, f.asRun.simFlags())
+	fmt.Fprintf(e.err, "to crawl it as it was: weir sim run --web %s%s\n", quoted(name), f.asRun.simFlags(w.Pages()))
 	return nil
 }
 
@@ -89,11 +89,18 @@ func (f *folder) queued() int64 {
 	return n
 }
 
-// simFlags are the flags of weir sim run for a crawl with these settings.
-func (s *settings) simFlags() string {
+// simFlags are the flags of weir sim run for a crawl with these settings, of which
+// so many pages were recorded.
+func (s *settings) simFlags(pages int) string {
 	flags := fmt.Sprintf(" --order %s --conns %d --per-conn %s --wait %s", s.Order, s.Conns, s.PerConn, s.Wait)
 	if s.Limit > 0 {
 		flags += fmt.Sprintf(" --limit %s --control %s", s.Limit, s.Control)
+	}
+	if order, err := frontier.Order(s.Order); err == nil && order.Traits().Ranked || s.StopGain > 0 {
+		flags += fmt.Sprintf(" --batch %d", min(int(s.Batch), pages))
+	}
+	if s.StopGain > 0 {
+		flags += fmt.Sprintf(" --stop-gain %v", s.StopGain)
 	}
 	if s.IgnoreRobots {
 		flags += " --no-robots"
@@ -108,6 +115,7 @@ type recorder struct {
 	page map[page.Key]uint32    // numbers of pages
 	site map[string]page.SiteID // by name
 	more [][]uint32             // links, by page
+	met  []uint32               // by page: the last one, plus one, with a link to it
 	pace []pace                 // by site
 }
 
@@ -130,7 +138,7 @@ func record(ctx context.Context, f *folder) (*web.Web, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.more = make([][]uint32, r.web.Pages())
+	r.more, r.met = make([][]uint32, r.web.Pages()), make([]uint32, r.web.Pages())
 	err = rereadEach(ctx, f, (*rereader).follow, func(p *crawl.PageInfo, found leads) error {
 		if from, ok := r.page[p.Key]; ok {
 			r.links(from, p, found)
@@ -162,7 +170,7 @@ func (r *recorder) pages(ctx context.Context) ([]parent, error) {
 	var keys []page.Key
 	var last page.SiteID
 	err := r.f.Pages(func(p *crawl.PageInfo) bool {
-		if p.Outcome.Row().Pause == page.NoPause {
+		if p.Outcome.Row().Pause == page.NoPause || p.Outcome > web.MaxEnd {
 			return ctx.Err() == nil // nothing was sent
 		}
 		n := uint32(w.Pages())
@@ -217,10 +225,17 @@ func (r *recorder) links(from uint32, p *crawl.PageInfo, found leads) {
 		if !ok {
 			continue
 		}
-		if to, ok := r.page[page.Key{Site: site, Hash: r.f.Hash(l.URL.Rest())}]; ok && !slices.Contains(r.more[from], to) {
+		if to, ok := r.page[page.Key{Site: site, Hash: r.f.Hash(l.URL.Rest())}]; ok && r.new(from, to) {
 			r.more[from] = append(r.more[from], to)
 		}
 	}
+}
+
+// new says that page from, whose links come in a row, has not linked there yet.
+func (r *recorder) new(from, to uint32) bool {
+	old := r.met[to] == from+1
+	r.met[to] = from + 1
+	return !old
 }
 
 // roots makes sure that every page can be reached: by a link from the page that
@@ -232,7 +247,7 @@ func (r *recorder) roots(parents []parent) {
 		switch {
 		case by.seed || !ok || !end.Row().Kept && end != page.Redirected:
 			r.web.Seeds = append(r.web.Seeds, uint32(p))
-		case !slices.Contains(r.more[from], uint32(p)):
+		default: // perhaps once more: finish takes it out
 			r.more[from] = append(r.more[from], uint32(p))
 		}
 	}
@@ -242,8 +257,13 @@ func (r *recorder) roots(parents []parent) {
 func (r *recorder) finish(delay map[string]float64) {
 	w := &r.web
 	w.Off = make([]uint32, 1, w.Pages()+1)
+	clear(r.met)
 	for p := range r.more {
-		w.Adj = append(w.Adj, r.more[p]...)
+		for _, to := range r.more[p] {
+			if r.new(uint32(p), to) {
+				w.Adj = append(w.Adj, to)
+			}
+		}
 		r.more[p] = nil
 		w.Off = append(w.Off, uint32(len(w.Adj)))
 	}
@@ -253,12 +273,13 @@ func (r *recorder) finish(delay map[string]float64) {
 	}
 	for i := range w.Sites {
 		s := &w.Sites[i]
-		s.Delay = delay[s.Name]
+		s.Delay = min(delay[s.Name], web.MaxTime)
 		p := r.pace[i]
 		if p.n == 0 {
 			p = all // it never answered
 		}
-		s.Again, s.Speed = p.fit()
+		latency, speed := p.fit()
+		s.Again, s.Speed = min(latency, web.MaxTime), max(speed, web.MinSpeed)
 		s.Latency = s.Again
 	}
 }
@@ -294,7 +315,7 @@ func (p pace) fit() (latency, speed float64) {
 	}
 	latency = (p.y - each*p.x) / p.n
 	if latency < 0 {
-		return 0, p.x / p.y
+		return 0, min(p.x/p.y, maxSpeed)
 	}
 	return latency, 1 / each
 }

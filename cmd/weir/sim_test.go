@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -127,6 +128,45 @@ func TestPace(t *testing.T) {
 			t.Fatalf("%v s, want %v", got, sum)
 		}
 	})
+}
+
+// What was recorded passes for a web, however a server behaved: links and the way
+// a page came by are told once, and nothing is slower than a web may be.
+func TestRecordedWebsAreSound(t *testing.T) {
+	r := recorder{
+		web: web.Web{
+			Sites: []web.Site{{Name: "http://a.test"}}, First: []uint32{0, 3}, SiteOf: []uint32{0, 0, 0}, Size: []uint32{1, 1, 1},
+			End: []uint8{uint8(page.OK), uint8(page.OK), uint8(page.OK)}, Path: []string{"/", "/1", "/2"},
+		},
+		page: map[page.Key]uint32{{Site: 1, Hash: 1}: 0, {Site: 1, Hash: 2}: 1, {Site: 1, Hash: 3}: 2},
+		more: [][]uint32{{1}, {}, {0, 1}}, met: make([]uint32, 3), pace: make([]pace, 1),
+	}
+	r.pace[0].add(1, 1e9)
+	r.pace[0].add(1e9, 4e15)
+	home := page.Key{Site: 1, Hash: 1}
+	r.roots([]parent{{seed: true}, {key: home}, {key: home}})
+	r.finish(map[string]float64{"http://a.test": 1e12})
+	if err := r.web.Check(); err != nil {
+		t.Error(err)
+	}
+	if got := r.web.Out(0); !slices.Equal(got, []uint32{1, 2}) {
+		t.Errorf("the home page links to %v", got)
+	}
+}
+
+// The command that plays a recorded crawl has all that decides about its order.
+func TestFlagsOfARecordedCrawl(t *testing.T) {
+	s := defaults()
+	s.Order, s.Batch, s.StopGain = "siterank", 70, 0.25
+	if got := s.simFlags(500); !strings.Contains(got, " --order siterank ") || !strings.Contains(got, " --batch 70 --stop-gain 0.25") {
+		t.Error(got)
+	}
+	if got := s.simFlags(50); !strings.Contains(got, " --batch 50 ") {
+		t.Errorf("a batch larger than the web would be refused: %s", got)
+	}
+	if got := quoted("it's mine.weirweb"); got != `'it'\''s mine.weirweb'` {
+		t.Error(got)
+	}
 }
 
 // Trials are named by that in which they differ.

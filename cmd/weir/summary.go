@@ -99,10 +99,15 @@ func dirFlag(dir string) string {
 	if dir == defaults().Dir {
 		return ""
 	}
-	if strings.ContainsAny(dir, " \t'\"\\$&;()<>|*?[]#~") {
-		dir = "'" + strings.ReplaceAll(dir, "'", `'\''`) + "'"
+	return " --dir " + quoted(dir)
+}
+
+// quoted is a word as a shell takes it.
+func quoted(word string) string {
+	if word == "" || strings.ContainsAny(word, " \t\n'\"`\\$&;()<>|*?[]{}!#~") {
+		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 	}
-	return " --dir " + dir
+	return word
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -67,7 +67,7 @@ func TestMillionPages(t *testing.T) {
 		}
 		sent, left := b.link.Sent(now), 0.0
 		for i := range 256 {
-			left += b.link.Left(now, i)
+			left += b.link.leftOf(now, i)
 		}
 		if math.Abs(sent+left-b.given) > 1 {
 			t.Errorf("%v of %v: sent %.3f, left %.3f, of %.3f", c.sharing, c.capacity, sent, left, b.given)
@@ -77,7 +77,7 @@ func TestMillionPages(t *testing.T) {
 		}
 		total := 0.0
 		for i := range 256 {
-			total += b.link.RateOf(i)
+			total += b.link.rateOf(i)
 		}
 		if !near(total, b.link.Rate(), 1e-9) {
 			t.Errorf("%v of %v: rates add up to %v, the link says %v", c.sharing, c.capacity, total, b.link.Rate())

@@ -215,7 +215,7 @@ func (l *lab) crawl(t trial, g *ground) error {
 	}
 	res := world.Results()[0]
 	step(res.Pages)
-	if res.Stopped == "interrupted" {
+	if res.Stopped == sim.Interrupted {
 		return errStopped
 	}
 	l.done.Add(1)

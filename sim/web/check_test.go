@@ -1,6 +1,7 @@
 package web
 
 import (
+	"math"
 	"strings"
 	"testing"
 )
@@ -25,6 +26,15 @@ func TestCheckNamesTheFault(t *testing.T) {
 		"page 0 is a seed twice":                    func(w *Web) { w.Seeds = []uint32{0, 0} },
 		"the web has no seeds":                      func(w *Web) { w.Seeds = []uint32{} },
 		"site 0 (http://a.example): its":            func(w *Web) { w.Sites[0].Again = -1 },
+
+		// What a simulation could not play to its end.
+		"page 1 (http://a.example/news) ends in outcome 22; an end is between 0 and 21": func(w *Web) { w.End[1] = MaxEnd + 1 },
+		"its speed is 1e-300 bytes per second; it must be between 1 and 1e+12":          func(w *Web) { w.Sites[0].Speed = 1e-300 },
+		"its speed is 1e+13":                         func(w *Web) { w.Sites[0].Speed = 1e13 },
+		"its speed is NaN":                           func(w *Web) { w.Sites[0].Speed = math.NaN() },
+		"its latency is 1e+12 s":                     func(w *Web) { w.Sites[0].Latency = 1e12 },
+		"its latency on an open connection is 1e+12": func(w *Web) { w.Sites[0].Again = 1e12 },
+		"its crawl-delay is 1e+12 s; it must be between 0 and 31622400, which is a year": func(w *Web) { w.Sites[0].Delay = 1e12 },
 	} {
 		w := parse(t, example)
 		spoil(w)

@@ -165,8 +165,8 @@ func (t *text) pageLine(address string, fields []string) error {
 		switch {
 		case isEnd:
 			n, err := strconv.ParseUint(value, 10, 8)
-			if err != nil {
-				return fmt.Errorf("page %s: %s: not the number of an outcome", address, field)
+			if err != nil || n > MaxEnd {
+				return fmt.Errorf("page %s: %s: not the number of an outcome between 0 and %d", address, field, MaxEnd)
 			}
 			page.end, t.ends = uint8(n), true
 		case i == 0:

@@ -19,9 +19,9 @@ func drawWeb(t *rapid.T) *Web {
 	w := &Web{Name: rapid.String().Draw(t, "name"), First: []uint32{0}, Off: []uint32{0}}
 	names, paths := rapid.Bool().Draw(t, "names"), rapid.Bool().Draw(t, "paths")
 	ends, seeds := rapid.Bool().Draw(t, "ends"), rapid.Bool().Draw(t, "seeds")
-	second := rapid.Float64Range(0, 1e6)
+	second := rapid.Float64Range(0, MaxTime)
 	for s := range rapid.IntRange(1, 6).Draw(t, "sites") {
-		site := Site{Speed: rapid.Float64Range(1e-3, 1e9).Draw(t, "speed"), Latency: second.Draw(t, "latency"), Again: second.Draw(t, "again"), Delay: second.Draw(t, "delay")}
+		site := Site{Speed: rapid.Float64Range(MinSpeed, MaxSpeed).Draw(t, "speed"), Latency: second.Draw(t, "latency"), Again: second.Draw(t, "again"), Delay: second.Draw(t, "delay")}
 		if names {
 			site.Name = "http://" + rapid.String().Draw(t, "host")
 		}
@@ -37,7 +37,7 @@ func drawWeb(t *rapid.T) *Web {
 		w.Off = append(w.Off, uint32(len(w.Adj)))
 		w.Size = append(w.Size, rapid.Uint32().Draw(t, "size"))
 		if ends {
-			w.End = append(w.End, rapid.Uint8().Draw(t, "end"))
+			w.End = append(w.End, rapid.Uint8Range(0, MaxEnd).Draw(t, "end"))
 		}
 		if paths {
 			w.Path = append(w.Path, rapid.String().Draw(t, "path"))

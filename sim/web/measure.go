@@ -60,19 +60,6 @@ func (w *Web) Depths() []uint32 {
 	return depth
 }
 
-// Reach returns the number of pages that the seeds lead to, and their bytes:
-// all that a crawl can get.
-func (w *Web) Reach() (pages int, bytes float64) {
-	var sum uint64
-	for p, d := range w.Depths() {
-		if d != Unreached {
-			pages++
-			sum += uint64(w.Size[p])
-		}
-	}
-	return pages, float64(sum)
-}
-
 // Ranks computes the PageRank of every page over the whole web, Castillo's
 // oracle. They sum to 1. It takes seconds on a large web: keep them.
 func (w *Web) Ranks() []float32 {

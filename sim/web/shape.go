@@ -221,6 +221,9 @@ func (s *Shape) Check() error {
 	}
 	sum := 0.0
 	for _, e := range s.Ends {
+		if e.Outcome > MaxEnd {
+			return fmt.Errorf("pages end in outcome %d; an end is between 0 and %d", e.Outcome, MaxEnd)
+		}
 		if !(e.Share >= 0) {
 			return fmt.Errorf("a share of %v of the pages ends in outcome %d", e.Share, e.Outcome)
 		}

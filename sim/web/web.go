@@ -2,13 +2,12 @@
 // pages it links to, how many bytes it has, and how fast its server answers.
 // The laboratory crawls these webs in place of the real one.
 //
-// A web comes from one of five places:
+// A web comes from one of four places:
 //
 //   - Generate makes one up from a Shape; Preset names the shapes in use;
 //   - ReadEdges reads a text that a person can write;
 //   - ReadAdjacency reads a bare graph, such as cnr-2000 of the LAW datasets;
-//   - Read reads a file that Write wrote;
-//   - Builder takes addresses, such as those of a crawl to be recorded.
+//   - Read reads a file that Write wrote, such as a crawl that was recorded.
 //
 // Load looks at the first bytes of a file and chooses among the readers. Every one of
 // them hands out webs that pass Check, or an error.
@@ -32,7 +31,7 @@
 //
 // A line of two addresses is a link from the first page to the second. The
 // site of a page is its address up to the path. Numbers are bytes, bytes per
-// second and seconds; end is the number of a page.Outcome. What a line leaves
+// second and seconds; end is the number of a page.Outcome, at most MaxEnd. What a line leaves
 // out, and sites that have no line, are drawn as the fill of ReadEdges says.
 // The first page of a site becomes its home page. Lines may come in any order,
 // but a link between pages that no page line names is refused, unless the text
@@ -62,7 +61,6 @@ package web
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 )
 
@@ -72,6 +70,20 @@ const (
 	MaxPages = 1 << 26
 	MaxLinks = 1 << 29
 )
+
+// A site sends at most and at least so many bytes a second, and none of its
+// times is longer than a year: beyond that a simulation would leave what its clock
+// can count.
+const (
+	MinSpeed = 1
+	MaxSpeed = 1e12
+	MaxTime  = 366 * 24 * 3600 // seconds
+)
+
+// MaxEnd is the largest number in Web.End. The numbers are those of page.Outcome;
+// larger ones stand for pages that were never asked for, or that are asked for
+// again for ever.
+const MaxEnd = 21
 
 // Web is a web graph. Pages are numbered so that a site's pages lie together,
 // its home page first. The slices belong to the Web and are only read once it
@@ -91,7 +103,7 @@ type Web struct {
 	Off, Adj []uint32
 
 	Size []uint32 // bytes on the wire of each page
-	End  []uint8  // how a visit ends, as numbers of page.Outcome; nil: every page is fine
+	End  []uint8  // how a visit ends, as numbers of page.Outcome up to MaxEnd; 0, or nil for all: the page is fine
 
 	// Seeds are the pages where a crawl begins; nil: every home page, as in
 	// Castillo, who began with the names registered under .cl.
@@ -202,6 +214,9 @@ func (w *Web) Check() error {
 			if w.SiteOf[p] != uint32(s) {
 				return fmt.Errorf("page %d is among the pages of site %d, but says it is of site %d", p, s, w.SiteOf[p])
 			}
+			if w.End != nil && w.End[p] > MaxEnd {
+				return fmt.Errorf("page %d (%s) ends in outcome %d; an end is between 0 and %d", p, w.URL(p), w.End[p], MaxEnd)
+			}
 		}
 	}
 	seen := make([]uint32, n) // the last page that linked here, plus one
@@ -233,15 +248,15 @@ func (w *Web) Check() error {
 }
 
 func (s Site) check() error {
-	if !(s.Speed > 0) || math.IsInf(s.Speed, 0) {
-		return fmt.Errorf("its speed is %v bytes per second; it must be above zero and finite", s.Speed)
+	if !(s.Speed >= MinSpeed && s.Speed <= MaxSpeed) {
+		return fmt.Errorf("its speed is %v bytes per second; it must be between %v and %v", s.Speed, MinSpeed, MaxSpeed)
 	}
 	for _, t := range [...]struct {
 		name string
 		at   float64
 	}{{"latency", s.Latency}, {"latency on an open connection", s.Again}, {"crawl-delay", s.Delay}} {
-		if !(t.at >= 0) || math.IsInf(t.at, 0) {
-			return fmt.Errorf("its %s is %v s; it must be zero or more and finite", t.name, t.at)
+		if !(t.at >= 0 && t.at <= MaxTime) {
+			return fmt.Errorf("its %s is %v s; it must be between 0 and %v, which is a year", t.name, t.at, MaxTime)
 		}
 	}
 	return nil
