@@ -395,3 +395,43 @@ func TestReplay(t *testing.T) {
 		}
 	}
 }
+
+// A trace that names what is not there is refused, with the line where it does.
+func TestReplayDamaged(t *testing.T) {
+	var trace bytes.Buffer
+	s := newSim(t, 3)
+	s.trace = &trace
+	s.crawl(0)
+	lines := bytes.SplitAfter(trace.Bytes(), []byte("\n"))
+	head := string(lines[0]) + string(lines[1])
+	for _, bad := range []string{
+		`{"t":9000000000000000,"ev":"committed","data":{"Moved":[{"Site":9999,"Entry":{}}]},"orders":0,"hash":0}`,
+		`{"t":9000000000000000,"ev":"committed","data":{"Queued":[{"Site":9999,"Entry":{}}]},"orders":0,"hash":0}`,
+		`{"t":9000000000000000,"ev":"loaded","data":{"Site":9999},"orders":0,"hash":0}`,
+		`{"t":9000000000000000,"ev":"done","data":{"ID":9999,"Outcome":"ok"},"orders":0,"hash":0}`,
+		`{"t":9000000000000000,"ev":"resolved","data":{"Host":"nowhere.test"},"orders":0,"hash":0}`,
+		`{"t":-5,"ev":"tick","data":{},"orders":0,"hash":0}`,
+	} {
+		if _, err := Replay(strings.NewReader(head + bad + "\n")); err == nil || !strings.Contains(err.Error(), "trace line 3: ") {
+			t.Errorf("%s: %v", bad, err)
+		}
+		if _, err := Replay(strings.NewReader(string(lines[0]) + bad + "\n")); err == nil || !strings.Contains(err.Error(), "trace line 2: ") {
+			t.Errorf("before the start, %s: %v", bad, err)
+		}
+	}
+}
+
+func FuzzReplay(f *testing.F) {
+	var trace bytes.Buffer
+	s := newSim(f, 3)
+	s.trace = &trace
+	s.crawl(0)
+	lines := bytes.SplitAfter(trace.Bytes(), []byte("\n"))
+	f.Add(bytes.Join(lines[:min(len(lines), 40)], nil))
+	f.Add(append(bytes.Clone(lines[0]), `{"t":5,"ev":"committed","data":{"Moved":[{"Site":9,"Entry":{}}]},"orders":0,"hash":0}`+"\n"...))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if n, err := Replay(bytes.NewReader(b)); err == nil && n.Runs == 0 && n.Events > 0 {
+			t.Errorf("%d events of no run", n.Events)
+		}
+	})
+}
