@@ -25,7 +25,7 @@ type simCmd struct {
 // labFlags say what is simulated. Most take lists: weir sim run wants one value
 // of each, weir sim compare plays every combination.
 type labFlags struct {
-	Web   []string  `name:"web" group:"web" placeholder:"WEB" default:"chile" help:"chile (like the Chilean web of Castillo's thesis), core (most links lead to large, flat sites), isolated (most sites are linked from nowhere), or a FILE: a recorded crawl, a list of edges, an adjacency list."`
+	Web   []string  `name:"web" group:"web" placeholder:"WEB" default:"chile" help:"chile (like the Chilean web of Castillo's thesis), core (most links lead to large, flat sites), isolated (most sites are linked from nowhere), or a FILE: a recorded crawl, or a text with addresses. edges:FILE and adj:FILE are graphs of bare numbers. weir sim run --help shows all forms."`
 	Scale []float64 `name:"scale" group:"web" placeholder:"X" default:"0.01" help:"Size of a web that is made up; 1 has 3.5 million pages. Default: 0.01."`
 	Seed  []uint64  `name:"seed" group:"web" placeholder:"N" default:"1" help:"Another number makes up another web of the same kind. Default: 1."`
 

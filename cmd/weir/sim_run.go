@@ -34,13 +34,21 @@ Examples:
   weir sim run --web crawl.weirweb --order depth        what if I had used another order? See weir sim record
   weir sim run --json | jq .virtual_seconds
 
-A web can be written by hand: a line for each site, page, seed and link. Numbers are bytes, bytes per second and seconds;
-what is left out is made up.
+A web can be written by hand, with a line for each site, page, seed and link. Numbers are bytes, bytes per second and
+seconds; end=N says how a page ends: 1 fine, 2 redirected, 3 not found or refused, 5 the server failed. What is left out
+is made up; when no line begins with page, every address in a link is one. Lines that begin with # are skipped, and any
+file may be gzipped.
   site http://a.example speed=20000 latency=0.8 again=0.3 delay=10
   page http://a.example/ 23000
   page http://a.example/news 5100
+  page http://a.example/old 300 end=3
   seed http://a.example/
   http://a.example/ http://a.example/news
+  http://a.example/news http://a.example/old
+
+Graphs of bare numbers come in two forms that look alike, so say which one it is. Their sites are guessed from the links.
+  --web edges:FILE   each line is a link, from the first page to the second, as in the graphs of SNAP
+  --web adj:FILE     line n, counted from 0, holds the pages that page n links to, as in cnr-2000
 
 ` + ordersHelp() + `
 

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,7 +17,7 @@ import (
 // origin says where a web comes from: a preset, or a file. What a file leaves
 // out is made up too.
 type origin struct {
-	name  string
+	name  string  // of the file with the prefix of its form, if it needs one
 	scale float64 // 0: it is a file
 	seed  uint64
 }
@@ -57,8 +58,29 @@ func (f *labFlags) origins() ([]origin, error) {
 	}), nil
 }
 
+// bare are the forms of graphs that are only numbers. Both look alike, and so a
+// prefix of the file's name says which it is.
+var bare = []struct {
+	prefix string
+	read   func(io.Reader, web.Shape) (*web.Web, error)
+}{
+	{"edges:", web.ReadPairs},
+	{"adj:", web.ReadAdjacency},
+}
+
+// form returns the file of a web and how it is read.
+func form(name string) (file string, read func(io.Reader, web.Shape) (*web.Web, error)) {
+	for _, b := range bare {
+		if file, ok := strings.CutPrefix(name, b.prefix); ok {
+			return file, b.read
+		}
+	}
+	return name, web.Load
+}
+
 // known refuses what is neither a preset nor a file.
 func known(name string) error {
+	name, _ = form(name)
 	at, err := os.Stat(name)
 	switch {
 	case err == nil && at.IsDir():
@@ -151,7 +173,8 @@ func (s origin) open(memory int64) (*place, error) {
 
 // read reads the web from its file.
 func (s origin) read(memory int64) (*web.Web, error) {
-	f, err := os.Open(s.name)
+	name, load := form(s.name)
+	f, err := os.Open(name)
 	if err != nil {
 		return nil, usage("name a file that can be read", "--web %s: %w", s.name, plain(err))
 	}
@@ -165,15 +188,19 @@ func (s origin) read(memory int64) (*web.Web, error) {
 		return nil, err
 	}
 	fill.Seed = s.seed
-	w, err := web.Load(f, fill)
-	if err != nil {
-		return nil, failure(fmt.Errorf("--web %s: %w", s.name, err), "it must be a web that weir sim record wrote, a text as weir sim run --help shows, or an adjacency list")
+	w, err := load(f, fill)
+	switch {
+	case errors.Is(err, web.ErrNumbers):
+		return nil, failure(fmt.Errorf("--web %s: %w", s.name, err),
+			fmt.Sprintf("--web edges:%s reads pairs of numbers as links, --web adj:%[1]s reads line n, from 0, as the links of page n", s.name))
+	case err != nil:
+		return nil, failure(fmt.Errorf("--web %s: %w", s.name, err), "it must be a web that weir sim record wrote, or a text in one of the forms that weir sim run --help shows")
 	}
 	if n := need(w.Pages(), w.Links(), 1); n > memory {
 		return nil, tooLarge(s.name, n, memory)
 	}
 	if w.Name == "" {
-		w.Name = filepath.Base(s.name)
+		w.Name = filepath.Base(name)
 	}
 	return w, nil
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -53,6 +54,64 @@ func ReadAdjacency(r io.Reader, fill Shape) (*Web, error) {
 	return guessed(off, adj, &fill)
 }
 
+// ReadPairs reads a list of links between numbers, plain or compressed with
+// gzip: each line holds the page that links and the page that is linked to. The
+// graphs of SNAP come in this form. Empty lines and lines that begin with # are
+// skipped. A page is what some line names, whatever its number. Sites are
+// guessed as ReadAdjacency does.
+func ReadPairs(r io.Reader, fill Shape) (*Web, error) {
+	r, err := unzip(r)
+	if err != nil {
+		return nil, err
+	}
+	var links [][2]uint32
+	number := map[uint32]uint32{}
+	page := func(name uint32) uint32 {
+		p, ok := number[name]
+		if !ok {
+			p = uint32(len(number))
+			number[name] = p
+		}
+		return p
+	}
+	var pair []uint32
+	err = lines(r, func(line []byte) error {
+		if line = bytes.TrimSpace(line); len(line) == 0 || line[0] == '#' {
+			return nil
+		}
+		if pair, err = numbers(pair[:0], line); err != nil {
+			return err
+		}
+		if len(pair) != 2 {
+			return fmt.Errorf("%s; a link is the numbers of two pages", fields(len(pair)))
+		}
+		if len(links) >= maxEdges {
+			return fmt.Errorf("more than %d links", maxEdges)
+		}
+		links = append(links, [2]uint32{page(pair[0]), page(pair[1])})
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(links) == 0 {
+		return nil, ErrEmpty
+	}
+	off := make([]uint32, len(number)+1)
+	for _, l := range links {
+		off[l[0]+1]++
+	}
+	for p := range len(number) {
+		off[p+1] += off[p]
+	}
+	adj, next := make([]uint32, len(links)), slices.Clone(off)
+	for _, l := range links {
+		adj[next[l[0]]] = l[1]
+		next[l[0]]++
+	}
+	return guessed(off, adj, &fill)
+}
+
 // numbers appends the numbers on a line.
 func numbers(to []uint32, line []byte) ([]uint32, error) {
 	x, in := uint64(0), false
@@ -61,7 +120,7 @@ func numbers(to []uint32, line []byte) ([]uint32, error) {
 		case i < len(line) && '0' <= line[i] && line[i] <= '9':
 			x, in = x*10+uint64(line[i]-'0'), true
 			if x >= MaxPages {
-				return nil, fmt.Errorf("page %d: at most %d are possible", x, MaxPages)
+				return nil, fmt.Errorf("page %s: numbers are below %d", digits(line, i), MaxPages)
 			}
 		case i == len(line) || line[i] == ' ' || line[i] == '\t' || line[i] == '\r':
 			if in {
@@ -76,6 +135,18 @@ func numbers(to []uint32, line []byte) ([]uint32, error) {
 		}
 	}
 	return to, nil
+}
+
+// digits returns the number around a place in a line, as it is written.
+func digits(line []byte, at int) string {
+	from, to := at, at
+	for from > 0 && '0' <= line[from-1] && line[from-1] <= '9' {
+		from--
+	}
+	for to < len(line) && '0' <= line[to] && line[to] <= '9' && to-from < 40 {
+		to++
+	}
+	return string(line[from:to])
 }
 
 // guessed makes a web of a graph without sites.

@@ -93,6 +93,8 @@ func (t *text) line(line []byte) error {
 		return nil
 	}
 	switch {
+	case strings.Trim(f[0], "0123456789") == "":
+		return ErrNumbers
 	case f[0] == "site" && len(f) >= 2:
 		return t.siteLine(f[1], f[2:])
 	case f[0] == "page" && len(f) >= 2:
@@ -102,7 +104,7 @@ func (t *text) line(line []byte) error {
 		t.seeds = append(t.seeds, p)
 		return err
 	case len(f) != 2:
-		return fmt.Errorf("a line is site NAME, page ADDRESS SIZE, seed ADDRESS, or two addresses; this one has %d fields", len(f))
+		return fmt.Errorf("a line is site NAME, page ADDRESS SIZE, seed ADDRESS, or two addresses; this one has %s", fields(len(f)))
 	}
 	from, err := t.page(f[0])
 	if err != nil {
@@ -117,6 +119,13 @@ func (t *text) line(line []byte) error {
 	}
 	t.links = append(t.links, [2]uint32{from, to})
 	return nil
+}
+
+func fields(n int) string {
+	if n == 1 {
+		return "1 field"
+	}
+	return strconv.Itoa(n) + " fields"
 }
 
 func (t *text) siteLine(name string, fields []string) error {
@@ -396,25 +405,20 @@ func (w *Web) links(each func(yield func(from, to uint32))) {
 	w.Adj = kept
 }
 
-// Load reads a web of any form that the package knows, told by its first
-// bytes: a file of Write's, a bare graph (the first line that is not empty holds
-// only digits and blanks), or else text.
+// Load reads a web that says itself what it is: a file of Write's, or else text.
+// Bare numbers do not, and are refused with ErrNumbers.
 func Load(r io.Reader, fill Shape) (*Web, error) {
 	r, err := unzip(r)
 	if err != nil {
 		return nil, err
 	}
 	b := bufio.NewReaderSize(r, 1<<16)
-	head, err := b.Peek(1 << 10)
+	head, err := b.Peek(len(magic))
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("reading a web: %w", err)
 	}
-	first, _, _ := bytes.Cut(bytes.TrimSpace(head), []byte("\n"))
-	switch {
-	case bytes.HasPrefix(head, []byte(magic)):
+	if string(head) == magic {
 		return read(b)
-	case len(first) > 0 && len(bytes.Trim(first, "0123456789 \t\r")) == 0:
-		return ReadAdjacency(b, fill)
 	}
 	return ReadEdges(b, fill)
 }

@@ -141,7 +141,7 @@ func TestReadAdjacency(t *testing.T) {
 		"":                          "empty",
 		"1\n2\n":                    "line 2: link to page 2 of 2: unknown page",
 		"1\n-1\n":                   "line 2: '-' is not a digit",
-		"99999999999999999999999\n": "at most",
+		"99999999999999999999999\n": "page 99999999999999999999999: numbers are below",
 	} {
 		if _, err := ReadAdjacency(strings.NewReader(text), fill); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: want an error about %q, got %v", text, want, err)
@@ -154,6 +154,34 @@ func TestReadAdjacency(t *testing.T) {
 	}
 	if n := w.Sizes(); n[len(n)-1].Pages > 2 {
 		t.Errorf("sizes %v with at most two pages a site", n)
+	}
+}
+
+// Links between numbers are what they say, and not the lines of an adjacency
+// list; the same two triangles, with the head that SNAP gives its files.
+func TestReadPairs(t *testing.T) {
+	text := "# Nodes: 6 Edges: 13\n# From\tTo\n"
+	for _, l := range [][2]int{{0, 1}, {0, 2}, {1, 0}, {1, 2}, {2, 0}, {2, 1}, {2, 9}, {9, 70}, {9, 800}, {70, 9}, {70, 800}, {800, 9}, {800, 70}} {
+		text += fmt.Sprintf("%d\t%d\n", l[0], l[1])
+	}
+	w, err := ReadPairs(strings.NewReader(text), fill)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := w.Sizes(); !slices.Equal(got, []SizeCount{{3, 2}}) || w.Links() != 13 {
+		t.Errorf("sizes %v and %d links, want two sites of three pages, and 13", got, w.Links())
+	}
+	for text, want := range map[string]string{
+		"":             "empty",
+		"# only\n":     "empty",
+		"0 1\n1\n":     "line 2: 1 field; a link is",
+		"0 1 2\n":      "line 1: 3 fields",
+		"0 a\n":        "line 1: 'a' is not a digit",
+		"0 99999999\n": "line 1: page 99999999: numbers are below 67108864",
+	} {
+		if _, err := ReadPairs(strings.NewReader(text), fill); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: want an error about %q, got %v", text, want, err)
+		}
 	}
 }
 
@@ -171,7 +199,7 @@ func cnr(t testing.TB) *os.File {
 func TestReadCNR(t *testing.T) {
 	shape := fill
 	shape.Cap = 25_000
-	w, err := Load(cnr(t), shape)
+	w, err := ReadAdjacency(cnr(t), shape)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,10 +218,15 @@ func TestLoadTellsFormsApart(t *testing.T) {
 	if err := parse(t, example).Write(&file); err != nil {
 		t.Fatal(err)
 	}
-	for form, pages := range map[string]int{example: 4, "1\n\n": 2, "\n0\n": 2, file.String(): 4} {
+	for form, pages := range map[string]int{example: 4, file.String(): 4} {
 		w, err := Load(strings.NewReader(form), fill)
 		if err != nil || w.Pages() != pages {
 			t.Errorf("%.20q is read as %v, %v", form, w, err)
+		}
+	}
+	for _, bare := range []string{"0 1\n0 2\n1 2\n2 0\n", "1\n\n", "\n0\n", "# Nodes: 2\n0\t1\n", "1 2 3\n0\n"} {
+		if _, err := Load(strings.NewReader(bare), fill); !errors.Is(err, ErrNumbers) {
+			t.Errorf("%q can be read in two ways, and is read in one: %v", bare, err)
 		}
 	}
 	if _, err := Load(strings.NewReader(""), fill); !errors.Is(err, ErrEmpty) {
@@ -213,6 +246,13 @@ func FuzzReadAdjacency(f *testing.F) {
 	f.Add([]byte("1 2\n0\n1 1\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		valid(t, b, func() (*Web, error) { return ReadAdjacency(bytes.NewReader(b), fill) })
+	})
+}
+
+func FuzzReadPairs(f *testing.F) {
+	f.Add([]byte("# a\n1 2\n0\t7\n1 1\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		valid(t, b, func() (*Web, error) { return ReadPairs(bytes.NewReader(b), fill) })
 	})
 }
 

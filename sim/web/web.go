@@ -6,11 +6,13 @@
 //
 //   - Generate makes one up from a Shape; Preset names the shapes in use;
 //   - ReadEdges reads a text that a person can write;
-//   - ReadAdjacency reads a bare graph, such as cnr-2000 of the LAW datasets;
+//   - ReadAdjacency and ReadPairs read bare graphs, such as cnr-2000 of the LAW
+//     datasets and those of SNAP;
 //   - Read reads a file that Write wrote, such as a crawl that was recorded.
 //
-// Load looks at the first bytes of a file and chooses among the readers. Every one of
-// them hands out webs that pass Check, or an error.
+// Load tells a file of Write's from a text by its first bytes. The two forms of
+// bare graphs look alike, so that they must be asked for. Every reader hands out
+// webs that pass Check, or an error.
 //
 // # A web as text
 //
@@ -168,6 +170,9 @@ func (w *Web) Starts() []uint32 {
 	}
 	return w.First[:len(w.Sites)]
 }
+
+// ErrNumbers says that a text holds bare numbers, which can be read in two ways.
+var ErrNumbers = errors.New("numbers without addresses: they may be links from the first page to the second, or all links of the page that the line stands for")
 
 // ErrEmpty says that a web has no pages.
 var ErrEmpty = errors.New("the web is empty: it has no pages")
