@@ -11,7 +11,7 @@ FUZZTIME  = 30s
 KILLS     = 30
 BENCH     =
 
-.PHONY: run demo build test lint tools check cross race bench books bench-large bench-50m bench-peers bench-wire fuzz kill kill-large test-sites
+.PHONY: run demo build test lint tools check cross race bench books bench-large bench-50m bench-peers bench-wire bench-orders papers fuzz kill kill-large test-sites
 
 ## run, demo: a small web on loopback, crawled with a limit; works offline
 run demo:
@@ -115,3 +115,11 @@ bench-wire:
 		apt-get update -q && apt-get install -q -y --no-install-recommends aria2 wget curl; \
 	fi
 	go run ./internal/bench $(BENCH) wire
+
+## bench-orders: do the orders that win in the laboratory win on the real clock
+bench-orders:
+	go run ./internal/bench $(BENCH) orders
+
+## papers: the tables and figures of the papers, at a tenth of their size
+papers:
+	go run ./cmd/weir sim papers --out papers
