@@ -324,7 +324,7 @@ func (f *Flow) part(packets int) (bytes, opens int) {
 // own idea of what lies there is no reason to take a read for free: the kernel may
 // have room for a packet more.
 func (f *Flow) full(bytes int) bool {
-	f.shrunk = f.shrunk && int(f.received-f.read)-bytes >= f.window
+	f.shrunk = f.shrunk && packetsIn(int(f.received-f.read)-bytes) >= f.window/segment
 	return f.shrunk
 }
 

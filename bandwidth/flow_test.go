@@ -474,7 +474,7 @@ func TestFlowShrunk(t *testing.T) {
 			}
 			f.Took(mss)
 			want := mss
-			if shrunk && left*mss >= f.window {
+			if shrunk && left >= f.window/segment {
 				want = 0
 			}
 			if got := f.open() - before; got != want {
