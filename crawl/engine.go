@@ -20,7 +20,8 @@ const (
 	StopByUser   = "interrupted"
 	StopNoRoom   = "disk-full"
 	StopByStore  = "store-failed"
-	StopByNobody = "" // not stopped yet
+	StopTooLarge = "too-large-to-rank" // the next batch cannot be found within the memory
+	StopByNobody = ""                  // not stopped yet
 )
 
 // EngineConfig are the settings of an Engine.

@@ -157,7 +157,7 @@ func (p *play) order(o Order) []Event {
 		n := int64(0)
 		order, err := frontier.Order(p.cfg.Order)
 		p.must(err)
-		p.must(ReadScores(p.kv, order, int(o.Pages), links(p.t, p.kv), func(s []Score) bool {
+		p.must(ReadScores(p.kv, order, int(o.Pages), links(p.t, p.kv), func() bool { return true }, func(s []Score) bool {
 			moved, err := p.ledger.Rescore(o.Version, s)
 			p.must(err)
 			n += moved

@@ -87,14 +87,17 @@ const someScores = 1024
 
 // ReadScores hands to fn, some at a time, what Rescore is to be told of the pages
 // that wait: those whose class their score changes or, where pages are fetched in
-// batches, the best so many of those that are in none. It ends early when fn
-// returns false. The slice is fn's to keep.
-func ReadScores(kv KV, order frontier.Ranking, batch int, scores Scores, fn func([]Score) bool) error {
+// batches, the best so many of those that are in none. It asks on at every page, and
+// ends early when on or fn returns false. The slice is fn's to keep.
+func ReadScores(kv KV, order frontier.Ranking, batch int, scores Scores, on func() bool, fn func([]Score) bool) error {
 	batched := order.Traits().Batched
 	var found []Score
 	var bad error
 	more := true
 	err := kv.Scan([]byte{keyURL}, []byte{keyURL + 1}, func(key, value []byte) bool {
+		if more = on(); !more {
+			return false
+		}
 		k, err := readPageKey(key)
 		var r urlRow
 		if err == nil {

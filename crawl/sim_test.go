@@ -287,7 +287,7 @@ func (s *sim) rank(o Rank) {
 	s.must(err)
 	web := links(s.t, s.kv)
 	n := int64(0)
-	s.must(ReadScores(s.kv, order, int(o.Pages), web, func(all []Score) bool {
+	s.must(ReadScores(s.kv, order, int(o.Pages), web, func() bool { return true }, func(all []Score) bool {
 		for part := range slices.Chunk(all, 7) {
 			s.commit(func() error {
 				moved, err := s.ledger.Rescore(o.Version, part)

@@ -190,7 +190,7 @@ func (e *env) crawl(cfg *node.Config, asJSON bool) error {
 	}
 	var large *node.TooLarge
 	if errors.As(err, &large) {
-		return failure(err, fmt.Sprintf("go on with --memory %dMB; --order siteopic ranks nothing", large.Memory/1e6+1))
+		return failure(err, rankHint(large))
 	}
 	if err != nil {
 		return folderError(cfg.Dir, err)
@@ -215,6 +215,16 @@ func (e *env) crawl(cfg *node.Config, asJSON bool) error {
 		return quiet(exitInterrupted)
 	}
 	return nil
+}
+
+// rankHint says what to do about pages that cannot be ranked. The order of a crawl
+// is for good.
+func rankHint(e *node.TooLarge) string {
+	other := "a new crawl in another --dir with --order siteopic ranks nothing"
+	if e.Memory == 0 {
+		return "no --memory is enough for that; " + other
+	}
+	return fmt.Sprintf("go on with --memory %dMB; %s", e.Memory/1e6+1, other)
 }
 
 // inFlight names the pages under way; the last status may be half a second old.

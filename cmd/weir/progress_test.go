@@ -149,3 +149,13 @@ func TestSummary(t *testing.T) {
 		t.Errorf("the summary speaks of an archive that is not kept:\n%s", b.String())
 	}
 }
+
+// Who runs out of memory for ranking is told what can be done, and nothing else.
+func TestRankHint(t *testing.T) {
+	if got := rankHint(&node.TooLarge{Memory: 1_999_999}); got != "go on with --memory 2MB; a new crawl in another --dir with --order siteopic ranks nothing" {
+		t.Error(got)
+	}
+	if got := rankHint(&node.TooLarge{}); strings.Contains(got, "--memory 1MB") || !strings.HasPrefix(got, "no --memory is enough") {
+		t.Error(got)
+	}
+}

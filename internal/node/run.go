@@ -62,18 +62,19 @@ type node struct {
 
 	log *journal
 
-	events  chan crawl.Event
-	asks    chan ask
-	results chan *result
-	scores  chan scored   // of pages that were ranked
-	known   chan recalled // pages of earlier runs, on their way into memory
-	mail    mailbox
-	commits latency
-	tools   chan *tool
-	visits  map[string]*visit // of the loop: who holds a host's connection
-	tracer  *crawl.Tracer
-	trace   *bufio.Writer
-	traceTo *os.File
+	events   chan crawl.Event
+	asks     chan ask
+	results  chan *result
+	scores   chan scored   // of pages that were ranked
+	outgrown bool          // of the ranking, of which there is one at a time: the web is too large for it
+	known    chan recalled // pages of earlier runs, on their way into memory
+	mail     mailbox
+	commits  latency
+	tools    chan *tool
+	visits   map[string]*visit // of the loop: who holds a host's connection
+	tracer   *crawl.Tracer
+	trace    *bufio.Writer
+	traceTo  *os.File
 
 	flying map[uint64]string // of the loop: the host of every request under way
 	work   sync.WaitGroup    // visits and lookups
@@ -339,10 +340,15 @@ func (n *node) close(err error) (Report, error) {
 			err = n.keepSeen()
 		}
 	}
+	var large *TooLarge
 	if err != nil && n.reason == crawl.StopByNobody {
-		n.reason = crawl.StopByStore
-		if errors.Is(err, store.ErrFull) || errors.Is(err, syscall.ENOSPC) {
+		switch {
+		case errors.As(err, &large):
+			n.reason = crawl.StopTooLarge
+		case errors.Is(err, store.ErrFull) || errors.Is(err, syscall.ENOSPC):
 			n.reason = crawl.StopNoRoom
+		default:
+			n.reason = crawl.StopByStore
 		}
 	}
 	report := n.report()
@@ -359,8 +365,8 @@ func (n *node) close(err error) (Report, error) {
 		err = errors.Join(err, n.before.Close())
 	}
 	err = errors.Join(err, n.client.Load().Close())
-	if err == nil {
-		err = writeReport(filepath.Join(n.cfg.Dir, "report.json"), report)
+	if err == nil || n.reason == crawl.StopTooLarge { // nothing is wrong with the folder
+		err = errors.Join(err, writeReport(filepath.Join(n.cfg.Dir, "report.json"), report))
 	}
 	return report, err
 }
