@@ -19,6 +19,9 @@ type Tracer struct {
 	err error
 }
 
+// TraceHead is how every trace begins.
+const TraceHead = `{"t":0,"ev":"config"`
+
 type traceLine struct {
 	T      page.Time       `json:"t"`
 	Event  string          `json:"ev"`
@@ -108,7 +111,7 @@ func Replay(r io.Reader) (Replayed, error) {
 		}
 		var line traceLine
 		if err := json.Unmarshal(text, &line); err != nil {
-			if i := bytes.Index(text, []byte(`{"t":0,"ev":"config"`)); i > 0 && json.Unmarshal(text[i:], &line) == nil {
+			if i := bytes.Index(text, []byte(TraceHead)); i > 0 && json.Unmarshal(text[i:], &line) == nil {
 				err = nil // a crash cut the line before this run's head
 			}
 			if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -87,12 +88,8 @@ func (c *crawlCmd) Run(e *env, k *kong.Context) error {
 	for _, w := range cfg.Warnings {
 		fmt.Fprintf(e.err, "weir: warning: %s\n", w)
 	}
-	if s.Trace != "" {
-		f, err := os.OpenFile(s.Trace, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o666)
-		if err != nil {
-			return usage("name a file that can be written", "--trace: %w", err)
-		}
-		f.Close()
+	if err := traceable(s.Trace); err != nil {
+		return err
 	}
 	if err := keep(s, at); err != nil {
 		return err
@@ -102,6 +99,35 @@ func (c *crawlCmd) Run(e *env, k *kong.Context) error {
 		fmt.Fprintf(e.err, "%s %s; Ctrl-C stops and saves\n", what, s.Dir)
 	}
 	return e.crawl(cfg, s.JSON)
+}
+
+// traceable refuses files that no trace can be written to, or that hold something
+// else. A trace is written behind those of earlier runs.
+func traceable(name string) error {
+	if name == "" {
+		return nil
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o666)
+	if err != nil {
+		return usage("name a file that can be written", "--trace: %w", err)
+	}
+	f.Close()
+	if special(name) {
+		return nil
+	}
+	if f, err = os.Open(name); err != nil {
+		return usage("name a file that can be read, too", "--trace: %w", err)
+	}
+	defer f.Close()
+	head := make([]byte, len(crawl.TraceHead))
+	n, err := io.ReadFull(f, head)
+	if n > 0 && string(head[:n]) != crawl.TraceHead[:n] {
+		return usage("name a new file, or the trace of an earlier run", "--trace %s is a file that holds something else", name)
+	}
+	if n > 0 || errors.Is(err, io.EOF) {
+		return nil
+	}
+	return usage("name a file that can be read, too", "--trace: %w", err)
 }
 
 // dirOfConfig takes the folder from the config file when no flag names it: it

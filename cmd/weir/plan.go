@@ -126,10 +126,7 @@ func planOrder(s *settings) error {
 	if !slices.Contains(orders, s.Order) {
 		return choice("--order", s.Order, orders...)
 	}
-	if s.StopGain > 0 && slices.Contains([]string{"length", "depth", "depth-flat"}, s.Order) {
-		return usage("choose another order, such as siteopic", "--stop-gain goes by scores, and --order %s gives none", s.Order)
-	}
-	return nil
+	return gainful(s.Order, float64(s.StopGain))
 }
 
 func planSites(s *settings, cfg *node.Config) error {

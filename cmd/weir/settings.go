@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -47,7 +48,7 @@ type settings struct {
 	MaxPages  count `name:"max-pages" group:"bounds" placeholder:"N" default:"none" keep:"yes" help:"Stop after N pages, counted over all runs."`
 	MaxBytes  size  `name:"max-bytes" group:"bounds" placeholder:"SIZE" default:"none" keep:"yes" help:"Stop after so many bytes of bodies, counted over all runs."`
 	MaxTime   span  `name:"max-time" group:"bounds" placeholder:"TIME" default:"none" keep:"yes" help:"Stop this run after a time: 90s, 2h30m, 3d."`
-	StopGain  share `name:"stop-gain" group:"bounds" placeholder:"SHARE" default:"none" keep:"yes" help:"Stop when the last --batch pages score, on the mean, less than this share of what the first did, as in 0.1. Counted anew in every run."`
+	StopGain  share `name:"stop-gain" group:"bounds" placeholder:"SHARE" default:"none" keep:"yes" help:"Stop when the last --batch pages score, on the mean, less than this share of what the first did, as in 0.1. Not with the orders partial and batch, whose scores do not fall. Counted anew in every run."`
 	SitePages count `name:"site-pages" group:"bounds" placeholder:"N" default:"100000" keep:"fixed" help:"Pages of one site, at most. Default: 100000."`
 
 	DomainPages count `name:"domain-pages" group:"bounds" placeholder:"N" default:"1000000" keep:"fixed" help:"Pages of one registered domain, at most. Default: 1000000."`
@@ -186,6 +187,9 @@ type whole int
 
 func (w *whole) UnmarshalText(b []byte) error {
 	n, err := strconv.ParseInt(string(b), 10, 32)
+	if errors.Is(err, strconv.ErrRange) && n > 0 {
+		return fmt.Errorf("%q is too large: %d is the most", b, n)
+	}
 	if err != nil || n < 1 {
 		return fmt.Errorf("%q is no whole number from 1 up", b)
 	}

@@ -191,3 +191,29 @@ func TestInterruptSimulation(t *testing.T) {
 		}
 	}
 }
+
+// Ctrl-C while a web is being read or made ends at once. The web is a pipe that
+// nobody writes to.
+func TestInterruptBeforeTheWebIsThere(t *testing.T) {
+	folder := t.TempDir()
+	pipe := filepath.Join(folder, "web")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := start("sim", "run", "--web", pipe, "--csv", filepath.Join(folder, "a.csv"))
+	p.says(t, "reading "+pipe)
+	interrupt(t)
+	p.says(t, "interrupted while reading "+pipe)
+	if code := p.end(); code != exitInterrupted {
+		t.Fatalf("exit code %d", code)
+	}
+	left, err := os.ReadDir(folder)
+	if err != nil || len(left) != 1 {
+		t.Errorf("beside the web is %v: %v", left, err)
+	}
+	f, err := os.OpenFile(pipe, os.O_WRONLY, 0) // the reader can end, too
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+}

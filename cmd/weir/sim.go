@@ -2,10 +2,13 @@ package main
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/alecthomas/kong"
 
 	"weir/frontier"
 	"weir/sim"
@@ -20,6 +23,20 @@ type simCmd struct {
 	Record  simRecordCmd  `cmd:"" help:"Make a web of a finished crawl: what if I had used another order?"`
 	Replay  simReplayCmd  `cmd:"" help:"Play the trace of a crawl again, and compare every order."`
 	Papers  simPapersCmd  `cmd:"" help:"Repeat the tables and figures of the papers, and say which targets are met."`
+}
+
+// AfterApply refuses values that are empty, such as those of a variable that the
+// shell does not know. Lists would have no configuration, and files no name.
+func (c *simCmd) AfterApply(at *kong.Context) error {
+	for _, p := range at.Path {
+		if p.Flag == nil {
+			continue
+		}
+		if v := p.Flag.Target; (v.Kind() == reflect.Slice || v.Kind() == reflect.String) && v.Len() == 0 {
+			return fmt.Errorf("--%s is empty", p.Flag.Name)
+		}
+	}
+	return nil
 }
 
 // labFlags say what is simulated. Most take lists: weir sim run wants one value
@@ -43,7 +60,7 @@ type labFlags struct {
 	Robots  *bool    `name:"robots" group:"manners" negatable:"" help:"Ask every site for its robots.txt first, and heed its crawl-delay. Default: only on a web from a file."`
 
 	MaxPages count `name:"max-pages" group:"bounds" placeholder:"N" default:"none" help:"Stop after N pages. Default: none."`
-	StopGain share `name:"stop-gain" group:"bounds" placeholder:"SHARE" default:"none" help:"Stop when the last --batch pages score, on the mean, less than this share of what the first did, as in 0.1. Default: none."`
+	StopGain share `name:"stop-gain" group:"bounds" placeholder:"SHARE" default:"none" help:"Stop when the last --batch pages score, on the mean, less than this share of what the first did, as in 0.1. Not with the orders partial and batch, whose scores do not fall. Default: none."`
 	MaxTime  span  `name:"max-time" group:"bounds" placeholder:"TIME" default:"none" help:"Stop after a virtual time: 90s, 2h30m, 3d. Default: none."`
 	Memory   size  `name:"memory" group:"bounds" placeholder:"SIZE" help:"Refuse webs that need more. Default: three quarters of what this machine has."`
 }
@@ -200,6 +217,36 @@ func (f *labFlags) check() error {
 				return choice(of.flag, v, of.words...)
 			}
 		}
+	}
+	for _, n := range f.Conns {
+		if n > maxConns {
+			return usage(fmt.Sprintf("use %d at most", maxConns), "--conns %d is too many", n)
+		}
+	}
+	if f.MaxTime == 0 {
+		return usage("write none for no bound", "--max-time 0s would fetch nothing")
+	}
+	for _, order := range f.Order {
+		if err := gainful(order, float64(f.StopGain), "score"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gainful refuses --stop-gain with orders whose scores do not tell what a page
+// is worth in comparison with those fetched long before it; unscored are orders
+// that have no scores here, besides those that never have.
+func gainful(order string, stop float64, unscored ...string) error {
+	switch {
+	case stop == 0:
+		return nil
+	case slices.Contains(append(unscored, "length", "depth", "depth-flat"), order):
+		return usage("choose another order, such as siteopic", "--stop-gain goes by scores, and --order %s gives none", order)
+	case order == "partial" || order == "batch":
+		// Every page that is known has a score of 1 and what others pass on to it, so
+		// that the last pages of a crawl score no less than the first.
+		return usage("choose another order, such as siteopic", "--stop-gain cannot go by --order %s: its ranks are those among the pages found so far, and do not fall as a crawl goes on", order)
 	}
 	return nil
 }

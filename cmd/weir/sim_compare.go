@@ -47,6 +47,10 @@ func (c *simCompareCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
+	if err := c.open(e, "", c.Web); err != nil {
+		return err
+	}
+	defer c.drop()
 	s := newSweep(trials, c.bound())
 	all, err := s.watched(e, min(runtime.GOMAXPROCS(0), len(trials)))
 	if err != nil {
@@ -93,7 +97,7 @@ func (c *simCompareCmd) tell(e *env, all []*finding) error {
 		}
 	}
 	intro := fmt.Sprintf("%s, played by the scheduler of weir crawl in virtual time.", many(int64(len(all)), "configuration"))
-	return c.write(e, func(w io.Writer) error { return matrix(w, all) }, report("Comparison", intro, t, charts), charts...)
+	return c.write(func(w io.Writer) error { return matrix(w, all) }, report("Comparison", intro, t, charts), charts...)
 }
 
 // best names the configurations that finish first, and that have what matters

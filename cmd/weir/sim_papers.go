@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
 	"regexp"
 	"strings"
 	"sync"
@@ -59,6 +61,9 @@ func (c *simPapersCmd) Run(e *env) error {
 	if !somePaper(only) {
 		return usage("weir sim papers --list names them", "--only %q matches no experiment", c.Only)
 	}
+	if err := c.writable(); err != nil {
+		return err
+	}
 	found, stopped, err := c.play(e, only)
 	if err != nil {
 		return err
@@ -74,6 +79,25 @@ func (c *simPapersCmd) Run(e *env) error {
 	fmt.Fprintln(e.err, paper.Summary(found))
 	if stopped {
 		return quiet(exitInterrupted)
+	}
+	return nil
+}
+
+// writable makes the folder of --out, and sees that files can be put there, before
+// hours of work.
+func (c *simPapersCmd) writable() error {
+	if c.Out == "" {
+		return nil
+	}
+	err := os.MkdirAll(c.Out, 0o777)
+	if err == nil {
+		var f *os.File
+		if f, err = os.CreateTemp(c.Out, ".weir"); err == nil {
+			err = errors.Join(f.Close(), os.Remove(f.Name()))
+		}
+	}
+	if err != nil {
+		return failure(fmt.Errorf("write to --out %s: %w", c.Out, plain(err)), "choose a folder that can be written to")
 	}
 	return nil
 }

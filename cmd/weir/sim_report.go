@@ -1,14 +1,10 @@
 package main
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"math"
-	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"weir/sim"
@@ -244,47 +240,4 @@ func digits(v float64, n int) string {
 		return "–"
 	}
 	return strconv.FormatFloat(v, 'f', n, 64)
-}
-
-// simOutput are the files that a simulation writes.
-type simOutput struct {
-	CSV  string `name:"csv" group:"output" placeholder:"FILE" help:"Write the numbers as CSV."`
-	HTML string `name:"html" group:"output" placeholder:"FILE" help:"Write a report: one HTML file with everything in it."`
-	SVG  string `name:"svg" group:"output" placeholder:"FILE" help:"Write the charts as SVG; the second goes to FILE-2."`
-	PNG  string `name:"png" group:"output" placeholder:"FILE" help:"Write the charts as PNG; the second goes to FILE-2."`
-}
-
-// write writes the files that were asked for.
-func (o *simOutput) write(e *env, csv func(io.Writer) error, r *chart.Report, charts ...*chart.Chart) error {
-	type job struct {
-		flag, name string
-		write      func(io.Writer) error
-	}
-	jobs := []job{{"--csv", o.CSV, csv}, {"--html", o.HTML, r.WriteHTML}}
-	for i, c := range charts {
-		jobs = append(jobs, job{"--svg", nth(o.SVG, i), c.WriteSVG}, job{"--png", nth(o.PNG, i), c.WritePNG})
-	}
-	for _, j := range jobs {
-		if j.name == "" {
-			continue
-		}
-		out, err := e.create(j.flag, j.name)
-		if err != nil {
-			return err
-		}
-		b := bufio.NewWriter(out)
-		if err := out.finish(errors.Join(j.write(b), b.Flush())); err != nil {
-			return fmt.Errorf("write %s: %w", j.name, err)
-		}
-	}
-	return nil
-}
-
-// nth is the name of the i-th file, counted from 0: a.svg, a-2.svg.
-func nth(name string, i int) string {
-	if i == 0 || name == "" || name == "-" {
-		return name
-	}
-	ext := filepath.Ext(name)
-	return strings.TrimSuffix(name, ext) + "-" + strconv.Itoa(i+1) + ext
 }

@@ -68,6 +68,10 @@ func (c *simRunCmd) Run(e *env) error {
 		return usage("weir sim compare takes lists", "weir sim run plays one configuration, and these are %s", thousands(int64(len(trials))))
 	}
 	t := trials[0]
+	if err := c.open(e, c.Trace, c.Web); err != nil {
+		return err
+	}
+	defer c.drop()
 	began := time.Now()
 	p, err := t.from.watched(e, c.bound())
 	if err != nil {
@@ -78,9 +82,9 @@ func (c *simRunCmd) Run(e *env) error {
 	}
 	fmt.Fprintln(e.err, p)
 	made := time.Since(began)
-	trace, err := c.trace(e, t)
-	if err != nil {
-		return err
+	trace := c.file("--trace")
+	if trace != nil {
+		t.cfg.Trace = trace
 	}
 	f, err := t.watched(e, p)
 	if trace != nil {
@@ -96,7 +100,7 @@ func (c *simRunCmd) Run(e *env) error {
 		err = f.print(e.out)
 	}
 	if err == nil {
-		err = c.write(e, f.series, f.report(), f.charts()...)
+		err = c.write(f.series, f.report(), f.charts()...)
 	}
 	if err != nil && !closed(err) {
 		return err
@@ -107,25 +111,37 @@ func (c *simRunCmd) Run(e *env) error {
 	return nil
 }
 
-// trace opens the file of --trace.
-func (c *simRunCmd) trace(e *env, t *trial) (*output, error) {
-	if c.Trace == "" {
-		return nil, nil
-	}
-	out, err := e.create("--trace", c.Trace)
-	if err == nil {
-		t.cfg.Trace = out
-	}
-	return out, err
-}
-
-// watched opens the web and shows that something happens.
+// watched opens the web and shows that something happens. Whoever interrupts it
+// does not wait for the web: the process ends, and with it what made the web.
 func (s origin) watched(e *env, memory int64) (*place, error) {
+	_, stop, release := e.interrupts(func() {})
+	defer release()
+	what := "making"
+	if s.file() {
+		what = "reading"
+	}
 	began := time.Now()
-	say := func() string { return fmt.Sprintf("making %s, and ranking its pages: %s", s, short(time.Since(began))) }
+	say := func() string {
+		return fmt.Sprintf("%s %s, and ranking its pages: %s", what, s, short(time.Since(began)))
+	}
+	fmt.Fprintf(e.err, "%s %s\n", what, s)
 	g := e.gauge(func() []string { return []string{"  " + say()} }, say)
 	defer g.end()
-	return s.open(memory)
+	type opened struct {
+		*place
+		err error
+	}
+	done := make(chan opened, 1)
+	go func() {
+		p, err := s.open(memory)
+		done <- opened{p, err}
+	}()
+	select {
+	case o := <-done:
+		return o.place, o.err
+	case <-stop:
+		return nil, &fault{fmt.Errorf("interrupted while %s %s; there is nothing to tell yet", what, s), "", exitInterrupted}
+	}
 }
 
 // watched plays the trial and shows how far it is, until somebody interrupts it.
