@@ -48,7 +48,7 @@ type settings struct {
 	MaxPages  count `name:"max-pages" group:"bounds" placeholder:"N" default:"none" keep:"yes" help:"Stop after N pages, counted over all runs."`
 	MaxBytes  size  `name:"max-bytes" group:"bounds" placeholder:"SIZE" default:"none" keep:"yes" help:"Stop after so many bytes of bodies, counted over all runs."`
 	MaxTime   span  `name:"max-time" group:"bounds" placeholder:"TIME" default:"none" keep:"yes" help:"Stop this run after a time: 90s, 2h30m, 3d."`
-	StopGain  share `name:"stop-gain" group:"bounds" placeholder:"SHARE" default:"none" keep:"yes" help:"Stop when the last --batch pages score, on the mean, less than this share of what the first did, as in 0.1. Not with the orders partial and batch, whose scores do not fall. Counted anew in every run."`
+	StopGain  share `name:"stop-gain" group:"bounds" placeholder:"SHARE" default:"none" keep:"yes" help:"Stop when the last --batch pages score, on the mean, less than this share of what the first did, as in 0.1. Not with orders that rank pages, such as batch: ranks do not fall. Counted anew in every run."`
 	SitePages count `name:"site-pages" group:"bounds" placeholder:"N" default:"100000" keep:"fixed" help:"Pages of one site, at most. Default: 100000."`
 
 	DomainPages count `name:"domain-pages" group:"bounds" placeholder:"N" default:"1000000" keep:"fixed" help:"Pages of one registered domain, at most. Default: 1000000."`
@@ -244,7 +244,7 @@ func (s *series) UnmarshalText(b []byte) error {
 	n, auto := strings.CutPrefix(text, "auto:")
 	var most whole
 	if err := most.UnmarshalText([]byte(n)); err != nil {
-		return fmt.Errorf("%w, nor auto or auto:N", err)
+		return fmt.Errorf("%w; or write auto or auto:N", err)
 	}
 	*s = series{most, auto}
 	return nil

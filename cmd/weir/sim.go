@@ -60,7 +60,7 @@ type labFlags struct {
 	Robots  *bool    `name:"robots" group:"manners" negatable:"" help:"Ask every site for its robots.txt first, and heed its crawl-delay. Default: only on a web from a file."`
 
 	MaxPages count `name:"max-pages" group:"bounds" placeholder:"N" default:"none" help:"Stop after N pages. Default: none."`
-	StopGain share `name:"stop-gain" group:"bounds" placeholder:"SHARE" default:"none" help:"Stop when the last --batch pages score, on the mean, less than this share of what the first did, as in 0.1. Not with the orders partial and batch, whose scores do not fall. Default: none."`
+	StopGain share `name:"stop-gain" group:"bounds" placeholder:"SHARE" default:"none" help:"Stop when the last --batch pages score, on the mean, less than this share of what the first did, as in 0.1. Not with orders that rank pages, such as batch: ranks do not fall. Default: none."`
 	MaxTime  span  `name:"max-time" group:"bounds" placeholder:"TIME" default:"none" help:"Stop after a virtual time: 90s, 2h30m, 3d. Default: none."`
 	Memory   size  `name:"memory" group:"bounds" placeholder:"SIZE" help:"Refuse webs that need more. Default: three quarters of what this machine has."`
 }
@@ -238,12 +238,13 @@ func (f *labFlags) check() error {
 // is worth in comparison with those fetched long before it; unscored are orders
 // that have no scores here, besides those that never have.
 func gainful(order string, stop float64, unscored ...string) error {
+	of, err := frontier.Order(order)
 	switch {
-	case stop == 0:
-		return nil
+	case err != nil || stop == 0:
+		return err
 	case slices.Contains(append(unscored, "length", "depth", "depth-flat"), order):
 		return usage("choose another order, such as siteopic", "--stop-gain goes by scores, and --order %s gives none", order)
-	case order == "partial" || order == "batch":
+	case of.Traits().Ranked:
 		// Every page that is known has a score of 1 and what others pass on to it, so
 		// that the last pages of a crawl score no less than the first.
 		return usage("choose another order, such as siteopic", "--stop-gain cannot go by --order %s: its ranks are those among the pages found so far, and do not fall as a crawl goes on", order)
