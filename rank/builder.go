@@ -3,7 +3,6 @@ package rank
 import (
 	"errors"
 	"fmt"
-	"iter"
 	"math"
 )
 
@@ -207,7 +206,6 @@ type Web struct {
 	names  *register
 	graph  Graph
 	scores []float32
-	sum    float64
 }
 
 // Pages is how many pages are known.
@@ -224,12 +222,9 @@ func (w *Web) Rank(opt Options) (rounds int) {
 	s := &sweeper{g: w.graph, score: w.scores, owed: make([]float64, w.Pages()), opt: opt.filled()}
 	s.start()
 	rounds = s.run()
-	w.sum = s.pay()
+	s.pay()
 	return rounds
 }
-
-// Sum is the sum of all scores: a page's score divided by it is its rank.
-func (w *Web) Sum() float64 { return w.sum }
 
 // Score is 1 for a page nobody links to, and more for others. A page that is not
 // known has none.
@@ -239,27 +234,4 @@ func (w *Web) Score(name uint64) (score float64, known bool) {
 		return 0, false
 	}
 	return float64(w.scores[p]), true
-}
-
-// All gives every page and its score, in the order in which pages became known.
-func (w *Web) All() iter.Seq2[uint64, float64] {
-	return func(yield func(uint64, float64) bool) {
-		for p, score := range w.scores {
-			if !yield(w.names.name(p), float64(score)) {
-				return
-			}
-		}
-	}
-}
-
-// Changed gives those pages of All that fall into another class than they did.
-// Pages that had none are left out.
-func (w *Web) Changed(class func(score float64) int, had func(name uint64) (class int, ok bool)) iter.Seq2[uint64, float64] {
-	return func(yield func(uint64, float64) bool) {
-		for name, score := range w.All() {
-			if was, ok := had(name); ok && was != class(score) && !yield(name, score) {
-				return
-			}
-		}
-	}
 }
