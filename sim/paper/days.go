@@ -64,7 +64,7 @@ func byDay() Experiment {
 	}
 }
 
-const commentDays = "The line is full for the first two days, so their pages follow from its speed; at the end the few sites with most pages are left, one page every 15 s and an answer each, and the line is nearly idle. " +
+const commentDays = "At scale 1 with seed 1: the line is full for the first two days, so their pages follow from its speed; at the end the few sites with most pages are left, one page every 15 s and an answer each, and the line is nearly idle. " +
 	"The speed of the paper's line and of its sites is not told: at 200 KB/s the first days and the last fit together. The end is the end of one site, the one that takes longest by itself: at most a few dozen " +
 	"sites hold 25,000 pages, and how slow the slowest of them is, is the luck of the draw (other values of --seed end days earlier or later). weir adds to it: it rests as long as the last answer took, if that is above 15 s."
 
@@ -84,7 +84,7 @@ func rankByDay() Experiment {
 			pages, day := float64(r.webs[chile].pages), 86400*r.scale
 			t := &chart.Table{Columns: []string{"day", "pages", "average PageRank", "of day 1"}}
 			b := &chart.Bars{Title: "Figure 6.11: average PageRank of the pages of each day", Value: chart.Axis{Label: "PageRank, mean page = 1"}, Series: []chart.Series{{Name: "length, r = 1000"}}}
-			first := nan
+			first, last := nan, nan
 			for d := 0.0; d < res.Seconds/day; d++ {
 				n := along(res.Samples, secondsOf, pagesOf, (d+1)*day) - along(res.Samples, secondsOf, pagesOf, d*day)
 				k := along(res.Samples, secondsOf, rankOf, (d+1)*day) - along(res.Samples, secondsOf, rankOf, d*day)
@@ -92,13 +92,25 @@ func rankByDay() Experiment {
 				if d == 0 {
 					first = mean
 				}
+				last = mean
 				t.Add(fmt.Sprintf("%.0f", d+1), thousands(int64(n)), round(mean), percent(mean/first))
 				b.Names = append(b.Names, fmt.Sprintf("day %.0f", d+1))
 				b.Series[0].Values = append(b.Series[0].Values, mean)
 			}
 			f.table("", t)
 			f.Plates = append(f.Plates, Plate{Name: "chart", Bars: b})
-			f.Comment = "As in the paper: the first days bring the pages that matter."
+			f.Comment = fallen(last / first)
 		},
 	}
+}
+
+// fallen says how the last day's average compares with the first's.
+func fallen(share float64) string {
+	switch {
+	case share <= 0.5:
+		return fmt.Sprintf("As in the paper: the first days bring the pages that matter. A page of the last day has %s of the PageRank of one of the first.", percent(share))
+	case math.IsNaN(share) || share == 1:
+		return "The crawl is over within a day: there is nothing to compare."
+	}
+	return fmt.Sprintf("Not as in the paper: a page of the last day still has %s of the PageRank of one of the first.", percent(share))
 }

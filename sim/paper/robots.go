@@ -2,6 +2,7 @@ package paper
 
 import (
 	"fmt"
+	"strings"
 
 	"weir/sim/chart"
 )
@@ -33,7 +34,7 @@ func idleRobots() Experiment {
 	return e
 }
 
-const commentRobots = "At 200 KB/s the picture is the paper's: the robots have work for a small part of the time, then wait for the few sites with many pages. On the paper's lines the line itself is full: " +
+const commentRobots = "At scale 1 with seed 1: at 200 KB/s the picture is the paper's: the robots have work for a small part of the time, then wait for the few sites with many pages. On the paper's lines the line itself is full: " +
 	"256 robots share 20 or 2 kB a second, downloads take minutes or hours, and the wait of 15 s hardly counts; robots then look busy because the line is slow. The paper's robots were idle on those lines, " +
 	"which fits its Table 6.1, where they carry more than they can."
 
@@ -51,7 +52,7 @@ func keptConnections() Experiment {
 				f.target("c = 100 at "+rateText(b), "cuts the time of the batch 1.8 times at least", have && too, one.Seconds >= 1.8*many.Seconds,
 					"%s s against %s s: %.2f times", thousands(int64(one.Seconds)), thousands(int64(many.Seconds)), one.Seconds/many.Seconds)
 			}
-			f.Comment = "c = 100 brings the batch near T*, the time the line needs. On the slower lines there is nothing to gain: c = 1 is near T* already."
+			f.Comment = nearFloor(r)
 		},
 	}
 	for _, c := range []int{1, 100} {
@@ -60,6 +61,22 @@ func keptConnections() Experiment {
 		}
 	}
 	return e
+}
+
+// nearFloor says how near a batch comes to the time the line needs.
+func nearFloor(r *record) string {
+	var parts []string
+	for _, b := range batchLines {
+		one, have := r.of(batchTrial(b, 1))
+		many, too := r.of(batchTrial(b, 100))
+		if floor := r.floor(batchTrial(b, 1)); have && too && floor > 0 {
+			parts = append(parts, fmt.Sprintf("%.2f times T* with c = 1 and %.2f with c = 100 at %s", one.Seconds/floor, many.Seconds/floor, rateText(b)))
+		}
+	}
+	if parts == nil {
+		return "Too few results to compare."
+	}
+	return "T* is the time the line needs, and what c = 1 takes beyond it is all that can be gained. The batch takes " + strings.Join(parts, "; ") + "."
 }
 
 func (f *Finding) robots(r *record, title string, c int) {

@@ -139,3 +139,21 @@ func TestOptimalIsOvertakenWhereAnotherHasMore(t *testing.T) {
 		t.Errorf("overtaken by itself at %v", at)
 	}
 }
+
+// What a comment says of a run comes from that run.
+func TestCommentsFollowTheRun(t *testing.T) {
+	for share, want := range map[float64]string{0.13: "As in the paper", 0.5: "50.0%", 0.9: "Not as in the paper", 1: "within a day"} {
+		if got := fallen(share); !strings.Contains(got, want) {
+			t.Errorf("the last day has %v of the first: %s", share, got)
+		}
+	}
+	r := made()
+	r.webs[batch] = facts{pages: 1000, bytes: 200e3 * 100}
+	r.trials[batchTrial(200e3, 1)], r.trials[batchTrial(200e3, 100)] = sim.Result{Seconds: 250}, sim.Result{Seconds: 125}
+	if got := nearFloor(r); !strings.Contains(got, "2.50 times T* with c = 1 and 1.25 with c = 100 at 200 KB/s") {
+		t.Error(got)
+	}
+	if got := nearFloor(made()); !strings.Contains(got, "Too few") {
+		t.Error(got)
+	}
+}
