@@ -374,11 +374,11 @@ func TestReplay(t *testing.T) {
 	s.crawl(0)
 	whole := bytes.Clone(trace.Bytes())
 	n, err := Replay(bytes.NewReader(whole))
-	if err != nil || n.Events != s.steps || n.Runs != 1 || n.Orders == 0 {
+	if err != nil || n.Events != s.steps || n.Runs != 1 || n.Orders == 0 || n.Cut {
 		t.Fatalf("%+v, %v; want %d events", n, err, s.steps)
 	}
 	cut := whole[:len(whole)-5]
-	if n, err := Replay(bytes.NewReader(cut)); err != nil || n.Events != s.steps-1 {
+	if n, err := Replay(bytes.NewReader(cut)); err != nil || n.Events != s.steps-1 || !n.Cut {
 		t.Errorf("cut: %+v, %v", n, err)
 	}
 	if n, err := Replay(bytes.NewReader(append(bytes.Clone(cut), whole...))); err != nil || n.Events != 2*s.steps-1 || n.Runs != 2 {

@@ -75,7 +75,11 @@ func hashOrders(orders []Order) uint64 {
 }
 
 // Replayed says how much of a trace was played, and found to be the same.
-type Replayed struct{ Runs, Events, Orders int }
+type Replayed struct {
+	Runs, Events, Orders int
+
+	Cut bool // the last line is not whole
+}
 
 // Difference says where the orders of a trace and those of the Engine differ
 // first.
@@ -104,6 +108,7 @@ func Replay(r io.Reader) (Replayed, error) {
 	for n := 1; ; n++ {
 		text, err := readLine(in)
 		if err == io.EOF {
+			done.Cut = len(text) > 0
 			return done, nil
 		}
 		if err != nil {

@@ -42,7 +42,7 @@ A link that is shared (weir steer changes limits while the crawl runs):
 
 weir crawl --dir big goes on with the crawl in the folder big, under the settings it was
 started with. What may change then: bounds of the whole crawl, limits, how the network is
-reached, a longer wait, more seeds. Ctrl-C once finishes what is under way, twice stops now;
+reached, --conns, --per-conn, --per-server and --batch, a longer wait, more seeds. Ctrl-C once finishes what is under way, twice stops now;
 both lose nothing. A third time ends weir at once, as a crash would.
 
 Exit codes: 0 done, 1 failed or no seed could be fetched, 2 wrong usage,

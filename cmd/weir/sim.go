@@ -247,7 +247,7 @@ func gainful(order string, stop float64, unscored ...string) error {
 	case of.Traits().Ranked:
 		// Every page that is known has a score of 1 and what others pass on to it, so
 		// that the last pages of a crawl score no less than the first.
-		return usage("choose another order, such as siteopic", "--stop-gain cannot go by --order %s: its ranks are those among the pages found so far, and do not fall as a crawl goes on", order)
+		return usage("choose another order, such as siteopic, or --stop-gain none", "--stop-gain cannot go by --order %s: its ranks are those among the pages found so far, and do not fall as a crawl goes on", order)
 	}
 	return nil
 }
@@ -339,15 +339,29 @@ func (t *trial) String() string {
 	return s
 }
 
-// floor is T*, the time that the line needs for so many bytes, in seconds; 0
+// floor is T*, the time that the line, or the limit, needs for so many bytes, in seconds; 0
 // when nothing bounds it.
 func (t *trial) floor(bytes float64) float64 {
 	b := t.line.Rate
-	if l := float64(t.cfg.Limit); l > 0 && (b == 0 || l < b) {
-		b = l
+	if t.limited() {
+		b = float64(t.cfg.Limit)
 	}
 	if b == 0 {
 		return 0
 	}
 	return bytes / b
+}
+
+// limited says that the limit is less than what the line carries.
+func (t *trial) limited() bool {
+	l := float64(t.cfg.Limit)
+	return l > 0 && (t.line.Rate == 0 || l < t.line.Rate)
+}
+
+// neck names what bounds the crawl.
+func (t *trial) neck() string {
+	if t.limited() {
+		return "the limit"
+	}
+	return "the line"
 }

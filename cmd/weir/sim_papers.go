@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"regexp"
 	"strings"
@@ -36,6 +37,7 @@ Examples:
   weir sim papers --out papers            everything on a tenth of the web
   weir sim papers --only table-6.1        the speed-ups
   weir sim papers --scale 1 --only figure-6.10
+  weir sim papers --list --json | jq -r '.experiments[].setup'
   weir sim papers --json | jq '.findings[].targets[] | select(.verdict != "met")'
 
 Exit codes: 0 done, whatever the verdicts; 1 failed, 2 wrong usage, 130 interrupted.`
@@ -43,6 +45,21 @@ Exit codes: 0 done, whatever the verdicts; 1 failed, 2 wrong usage, 130 interrup
 
 // Run implements the verb.
 func (c *simPapersCmd) Run(e *env) error {
+	if c.List && c.JSON {
+		type entry struct {
+			Name  string `json:"name"`
+			Title string `json:"title"`
+			Paper string `json:"paper"`
+			Setup string `json:"setup"`
+		}
+		var all []entry
+		for _, x := range paper.Experiments() {
+			all = append(all, entry{x.Name, x.Title, x.Paper, x.Setup})
+		}
+		return indented(e.out, struct {
+			Experiments []entry `json:"experiments"`
+		}{all})
+	}
 	if c.List {
 		for _, x := range paper.Experiments() {
 			if _, err := fmt.Fprintf(e.out, "%-16s %s\n", x.Name, x.Title); err != nil {
@@ -60,6 +77,9 @@ func (c *simPapersCmd) Run(e *env) error {
 	}
 	if !somePaper(only) {
 		return usage("weir sim papers --list names them", "--only %q matches no experiment", c.Only)
+	}
+	if pages := c.Scale * paperPages; pages < fewPages {
+		fmt.Fprintf(e.err, "weir: warning: --scale %g makes webs of %.0f pages; on fewer than %s the verdicts mean nothing\n", c.Scale, pages, thousands(fewPages))
 	}
 	if err := c.writable(); err != nil {
 		return err
@@ -104,6 +124,11 @@ func (c *simPapersCmd) writable() error {
 
 // maxScale bounds --scale by what fits into the memory of a large machine.
 const maxScale = 10
+
+const (
+	paperPages = 3_500_000 // at scale 1
+	fewPages   = 1000
+)
 
 func somePaper(only *regexp.Regexp) bool {
 	for _, x := range paper.Experiments() {
@@ -161,15 +186,20 @@ func (c *simPapersCmd) play(e *env, only *regexp.Regexp) (found []paper.Finding,
 	return found, ctx.Err() != nil, err
 }
 
+// indented writes JSON that a person can read, too.
+func indented(w io.Writer, v any) error {
+	out := json.NewEncoder(w)
+	out.SetIndent("", "  ")
+	return out.Encode(v)
+}
+
 func (c *simPapersCmd) print(e *env, found []paper.Finding) error {
 	if c.JSON {
-		out := json.NewEncoder(e.out)
-		out.SetIndent("", "  ")
-		return out.Encode(struct {
+		return indented(e.out, struct {
 			Scale    float64         `json:"scale"`
 			Summary  string          `json:"summary"`
 			Findings []paper.Finding `json:"findings"`
-		}{c.Scale, paper.Summary(found), found})
+		}{c.Scale, paper.Summary(found), append([]paper.Finding{}, found...)})
 	}
 	report := paper.Report(found, c.Scale)
 	if c.Out != "" { // the pictures are there

@@ -56,7 +56,7 @@ func (c *simRecordCmd) Run(e *env) error {
 	case errors.Is(err, web.ErrEmpty):
 		return failure(fmt.Errorf("the crawl in %s has fetched nothing yet", c.Dir), "weir crawl"+dirFlag(c.Dir)+" goes on with it")
 	case err != nil:
-		return fmt.Errorf("record %s: %w", c.Dir, err)
+		return failure(fmt.Errorf("record %s: %w", c.Dir, err), "the links are read from the archive, which may be damaged; weir export pages"+dirFlag(c.Dir)+" needs no archive")
 	}
 	w.Name = filepath.Base(filepath.Clean(c.Dir))
 	name := c.Output

@@ -43,6 +43,9 @@ func (c *simReplayCmd) Run(e *env) error {
 	case played.Events == 0:
 		return failure(fmt.Errorf("%s: the trace is empty", c.Trace), "it must be a file that weir crawl --trace or weir sim run --trace wrote")
 	}
+	if played.Cut {
+		fmt.Fprintf(e.err, "weir: warning: the last line of %s was cut off, as a crash leaves it; it was not played\n", c.Trace)
+	}
 	_, err = fmt.Fprintf(e.out, "%s of %s played, %s compared: byte for byte the same\n",
 		many(int64(played.Events), "event"), many(int64(played.Runs), "run"), many(int64(played.Orders), "order"))
 	return err

@@ -116,7 +116,7 @@ func (f *finding) json(series bool) *findingJSON {
 	j := &findingJSON{
 		Name: f.Name, Config: map[string]string{}, Pages: f.Pages, Virtual: f.Seconds, Wall: f.wall.Seconds(), WebWall: f.made.Seconds(),
 		Trace: f.trace(), Speedup: f.speedup(), Stopped: f.Stopped, Events: f.Events, Bytes: f.Bytes, Floor: known64(f.trial.floor(f.Bytes)),
-		Rank: f.Rank, RankTime: f.RankTime, Busy: f.Busy, Idle: f.idle(), Reachable: f.place.pages,
+		Rank: within(f.Rank, 1), RankTime: f.RankTime, Busy: within(f.Busy, 1), Idle: f.idle(), Reachable: f.place.pages,
 	}
 	for _, k := range knobs {
 		j.Config[k.name] = k.text(f.trial)
@@ -133,11 +133,19 @@ func (f *finding) json(series bool) *findingJSON {
 			j.Series.Pages = append(j.Series.Pages, s.Pages)
 			j.Series.Queued = append(j.Series.Queued, s.Queued)
 			j.Series.Bytes = append(j.Series.Bytes, s.Bytes)
-			j.Series.Rank = append(j.Series.Rank, s.Rank)
-			j.Series.Busy = append(j.Series.Busy, s.Busy)
+			j.Series.Rank = append(j.Series.Rank, within(s.Rank, 1))
+			j.Series.Busy = append(j.Series.Busy, within(s.Busy, float64(f.trial.cfg.Conns)))
 		}
 	}
 	return j
+}
+
+// within takes off what rounding has put on top of the most that can be.
+func within(v, most float64) float64 {
+	if v > most && v < most*(1+1e-6) {
+		return most
+	}
+	return v
 }
 
 // known64 is null for what is not known.
@@ -211,7 +219,7 @@ func report(title, intro string, t *chart.Table, charts []*chart.Chart) *chart.R
 func tabulate(all []*finding) *chart.Table {
 	t := &chart.Table{
 		Columns: []string{"configuration", "seconds", "of T*", "rank time", "busy"},
-		Notes: []string{"seconds: virtual time to the end. of T*: in units of the time that the line needs for the bytes. " +
+		Notes: []string{"seconds: virtual time to the end. of T*: in units of the time that the line, or the limit if it is less, needs for the bytes. " +
 			"rank time: mean time of a page, weighted by its PageRank, in seconds. busy: connections in use. " +
 			"Then the seconds until so much of the pages, and of the PageRank, was there."},
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"sync"
 	"time"
@@ -225,14 +226,19 @@ func (t *trial) progressLine(p *place, s sim.Sample, spent time.Duration) string
 }
 
 // clock writes virtual seconds for people.
-func clock(seconds float64) string { return short(time.Duration(seconds * 1e9)) }
+func clock(seconds float64) string {
+	if seconds >= 10 {
+		seconds = math.Round(seconds) // short cuts off
+	}
+	return short(time.Duration(seconds * 1e9))
+}
 
 // print writes a finding for people.
 func (f *finding) print(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "time      %s (%s s)", clock(f.Seconds), thousands(int64(f.Seconds+0.5)))
 	if floor := f.trial.floor(f.Bytes); floor > 0 {
-		fmt.Fprintf(&b, ", %.2f of T*, the %s that the line needs for the bytes", f.Seconds/floor, clock(floor))
+		fmt.Fprintf(&b, ", %.2f of T*, the %s that %s needs for the bytes", f.Seconds/floor, clock(floor), f.trial.neck())
 	}
 	if f.Stopped != "done" {
 		fmt.Fprintf(&b, "; ended by %s", f.Stopped)

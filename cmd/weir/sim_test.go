@@ -92,6 +92,13 @@ func TestSimulationIsRepeated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	cut := filepath.Join(t.TempDir(), "cut")
+	if err := os.WriteFile(cut, b[:len(b)-5], 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if got := weir(t, "", "sim", "replay", cut); got.code != exitDone || !strings.Contains(got.err, "was cut off") {
+		t.Errorf("a trace that was cut off: exit %d\n%s%s", got.code, got.out, got.err)
+	}
 	changed := filepath.Join(t.TempDir(), "changed")
 	text := strings.Replace(string(b), `"orders":1,`, `"orders":2,`, 1)
 	if err := os.WriteFile(changed, []byte(text), 0o666); err != nil {
@@ -166,6 +173,37 @@ func TestFlagsOfARecordedCrawl(t *testing.T) {
 	}
 	if got := quoted("it's mine.weirweb"); got != `'it'\''s mine.weirweb'` {
 		t.Error(got)
+	}
+}
+
+// A crawl whose archive is damaged makes no web, and the person hears where to
+// look.
+func TestRecordOfADamagedArchive(t *testing.T) {
+	dir := crawlWeb(t, smallWeb(t), nil)
+	files, err := filepath.Glob(filepath.Join(dir, "warc", "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no archive: %v", err)
+	}
+	for _, name := range files {
+		if err := os.Truncate(name, 100); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := weir(t, "", "sim", "record", "--dir", dir, "-o", filepath.Join(t.TempDir(), "a.weirweb"))
+	if got.code != exitFailed || !strings.Contains(got.err, "hint: the links are read from the archive") {
+		t.Errorf("exit %d\n%s", got.code, got.err)
+	}
+}
+
+// Times read the same in both forms, and rounding makes no more than there is.
+func TestNumbersOfAFinding(t *testing.T) {
+	for seconds, want := range map[float64]string{9.94: "9.9s", 23.7: "24s", 59.8: "1m00s", 8349.6: "2h19m"} {
+		if got := clock(seconds); got != want {
+			t.Errorf("%v s is %s, want %s", seconds, got, want)
+		}
+	}
+	if within(1.0000004, 1) != 1 || within(1.1, 1) != 1.1 || within(0.9, 1) != 0.9 {
+		t.Error("only what rounding puts on top may be taken off")
 	}
 }
 

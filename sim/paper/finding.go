@@ -26,7 +26,7 @@ type Finding struct {
 	Paper   string   `json:"paper"`
 	Setup   string   `json:"setup"`
 	Comment string   `json:"comment"` // on the differences
-	Targets []Target `json:"targets,omitempty"`
+	Targets []Target `json:"targets"`
 	Plates  []Plate  `json:"plates"`
 	Gaps    []string `json:"gaps,omitempty"` // crawls that were not played, since the run was stopped
 }

@@ -228,7 +228,7 @@ func (l *lab) crawl(t trial, g *ground) error {
 
 // find makes the finding of an experiment, unless nothing it needs is there.
 func (r *record) find(e Experiment) (Finding, bool) {
-	f := Finding{Name: e.Name, Title: e.Title, Paper: e.Paper, Setup: e.Setup}
+	f := Finding{Name: e.Name, Title: e.Title, Paper: e.Paper, Setup: e.Setup, Targets: []Target{}, Plates: []Plate{}}
 	some := false
 	for _, w := range e.webs {
 		_, ok := r.webs[w]
