@@ -49,7 +49,6 @@ type log struct {
 	area     float64 // connections in use, times seconds
 	past     float64 // of it, at the last sample
 	at       page.Time
-	end      page.Time
 	trace    uint64
 	events   int64
 	samples  []Sample
