@@ -133,3 +133,15 @@ func terminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
+
+// width is how many columns the terminal of a stream has; 0 when it goes
+// elsewhere.
+func width(stream any) int {
+	if !terminal(stream) {
+		return 0
+	}
+	if n, _, err := term.GetSize(int(stream.(*os.File).Fd())); err == nil && n > 0 {
+		return n
+	}
+	return 80
+}

@@ -86,12 +86,13 @@ func (c *simCompareCmd) tell(e *env, all []*finding) error {
 			}
 		}
 	} else {
-		if err := t.WriteText(e.out); err != nil {
+		room := width(e.out)
+		if err := t.WriteTextIn(e.out, room); err != nil {
 			return err
 		}
-		if terminal(e.out) {
+		if room > 0 {
 			fmt.Fprintln(e.out)
-			if err := charts[0].WriteText(e.out); err != nil {
+			if err := charts[0].WriteTextIn(e.out, room); err != nil {
 				return err
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"weir/frontier"
 	"weir/sim"
@@ -98,7 +99,7 @@ func (c *simRunCmd) Run(e *env) error {
 	if c.JSON {
 		err = json.NewEncoder(e.out).Encode(f.json(true))
 	} else {
-		err = f.print(e.out)
+		err = f.print(e.out, width(e.out))
 	}
 	if err == nil {
 		err = c.write(f.series, f.report(), f.charts()...)
@@ -233,8 +234,9 @@ func clock(seconds float64) string {
 	return short(time.Duration(seconds * 1e9))
 }
 
-// print writes a finding for people.
-func (f *finding) print(w io.Writer) error {
+// print writes a finding for people, in lines of so many columns; 0: as long as
+// they are.
+func (f *finding) print(w io.Writer, room int) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "time      %s (%s s)", clock(f.Seconds), thousands(int64(f.Seconds+0.5)))
 	if floor := f.trial.floor(f.Bytes); floor > 0 {
@@ -258,8 +260,30 @@ func (f *finding) print(w io.Writer) error {
 	fmt.Fprintf(&b, "  %12s\n\n", clock(f.RankTime))
 	fmt.Fprintf(&b, "trace     %s, %s events\n", f.trace(), thousands(f.Events))
 	fmt.Fprintf(&b, "simulated in %s, %s times as fast as it would be; the web took %s\n", short(f.wall), thousands(int64(f.speedup())), short(f.made))
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, folded(b.String(), room))
 	return err
+}
+
+// folded breaks lines that are too long between words; what follows stands under
+// what was said, after the name of the line.
+func folded(text string, room int) string {
+	const inset = 10
+	if room <= inset {
+		return text
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		for {
+			at := strings.LastIndexByte(line[:min(len(line), room+1)], ' ')
+			if utf8.RuneCountInString(strings.TrimSuffix(line, "\n")) <= room || at <= inset {
+				break
+			}
+			b.WriteString(line[:at] + "\n")
+			line = strings.Repeat(" ", inset) + line[at+1:]
+		}
+		b.WriteString(line)
+	}
+	return b.String()
 }
 
 func clockOr(seconds float64) string {

@@ -207,6 +207,23 @@ func TestNumbersOfAFinding(t *testing.T) {
 	}
 }
 
+// A summary fits the terminal, and loses no word.
+func TestSummaryFolds(t *testing.T) {
+	text := "time      2h44m (9,896 s), 2.50 of T*, the 1h06m that the line needs for the bytes; ended by max-time\n\nrank at        –   1h02m\n"
+	got := folded(text, 40)
+	for line := range strings.Lines(got) {
+		if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > 40 {
+			t.Errorf("a line of %d columns: %q", n, line)
+		}
+	}
+	if a, b := strings.Fields(got), strings.Fields(text); !slices.Equal(a, b) {
+		t.Errorf("%q has become %q", b, a)
+	}
+	if folded(text, 0) != text || folded(text, 200) != text {
+		t.Error("a line that fits is broken")
+	}
+}
+
 // Trials are named by that in which they differ.
 func TestTrials(t *testing.T) {
 	f := labFlags{

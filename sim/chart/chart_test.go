@@ -101,6 +101,37 @@ func TestText(t *testing.T) {
 	}
 }
 
+// A narrow terminal gets the whole table in parts, and a smaller chart.
+func TestNarrowText(t *testing.T) {
+	table := &Table{
+		Title:   "seed 1, per-conn 1, wait 15s, line 200KB/s, sharing maxmin, batch 1000, lookahead 64",
+		Columns: []string{"configuration", "seconds", "of T*", "rank time", "busy", "50% pages", "90% pages", "99% pages"},
+		Notes:   []string{"seconds: virtual time to the end. of T*: in units of the time that the line needs for the bytes."},
+	}
+	for _, name := range []string{"length", "siteopic"} {
+		table.Add(name, 8349.0, 2.11, 1200.0, "40%", 1234567.0, 2345678.0, 3456789.0)
+	}
+	drawn := &Chart{
+		Title: "PageRank gathered over time, with a title that is longer than the terminal is wide", X: Axis{Label: "virtual time", Unit: Seconds}, Y: Axis{Label: "share", Unit: Percent, To: 1},
+		Lines: []Line{{Name: "length", X: []float64{0, 5000, 9000}, Y: []float64{0, 0.5, 1}}, {Name: "siteopic", X: []float64{0, 8000}, Y: []float64{0, 1}}},
+	}
+	for _, room := range []int{40, 60, 70} {
+		text := write(t, func(w io.Writer) error { return table.WriteTextIn(w, room) })
+		if n := strings.Count(text, "siteopic"); n < 2 || strings.Count(text, "1234567") != 2 || strings.Count(text, "3456789") != 2 {
+			t.Errorf("in %d columns:\n%s", room, text)
+		}
+		text += write(t, func(w io.Writer) error { return drawn.WriteTextIn(w, room) })
+		for line := range strings.Lines(text) {
+			if n := columns(strings.TrimSuffix(line, "\n")); n > room {
+				t.Errorf("%d columns in a terminal of %d: %q", n, room, line)
+			}
+		}
+	}
+	if wide := write(t, func(w io.Writer) error { return table.WriteTextIn(w, 200) }); strings.Count(wide, "siteopic") != 1 {
+		t.Errorf("a table that fits is parted:\n%s", wide)
+	}
+}
+
 // The same numbers give the same bytes.
 func TestSameBytes(t *testing.T) {
 	for name, f := range map[string]func(*Report) func(io.Writer) error{

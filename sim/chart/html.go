@@ -165,7 +165,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	text := func(s string) {
 		for _, p := range split(s) {
-			fold(&b, p)
+			fold(&b, p, textWidth)
 			b.WriteString("\n")
 		}
 	}
@@ -175,7 +175,7 @@ func (r *Report) WriteText(w io.Writer) error {
 		heading(p.Heading, "-")
 		text(p.Text)
 		if p.Chart != nil {
-			p.Chart.text(&b)
+			p.Chart.text(&b, textWidth)
 			b.WriteString("\n")
 		}
 		if p.Bars != nil {
@@ -183,7 +183,7 @@ func (r *Report) WriteText(w io.Writer) error {
 			b.WriteString("\n")
 		}
 		if p.Table != nil {
-			p.Table.text(&b)
+			p.Table.text(&b, 0)
 			b.WriteString("\n")
 		}
 	}

@@ -98,18 +98,28 @@ func numeric(c string) bool {
 }
 
 // WriteText writes the table with aligned columns.
-func (t *Table) WriteText(w io.Writer) error {
+func (t *Table) WriteText(w io.Writer) error { return t.WriteTextIn(w, 0) }
+
+// WriteTextIn writes the table for a terminal of so many columns; 0: as wide as
+// it is. One that does not fit is written in parts, one below the other, each
+// with the first column.
+func (t *Table) WriteTextIn(w io.Writer, room int) error {
 	if err := t.check(); err != nil {
 		return err
 	}
 	var b strings.Builder
-	t.text(&b)
+	t.text(&b, room)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func (t *Table) text(b *strings.Builder) {
-	if t.Title != "" {
+func (t *Table) text(b *strings.Builder, room int) {
+	switch {
+	case t.Title == "":
+	case room > 0:
+		fold(b, clean(t.Title), room)
+		b.WriteString("\n")
+	default:
 		b.WriteString(clean(t.Title) + "\n\n")
 	}
 	widths := make([]int, len(t.Columns))
@@ -121,12 +131,12 @@ func (t *Table) text(b *strings.Builder) {
 			widths[i] = max(widths[i], columns(clean(cell(row, i))))
 		}
 	}
-	line := func(row []string) {
+	line := func(row []string, part []int) {
 		var l strings.Builder
-		for i := range t.Columns {
+		for k, i := range part {
 			c := clean(cell(row, i))
 			space := strings.Repeat(" ", widths[i]-columns(c))
-			if i > 0 {
+			if k > 0 {
 				l.WriteString("  ")
 			}
 			if toRight[i] {
@@ -137,21 +147,53 @@ func (t *Table) text(b *strings.Builder) {
 		}
 		b.WriteString(strings.TrimRight(l.String(), " ") + "\n")
 	}
-	line(t.Columns)
-	rule := make([]string, len(widths))
-	for i, n := range widths {
-		rule[i] = strings.Repeat("-", n)
-	}
-	b.WriteString(strings.Join(rule, "  ") + "\n")
-	for _, row := range t.Rows {
-		line(row)
+	for k, part := range parts(widths, room) {
+		if k > 0 {
+			b.WriteString("\n")
+		}
+		line(t.Columns, part)
+		rule := make([]string, len(part))
+		for k, i := range part {
+			rule[k] = strings.Repeat("-", widths[i])
+		}
+		b.WriteString(strings.Join(rule, "  ") + "\n")
+		for _, row := range t.Rows {
+			line(row, part)
+		}
 	}
 	if len(t.Notes) > 0 {
 		b.WriteString("\n")
 	}
 	for _, n := range t.Notes {
-		fold(b, clean(n))
+		fold(b, clean(n), within(room))
 	}
+}
+
+// parts shares out the columns of a table so that each part fits, as far as two
+// columns do. The first column is in all of them.
+func parts(widths []int, room int) [][]int {
+	var all [][]int
+	used := 0
+	for i, n := range widths {
+		last := len(all) - 1
+		switch {
+		case last < 0:
+			all, used = append(all, []int{i}), n
+		case room <= 0 || used+2+n <= room || len(all[last]) < 2:
+			all[last], used = append(all[last], i), used+2+n
+		default:
+			all, used = append(all, []int{0, i}), widths[0]+2+n
+		}
+	}
+	return all
+}
+
+// within is the width of paragraphs where there is so much room; 0: any.
+func within(room int) int {
+	if room <= 0 {
+		return textWidth
+	}
+	return min(room, textWidth)
 }
 
 // columns returns how many columns of a terminal a text takes.
@@ -168,14 +210,14 @@ func columns(s string) int {
 	return n
 }
 
-// fold writes a paragraph in lines of at most 80 columns.
-func fold(b *strings.Builder, s string) {
+// fold writes a paragraph in lines of at most so many columns.
+func fold(b *strings.Builder, s string, room int) {
 	n := 0
 	for word := range strings.FieldsSeq(s) {
 		size := columns(word)
 		switch {
 		case n == 0:
-		case n+1+size > 80:
+		case n+1+size > room:
 			b.WriteString("\n")
 			n = 0
 		default:

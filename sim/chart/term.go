@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"bytes"
 	"io"
 	"math"
 	"strings"
@@ -10,25 +11,30 @@ import (
 const marks = "*o+x#@%&"
 
 const (
+	textWidth  = 80 // of paragraphs, and of terminals if nothing else is known
 	termWidth  = 62 // of the area inside the axes, in characters
+	leastWidth = 16
 	termHeight = 15
 	barLength  = 40
 )
 
 // WriteText draws the chart with letters, for a terminal of 80 columns.
-func (c *Chart) WriteText(w io.Writer) error {
+func (c *Chart) WriteText(w io.Writer) error { return c.WriteTextIn(w, textWidth) }
+
+// WriteTextIn draws the chart with letters, for a terminal of so many columns.
+func (c *Chart) WriteTextIn(w io.Writer, room int) error {
 	if err := c.check(); err != nil {
 		return err
 	}
 	var b strings.Builder
-	c.text(&b)
+	c.text(&b, min(room, textWidth))
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func (c *Chart) text(b *strings.Builder) {
+func (c *Chart) text(b *strings.Builder, room int) {
 	if c.Title != "" {
-		fold(b, clean(c.Title))
+		fold(b, clean(c.Title), room)
 		b.WriteString("\n")
 	}
 	xlo, xhi, ylo, yhi := c.extent()
@@ -36,19 +42,9 @@ func (c *Chart) text(b *strings.Builder) {
 		b.WriteString("(no data)\n")
 		return
 	}
-	xs, ys := newScale(c.X, xlo, xhi, 7, true), newScale(c.Y, ylo, yhi, 5, false)
-	var cells [termHeight][termWidth]byte
-	for y := range cells {
-		for x := range cells[y] {
-			cells[y][x] = ' '
-		}
-	}
-	for i, l := range c.Lines {
-		plotText(&cells, l, &xs, &ys, marks[i%len(marks)])
-	}
-
+	ys := newScale(c.Y, ylo, yhi, 5, false)
 	if c.Y.Label != "" {
-		fold(b, clean(c.Y.Label))
+		fold(b, clean(c.Y.Label), room)
 	}
 	label := make([]string, termHeight)
 	inset := 0
@@ -59,24 +55,33 @@ func (c *Chart) text(b *strings.Builder) {
 			inset = max(inset, columns(t.label))
 		}
 	}
+	wide := max(min(termWidth, room-inset-2), leastWidth)
+	xs := newScale(c.X, xlo, xhi, max(7*wide/termWidth, 2), true)
+	var cells [termHeight][]byte
+	for y := range cells {
+		cells[y] = bytes.Repeat([]byte(" "), wide)
+	}
+	for i, l := range c.Lines {
+		plotText(&cells, l, &xs, &ys, marks[i%len(marks)])
+	}
 	for y := range cells {
 		edge := " |"
 		if label[y] != "" {
 			edge = " +"
 		}
-		line := strings.Repeat(" ", inset-columns(label[y])) + label[y] + edge + string(cells[y][:])
+		line := strings.Repeat(" ", inset-columns(label[y])) + label[y] + edge + string(cells[y])
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
-	rule := []byte(strings.Repeat("-", termWidth))
+	rule := []byte(strings.Repeat("-", wide))
 	below := strings.Builder{}
 	used := 0
 	for _, t := range xs.ticks {
-		at := int(math.Round(xs.pos(t.at) * (termWidth - 1)))
-		if at < 0 || at >= termWidth {
+		at := int(math.Round(xs.pos(t.at) * float64(wide-1)))
+		if at < 0 || at >= wide {
 			continue
 		}
 		rule[at] = '+'
-		from := max(at-columns(t.label)/2, 0)
+		from := max(min(at-columns(t.label)/2, room-inset-2-columns(t.label)), 0)
 		if t.label != "" && (from > used || used == 0) {
 			below.WriteString(strings.Repeat(" ", from-used) + t.label)
 			used = from + columns(t.label)
@@ -85,7 +90,7 @@ func (c *Chart) text(b *strings.Builder) {
 	pad := strings.Repeat(" ", inset+1)
 	b.WriteString(pad + "+" + string(rule) + "\n" + pad + " " + below.String() + "\n")
 	if l := clean(c.X.Label); l != "" {
-		b.WriteString(pad + " " + strings.Repeat(" ", max(0, (termWidth-columns(l))/2)) + l + "\n")
+		b.WriteString(pad + " " + strings.Repeat(" ", max(0, (wide-columns(l))/2)) + l + "\n")
 	}
 	used = 0
 	for i, l := range c.Lines {
@@ -96,7 +101,7 @@ func (c *Chart) text(b *strings.Builder) {
 		switch {
 		case used == 0:
 			b.WriteString("\n")
-		case used+3+columns(entry) > 80:
+		case used+3+columns(entry) > room:
 			b.WriteString("\n")
 			used = 0
 		default:
@@ -112,10 +117,11 @@ func (c *Chart) text(b *strings.Builder) {
 }
 
 // plotText draws one line into the cells.
-func plotText(cells *[termHeight][termWidth]byte, l Line, xs, ys *scale, mark byte) {
+func plotText(cells *[termHeight][]byte, l Line, xs, ys *scale, mark byte) {
+	wide := len(cells[0])
 	put := func(x, y float64) {
 		column, row := int(math.Round(x)), termHeight-1-int(math.Round(y))
-		if column >= 0 && column < termWidth && row >= 0 && row < termHeight {
+		if column >= 0 && column < wide && row >= 0 && row < termHeight {
 			cells[row][column] = mark
 		}
 	}
@@ -126,10 +132,10 @@ func plotText(cells *[termHeight][termWidth]byte, l Line, xs, ys *scale, mark by
 			drawn = false
 			continue
 		}
-		x, y := xs.pos(l.X[i])*(termWidth-1), ys.pos(l.Y[i])*(termHeight-1)
+		x, y := xs.pos(l.X[i])*float64(wide-1), ys.pos(l.Y[i])*(termHeight-1)
 		// Between two points every column is marked, as far as it is in sight.
 		if drawn && !l.Bare {
-			from, to := max(0, math.Ceil(min(px, x))), min(termWidth-1, math.Floor(max(px, x)))
+			from, to := max(0, math.Ceil(min(px, x))), min(float64(wide-1), math.Floor(max(px, x)))
 			for at := from; at <= to && px != x; at++ {
 				if l.Step {
 					put(at, py)
@@ -156,7 +162,7 @@ func (b *Bars) WriteText(w io.Writer) error {
 
 func (b *Bars) text(s *strings.Builder) {
 	if b.Title != "" {
-		fold(s, clean(b.Title))
+		fold(s, clean(b.Title), textWidth)
 		s.WriteString("\n")
 	}
 	most, inset := 0.0, 0
@@ -192,7 +198,7 @@ func (b *Bars) text(s *strings.Builder) {
 	}
 	if b.Value.Label != "" {
 		s.WriteString("\n")
-		fold(s, clean(b.Value.Label))
+		fold(s, clean(b.Value.Label), textWidth)
 	}
 }
 
