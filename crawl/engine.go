@@ -41,7 +41,9 @@ type EngineConfig struct {
 	Batch int64   `json:",omitempty"`
 	Busy  float64 `json:",omitempty"`
 	// StopGain ends the crawl when the last Batch pages were worth less than this
-	// share of what the first were, by their scores; 0 = never.
+	// share of what the first were, by their scores; 0 = never. It never does with
+	// orders that rank: a page's rank is 1 and what others pass on to it, and the
+	// last pages of a crawl have no less of that than the first.
 	StopGain float64 `json:",omitempty"`
 
 	Bandwidth Bandwidth `json:",omitzero"`
