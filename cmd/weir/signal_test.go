@@ -200,20 +200,24 @@ func TestInterruptBeforeTheWebIsThere(t *testing.T) {
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := start("sim", "run", "--web", pipe, "--csv", filepath.Join(folder, "a.csv"))
-	p.says(t, "reading "+pipe)
-	interrupt(t)
-	p.says(t, "interrupted while reading "+pipe)
-	if code := p.end(); code != exitInterrupted {
-		t.Fatalf("exit code %d", code)
-	}
-	left, err := os.ReadDir(folder)
-	if err != nil || len(left) != 1 {
-		t.Errorf("beside the web is %v: %v", left, err)
-	}
-	f, err := os.OpenFile(pipe, os.O_WRONLY, 0) // the reader can end, too
+	writer, err := os.OpenFile(pipe, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Close()
+	defer writer.Close() // then those who still read end, too
+	for verb, says := range map[string][2]string{
+		"run":     {"reading " + pipe, "interrupted while reading " + pipe},
+		"compare": {"8 configurations, ", "interrupted: 0 of 8 configurations are through"},
+	} {
+		p := start("sim", verb, "--web", pipe, "--csv", filepath.Join(folder, "a.csv"), "--conns", map[string]string{"run": "1", "compare": "1,2,3,4,5,6,7,8"}[verb], "--order", "length")
+		p.says(t, says[0])
+		interrupt(t)
+		p.says(t, says[1])
+		if code := p.end(); code != exitInterrupted {
+			t.Errorf("%s: exit code %d", verb, code)
+		}
+		if left, err := os.ReadDir(folder); err != nil || len(left) != 1 {
+			t.Errorf("%s: beside the web is %v: %v", verb, left, err)
+		}
+	}
 }

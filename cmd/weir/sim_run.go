@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -113,8 +114,8 @@ func (c *simRunCmd) Run(e *env) error {
 	return nil
 }
 
-// watched opens the web and shows that something happens. Whoever interrupts it
-// does not wait for the web: the process ends, and with it what made the web.
+// watched opens the web and shows that something happens, until somebody
+// interrupts it.
 func (s origin) watched(e *env, memory int64) (*place, error) {
 	_, stop, release := e.interrupts(func() {})
 	defer release()
@@ -129,20 +130,32 @@ func (s origin) watched(e *env, memory int64) (*place, error) {
 	fmt.Fprintf(e.err, "%s %s\n", what, s)
 	g := e.gauge(func() []string { return []string{"  " + say()} }, say)
 	defer g.end()
+	p, err := soon(func() (*place, error) { return s.open(memory) }, stop)
+	if errors.Is(err, errStopped) {
+		return nil, &fault{fmt.Errorf("interrupted while %s %s; there is nothing to tell yet", what, s), "", exitInterrupted}
+	}
+	return p, err
+}
+
+var errStopped = errors.New("stopped")
+
+// soon opens a web, or returns errStopped as soon as somebody stops it. Then
+// nobody waits for the web: the process ends, and with it what makes the web.
+func soon(open func() (*place, error), stop <-chan struct{}) (*place, error) {
 	type opened struct {
 		*place
 		err error
 	}
 	done := make(chan opened, 1)
 	go func() {
-		p, err := s.open(memory)
+		p, err := open()
 		done <- opened{p, err}
 	}()
 	select {
 	case o := <-done:
 		return o.place, o.err
 	case <-stop:
-		return nil, &fault{fmt.Errorf("interrupted while %s %s; there is nothing to tell yet", what, s), "", exitInterrupted}
+		return nil, errStopped
 	}
 }
 

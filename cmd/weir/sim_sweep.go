@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -80,9 +81,10 @@ func (s *sweep) work(stop <-chan struct{}) {
 		if !ok {
 			return
 		}
-		f, err := s.play(i, stopped)
+		f, err := s.play(i, stop, stopped)
 		s.mu.Lock()
 		switch {
+		case errors.Is(err, errStopped):
 		case err != nil && s.err == nil:
 			s.err = err
 		case err == nil && f.Stopped != sim.Interrupted:
@@ -107,10 +109,10 @@ func (s *sweep) take() (int, bool) {
 
 // play opens the trial's web, waits until there is memory for a crawl of it, and
 // crawls.
-func (s *sweep) play(i int, stopped func() bool) (*finding, error) {
+func (s *sweep) play(i int, stop <-chan struct{}, stopped func() bool) (*finding, error) {
 	t := s.trials[i]
 	w := s.webs[t.from]
-	p, err := w.open()
+	p, err := soon(w.open, stop)
 	if err == nil {
 		err = t.fit(p)
 	}
