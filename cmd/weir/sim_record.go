@@ -301,7 +301,7 @@ const maxSpeed = 1e9
 
 // fit returns the seconds that every answer takes and the bytes a second that it
 // flows at: the line of least squares, or the nearest one that makes sense. The
-// sum of all times stays what it was.
+// sum of all times stays what it was, up to maxSpeed.
 func (p pace) fit() (latency, speed float64) {
 	if p.n == 0 || p.y <= 0 {
 		return 0, maxSpeed
