@@ -109,10 +109,7 @@ func (s origin) String() string {
 	if s.file() {
 		return s.name
 	}
-	if shape, err := web.Preset(s.name, s.scale); err == nil {
-		return shape.Name
-	}
-	return s.name
+	return web.PresetName(s.name, s.scale)
 }
 
 // What a web and a crawl of it take, in bytes, as measured with some room.

@@ -171,12 +171,21 @@ func Preset(name string, scale float64) (Shape, error) {
 	}
 	if scale != 1 {
 		a := s.Exponent()
-		s.Name = fmt.Sprintf("%s/%.4g", name, 1/scale)
+		s.Name = PresetName(name, scale)
 		s.Pages = int(math.Round(pages * scale))
 		s.Cap = max(int(math.Round(most*scale)), 10)
 		s.Sites = max(int(math.Round(float64(s.Pages)/tail{a, s.Cap}.mean())), 1)
 	}
 	return s, s.Check()
+}
+
+// PresetName is the Name of a preset's shape. It costs nothing, where to find the
+// shape takes a moment.
+func PresetName(name string, scale float64) string {
+	if scale == 1 {
+		return name
+	}
+	return fmt.Sprintf("%s/%.4g", name, 1/scale)
 }
 
 // Exponent is the exponent of the sizes of sites that gives the shape its mean
