@@ -143,6 +143,7 @@ func (l *Ledger) Flush(w Writer) (Committed, error) {
 
 // write writes one record and tells the Engine of it.
 func (l *Ledger) write(w Writer, r *pageRecord, ev *Committed) error {
+	r.plain = r.state == stateQueued && (r.plain && !r.loaded || r.loaded && r.entry.Hops == 0 && r.entry.Attempt == 0)
 	moved := r.stored && (r.state != stateQueued || r.old != r.place)
 	if moved {
 		l.key = appendQueueKey(l.key[:0], r.key.Site, r.old)

@@ -474,7 +474,7 @@ func (l *Ledger) crawl(f *page.Facts, key page.Key, row *Row) error {
 			gives = false
 			shallow := c.depth <= depth
 			c.depth = min(c.depth, depth)
-			if err := l.gift(key, c, row.Score); err != nil || shallow && row.plain() {
+			if err := l.gift(key, row.URL, c, row.Score); err != nil || shallow && row.plain() {
 				return err
 			}
 		}
@@ -482,7 +482,7 @@ func (l *Ledger) crawl(f *page.Facts, key page.Key, row *Row) error {
 	least, known := l.seen.find(print)
 	if gives && known {
 		gives = false
-		if err := l.remind(key, row.Score); err != nil {
+		if err := l.remind(key, row.URL, row.Score); err != nil {
 			return err
 		}
 	}
@@ -501,7 +501,7 @@ func (l *Ledger) crawl(f *page.Facts, key page.Key, row *Row) error {
 		if r != nil {
 			l.seen.add(print, depth)
 			if gives {
-				if err := l.remind(key, row.Score); err != nil {
+				if err := l.remind(key, row.URL, row.Score); err != nil {
 					return err
 				}
 			}

@@ -2,6 +2,7 @@ package crawl
 
 import (
 	"fmt"
+	"strings"
 
 	"weir/frontier"
 	"weir/page"
@@ -174,7 +175,7 @@ func (l *Ledger) split(rows []Row) {
 }
 
 // remind is gift for a page whose coin was put out, or never was there.
-func (l *Ledger) remind(k page.Key, amount float32) error {
+func (l *Ledger) remind(k page.Key, u page.URL, amount float32) error {
 	r, err := l.page(k)
 	if err != nil || r == nil {
 		return err
@@ -183,12 +184,12 @@ func (l *Ledger) remind(k page.Key, amount float32) error {
 	if err != nil {
 		return err
 	}
-	return l.gift(k, c, amount)
+	return l.gift(k, u, c, amount)
 }
 
 // gift adds to the score of a page that is known. What a page is given that
 // does not wait any more is gone.
-func (l *Ledger) gift(k page.Key, c *coin, amount float32) error {
+func (l *Ledger) gift(k page.Key, u page.URL, c *coin, amount float32) error {
 	if c.state != stateQueued {
 		return nil
 	}
@@ -198,6 +199,10 @@ func (l *Ledger) gift(k page.Key, c *coin, amount float32) error {
 	r, err := l.page(k)
 	if err != nil || r == nil {
 		return err
+	}
+	if !r.loaded && r.plain && !u.IsZero() { // the queue's row need not be read
+		r.entry = frontier.Entry{Hash: k.Hash, Place: r.old, Depth: r.depth, Root: r.root, Score: c.stored, Rest: strings.Clone(u.Rest())}
+		r.loaded, r.was = true, c.stored
 	}
 	return l.rate(r, c, c.score())
 }

@@ -13,12 +13,12 @@ type rows []rowSlot
 
 // rowSlot is what a queued page's urlRow says.
 type rowSlot struct {
-	key              page.Key // Site 0: empty
-	parent           page.Key
-	place            frontier.Place
-	depth            uint16
-	rule             Rule
-	seed, root, free bool
+	key                     page.Key // Site 0: empty
+	parent                  page.Key
+	place                   frontier.Place
+	depth                   uint16
+	rule                    Rule
+	seed, root, free, plain bool
 }
 
 // newRows returns room for the budget: a thirty-second of the memory for seen
@@ -41,7 +41,7 @@ func (c rows) find(k page.Key) (urlRow, bool) {
 		return urlRow{}, false
 	}
 	return urlRow{
-		state: stateQueued, seed: s.seed, root: s.root, free: s.free, depth: s.depth, rule: s.rule, parent: s.parent, place: s.place,
+		state: stateQueued, seed: s.seed, root: s.root, free: s.free, plain: s.plain, depth: s.depth, rule: s.rule, parent: s.parent, place: s.place,
 	}, true
 }
 
@@ -51,7 +51,7 @@ func (c rows) put(k page.Key, r *urlRow) {
 	switch {
 	case r.state == stateQueued:
 		*s = rowSlot{
-			key: k, parent: r.parent, place: r.place, depth: r.depth, rule: r.rule, seed: r.seed, root: r.root, free: r.free,
+			key: k, parent: r.parent, place: r.place, depth: r.depth, rule: r.rule, seed: r.seed, root: r.root, free: r.free, plain: r.plain,
 		}
 	case s.key == k:
 		*s = rowSlot{}

@@ -138,6 +138,7 @@ type urlRow struct {
 	seed   bool
 	root   bool
 	free   bool // released by the user: never parked again
+	plain  bool // while queued: no redirects led to it and it was not tried before, so its entry follows from this row and its URL
 	depth  uint16
 	rule   Rule
 	parent page.Key // who brought it; zero for seeds
@@ -159,7 +160,7 @@ type Archived struct {
 
 func (r *urlRow) append(b []byte) []byte {
 	flags := r.state
-	for i, set := range [...]bool{r.seed, r.root, r.free} {
+	for i, set := range [...]bool{r.seed, r.root, r.free, r.plain} {
 		if set {
 			flags |= 1 << (4 + i)
 		}
@@ -190,7 +191,7 @@ func (r *urlRow) append(b []byte) []byte {
 func (r *urlRow) read(b []byte) error {
 	d := decoder{b: b}
 	flags := d.byte()
-	*r = urlRow{state: flags & 15, seed: flags&16 != 0, root: flags&32 != 0, free: flags&64 != 0}
+	*r = urlRow{state: flags & 15, seed: flags&16 != 0, root: flags&32 != 0, free: flags&64 != 0, plain: flags&128 != 0}
 	r.rule = Rule(d.byte())
 	r.depth = uint16(d.uvarint())
 	if r.parent.Site = page.SiteID(d.uvarint()); r.parent.Site != 0 {
