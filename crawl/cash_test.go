@@ -176,3 +176,32 @@ func TestPurse(t *testing.T) {
 		}
 	})
 }
+
+// A page that gains enough to move keeps what its link does not say of it: the
+// redirects that led there, and how often it was tried.
+func TestMovedPagesKeepTheirPast(t *testing.T) {
+	b := newBank(t)
+	for _, u := range []string{"/", "/rich", "/tried"} {
+		b.must(b.Seed(mustURL(a+u), 1))
+	}
+	b.flush()
+	b.visit(a+"/", page.Redirected, func(f *page.Facts) { f.Redirect = link(a + "/to") })
+	b.visit(a+"/tried", page.ServerError, nil)
+	b.flush()
+	b.reopen() // nothing of it is at hand
+	b.visit(a+"/rich", page.OK, nil, a+"/to", a+"/tried", a+"/new")
+	b.flush()
+	b.must(b.Seed(mustURL(a+"/rich2"), 30))
+	b.flush()
+	b.visit(a+"/rich2", page.OK, nil, a+"/to", a+"/tried", a+"/new")
+	ev := b.flush()
+	if len(ev.Moved) != 3 {
+		t.Fatalf("%d pages moved, want 3: %+v", len(ev.Moved), ev.Moved)
+	}
+	for u, want := range map[string]frontier.Entry{"/to": {Hops: 1}, "/tried": {Attempt: 1, Root: true}, "/new": {Depth: 1}} {
+		got := b.info(a + u).Entry
+		if got.Hops != want.Hops || got.Attempt != want.Attempt || got.Root != want.Root && u == "/tried" || got.Rest != u || u == "/new" && got.Depth != 1 {
+			t.Errorf("%s is queued as %+v", u, got)
+		}
+	}
+}
