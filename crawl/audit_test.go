@@ -185,16 +185,26 @@ func (a *audit) answer(f Fetch, d Done) {
 	if d.Outcome.Row().Pause != page.Polite && !rotates {
 		h.rest = s.now + d.Outcome.Rest(s.cfg.Frontier.Wait, d.Asked, 1)
 	}
+	a.delays(f, d, false)
 }
 
-// heard says that the Engine knows of the answer: a crawl-delay that it has not
-// heard of cannot be kept.
-func (a *audit) heard(f Fetch, d Done) {
-	if f.Robots {
-		a.learn(f, d, func(id page.SiteID, host *auditHost, delay time.Duration) {
-			a.known[id], host.delay = a.s.now, max(host.delay, delay)
-		})
+// heard says that the Engine knows of the answer. The robots.txt of a site may
+// lie at another host, and the site's own may be asked for pages of other sites
+// meanwhile: a crawl-delay that nobody has heard of cannot be kept there. At its
+// own host it holds from the answer on.
+func (a *audit) heard(f Fetch, d Done) { a.delays(f, d, true) }
+
+// delays notes the crawl-delay of a robots.txt that lies at another host, or of
+// one that lies at its own.
+func (a *audit) delays(f Fetch, d Done, abroad bool) {
+	if !f.Robots {
+		return
 	}
+	a.learn(f, d, func(id page.SiteID, host *auditHost, delay time.Duration) {
+		if (host != a.host(f.Host)) == abroad {
+			a.known[id], host.delay = a.s.now, max(host.delay, delay)
+		}
+	})
 }
 
 func (a *audit) learn(f Fetch, d Done, do func(id page.SiteID, h *auditHost, delay time.Duration)) {
