@@ -80,7 +80,7 @@ func (c *crawlCmd) Run(e *env, k *kong.Context) error {
 		return usage("name a page to start from, as in weir crawl https://example.org/", "no URL to crawl, and no crawl in %s to go on with", c.Dir)
 	}
 	s.allow(seeds)
-	cfg, err := plan(s, seeds)
+	cfg, err := setup(s, seeds)
 	if err != nil {
 		return err
 	}

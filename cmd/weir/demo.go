@@ -127,7 +127,7 @@ func (c *demoCmd) crawl(e *env, web *testweb.Web) error {
 		}
 		seeds = append(seeds, node.Seed{URL: u})
 	}
-	cfg, err := plan(s, seeds)
+	cfg, err := setup(s, seeds)
 	if err != nil {
 		return err
 	}

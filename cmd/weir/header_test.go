@@ -16,12 +16,12 @@ func TestHeadersGoToTheSeedsHosts(t *testing.T) {
 	}
 	s := defaults()
 	s.Header = []string{"X-Key: secret"}
-	if _, err := plan(s, nil); err == nil {
+	if _, err := setup(s, nil); err == nil {
 		t.Error("a header without a host to go to was accepted")
 	}
 	seeds := []node.Seed{{URL: u}}
 	s.allow(seeds)
-	cfg, err := plan(s, seeds)
+	cfg, err := setup(s, seeds)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,9 +13,9 @@ import (
 	"weir/internal/node"
 )
 
-// planLink says how much of the link may be used, and when. What is doubtful
+// setupLink says how much of the link may be used, and when. What is doubtful
 // about it becomes a warning.
-func planLink(s *settings, cfg *node.Config, client *fetch.Client) error {
+func setupLink(s *settings, cfg *node.Config, client *fetch.Client) error {
 	limits := s.limits()
 	cfg.Bandwidth = crawl.Bandwidth{
 		Limits: limits, Control: s.Control, Lookahead: int(s.Lookahead),

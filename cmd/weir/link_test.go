@@ -39,7 +39,7 @@ func TestLimits(t *testing.T) {
 		if _, err := readConfig(filepath.Join(dir, crawlFile), back, nil); err != nil || !reflect.DeepEqual(back, s) {
 			t.Errorf("%q came back from crawl.yaml as %+v, %v", c.args, back, err)
 		}
-		cfg, err := plan(s, nil)
+		cfg, err := setup(s, nil)
 		if err != nil {
 			t.Errorf("%q: %v", c.args, err)
 			continue
@@ -57,7 +57,7 @@ func TestControl(t *testing.T) {
 	holidays := filepath.Join(t.TempDir(), "days")
 	os.WriteFile(holidays, []byte("12-25\n"), 0o666)
 	for control, exact := range map[string]bool{"weir": false, "paper": true, "reactive": false} {
-		cfg, err := plan(flags(t, "--limit=1MB/s", "--control="+control, "--lookahead=6", "--holidays="+holidays), nil)
+		cfg, err := setup(flags(t, "--limit=1MB/s", "--control="+control, "--lookahead=6", "--holidays="+holidays), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +78,7 @@ func TestYieldWarnings(t *testing.T) {
 		{[]string{"--timetable=Mon none, 1MB/s", "--limit=2MB/s"}, ""},
 		{[]string{"--timetable=Mon off, 1MB/s"}, ""},
 	} {
-		cfg, err := plan(flags(t, append(c.args, "--yield", "--yield-probe=127.0.0.1")...), nil)
+		cfg, err := setup(flags(t, append(c.args, "--yield", "--yield-probe=127.0.0.1")...), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -34,7 +34,7 @@ func TestDefaults(t *testing.T) {
 	if got := flags(t); !reflect.DeepEqual(got, s) {
 		t.Errorf("an empty command line means %+v, defaults are %+v", got, s)
 	}
-	cfg, err := plan(s, nil)
+	cfg, err := setup(s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func FuzzConfig(f *testing.F) {
 		s := defaults()
 		if _, err := readConfig(file, s, nil); err == nil {
 			s.Cookies, s.Auth = "", nil // no file of this machine is touched
-			plan(s, nil)
+			setup(s, nil)
 		}
 	})
 }
@@ -163,7 +163,7 @@ func TestIdentity(t *testing.T) {
 	} {
 		s := defaults()
 		s.UserAgent, s.Contact = c.agent, c.contact
-		cfg, err := plan(s, nil)
+		cfg, err := setup(s, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -196,7 +196,7 @@ func TestAllowedAddresses(t *testing.T) {
 		t.Errorf("a public address needs no permission: %s", got)
 	}
 	s.Resolve = []string{"inside.example=10.1.2.3", "inside.example=10.1.2.4", "EXAMPLE.org=8.8.4.4"}
-	cfg, err := plan(s, seeds)
+	cfg, err := setup(s, seeds)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +216,7 @@ func TestSecretsReachTheirHost(t *testing.T) {
 	s := defaults()
 	s.Auth = []string{"Example.ORG=ali:" + password}
 	s.Cookies = cookies
-	cfg, err := plan(s, nil)
+	cfg, err := setup(s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +248,7 @@ func TestSiteLimit(t *testing.T) {
 	if _, err := readConfig(file, s, nil); err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := plan(s, nil)
+	cfg, err := setup(s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ func BenchmarkAgreement(b *testing.B) {
 			seeds = append(seeds, node.Seed{URL: u})
 		}
 		s.allow(seeds)
-		cfg, err := plan(s, seeds)
+		cfg, err := setup(s, seeds)
 		if err != nil {
 			b.Fatal(err)
 		}

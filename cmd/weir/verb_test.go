@@ -77,7 +77,7 @@ func crawlInto(t testing.TB, dir string, urls, resolve []string, change func(*no
 		seeds = append(seeds, node.Seed{URL: u})
 	}
 	s.allow(seeds)
-	cfg, err := plan(s, seeds)
+	cfg, err := setup(s, seeds)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,12 +26,12 @@ const (
 	product   = "weir"
 )
 
-// plan checks settings and makes of them what a node runs.
-func plan(s *settings, seeds []node.Seed) (*node.Config, error) {
+// setup checks settings and makes of them what a node runs.
+func setup(s *settings, seeds []node.Seed) (*node.Config, error) {
 	if !slices.Contains([]string{"host", "domain", "prefix", "any"}, s.Scope) {
 		return nil, choice("--scope", s.Scope, "host", "domain", "prefix", "any")
 	}
-	if err := planOrder(s); err != nil {
+	if err := setupOrder(s); err != nil {
 		return nil, err
 	}
 	form, err := store.ParseForm(s.Warc)
@@ -96,20 +96,20 @@ func plan(s *settings, seeds []node.Seed) (*node.Config, error) {
 	}
 	cfg.Fetch.AllowPrivate = s.AllowPrivate
 	cfg.Fetch.Limits.MaxBody = int64(s.MaxBody)
-	if err := planSites(s, cfg); err != nil {
+	if err := setupSites(s, cfg); err != nil {
 		return nil, err
 	}
-	if err := planIdentity(s, cfg); err != nil {
+	if err := setupIdentity(s, cfg); err != nil {
 		return nil, err
 	}
-	if err := planNetwork(s, cfg); err != nil {
+	if err := setupNetwork(s, cfg); err != nil {
 		return nil, err
 	}
 	client, err := fetch.New(cfg.Fetch)
 	if err != nil {
 		return nil, usage("weir crawl --help says how flags are written", "%w", err)
 	}
-	if err := planLink(s, cfg, client); err != nil {
+	if err := setupLink(s, cfg, client); err != nil {
 		return nil, err
 	}
 	return cfg, client.Close()
@@ -118,8 +118,8 @@ func plan(s *settings, seeds []node.Seed) (*node.Config, error) {
 // orders are those that a live crawl can have.
 var orders = slices.DeleteFunc(frontier.Orders(), func(name string) bool { return name == frontier.Optimal{}.Name() })
 
-// planOrder checks the order, and what goes with it.
-func planOrder(s *settings) error {
+// setupOrder checks the order, and what goes with it.
+func setupOrder(s *settings) error {
 	if s.Order == (frontier.Optimal{}).Name() {
 		return usage("choose another order; weir sim run --order optimal shows what could be gained", "--order optimal goes by the ranks that pages will have in the end, which only a simulation knows")
 	}
@@ -129,7 +129,7 @@ func planOrder(s *settings) error {
 	return gainful(s.Order, float64(s.StopGain))
 }
 
-func planSites(s *settings, cfg *node.Config) error {
+func setupSites(s *settings, cfg *node.Config) error {
 	cfg.Fetch.SiteHeader = map[string][]string{}
 	cfg.Fetch.SiteLimiter = map[string]fetch.Limiter{}
 	for _, one := range s.Sites {
@@ -154,8 +154,8 @@ func planSites(s *settings, cfg *node.Config) error {
 	return nil
 }
 
-// planIdentity says who asks: names, headers and secrets.
-func planIdentity(s *settings, cfg *node.Config) error {
+// setupIdentity says who asks: names, headers and secrets.
+func setupIdentity(s *settings, cfg *node.Config) error {
 	agent := s.UserAgent
 	if agent == "" {
 		agent = product + "/" + version()
@@ -224,8 +224,8 @@ func planIdentity(s *settings, cfg *node.Config) error {
 	return nil
 }
 
-// planNetwork says how servers are found and reached.
-func planNetwork(s *settings, cfg *node.Config) error {
+// setupNetwork says how servers are found and reached.
+func setupNetwork(s *settings, cfg *node.Config) error {
 	if s.Proxy != "" {
 		proxy, err := url.Parse(s.Proxy)
 		if err != nil || proxy.Host == "" {
