@@ -71,6 +71,16 @@ type Rank struct {
 	Pages   int64 // of the next batch, at most
 }
 
+// Share says whose bytes come first: the hosts whose promises are behind. It
+// replaces the one before. Nothing answers.
+type Share struct{ Hosts []Urgency }
+
+// Urgency is how urgent a host is, more than 0; the higher the sooner.
+type Urgency struct {
+	Host string
+	Urge float64
+}
+
 // Finish says that the crawl is over, and why.
 type Finish struct{ Reason string }
 
@@ -84,4 +94,5 @@ func (Limit) order() string   { return "limit" }
 func (Keep) order() string    { return "keep" }
 func (Wake) order() string    { return "wake" }
 func (Rank) order() string    { return "rank" }
+func (Share) order() string   { return "share" }
 func (Finish) order() string  { return "finish" }

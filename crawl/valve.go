@@ -109,7 +109,13 @@ func (e *Engine) bind(v *valve) {
 }
 
 // Open implements frontier.Gate.
-func (v *valve) Open(ahead int) bool { return v.control.Open(&v.book, ahead) }
+// What is urgent need not wait for others to end, since its bytes come before
+// theirs; but the baselines, which have no cap, hold the limit by what they start.
+func (v *valve) Open(ahead int, urgent bool) bool {
+	return urgent && v.capped() && v.limit > 0 || v.control.Open(&v.book, ahead)
+}
+
+func (v *valve) capped() bool { return cmp.Or(v.cfg.Control, "weir") == "weir" }
 
 // Fits implements frontier.Gate.
 func (v *valve) Fits(host string, addr netip.Addr) bool {

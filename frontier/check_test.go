@@ -45,7 +45,7 @@ func (f *Frontier) check(t fataler) {
 	for _, srv := range f.servers {
 		checkHeap(t, "waiting", &srv.waiting, func(h *host) { file(h, crowded) })
 	}
-	conns, lines := 0, 0
+	conns, lines, hurried := 0, 0, 0
 	known, led := map[*host]int{}, map[*server]int{}
 	for name, h := range f.hosts {
 		if h.line != &f.noLine {
@@ -69,7 +69,11 @@ func (f *Frontier) check(t fataler) {
 		}
 		if h.line.conn != nil || h.line.errand {
 			conns++
+			hurried += int(min(h.urge, 1))
 			active[h.line.server]++
+		}
+		if h.urge != f.urgency(name) {
+			t.Fatalf("%s has an urgency of %d, want %d", name, h.urge, f.urgency(name))
 		}
 		if h.line.called {
 			called[h.line.server]++
@@ -141,7 +145,7 @@ func (f *Frontier) check(t fataler) {
 	if asleep != f.asleep || rules != f.rules {
 		t.Fatalf("%d entries are asleep, counted %d; rules of %d bytes, counted %d", asleep, f.asleep, rules, f.rules)
 	}
-	if warm != f.warm || taken != len(f.taken) || work != f.work || conns != f.active || conns > f.cfg.Conns || f.drift != 0 {
+	if warm != f.warm || taken != len(f.taken) || work != f.work || conns != f.active || hurried != f.hurried || conns > f.cfg.Conns || f.drift != 0 {
 		t.Fatalf("warm %d, counted %d; taken %d, %d; work %d, %d; active %d, %d; drift %d",
 			warm, f.warm, taken, len(f.taken), work, f.work, conns, f.active, f.drift)
 	}

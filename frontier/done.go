@@ -139,6 +139,9 @@ func (f *Frontier) hangUp(now page.Time, h *host, open bool) {
 	on := l.conn
 	l.conn, l.errand = nil, false
 	f.active--
+	if h.urge > 0 {
+		f.hurried--
+	}
 	if l.server != nil {
 		l.server.active--
 		f.call(l.server)

@@ -92,6 +92,9 @@ type Frontier struct {
 	begun   int     // visits since all that could be picked was
 	refused []*host // by the gate since then, in turn
 
+	urged   []string // hosts that are urgent, the most urgent first
+	hurried int      // of them, that have a connection
+
 	emptySites fifo[left[*site]]
 	emptyHosts fifo[left[*host]]
 
@@ -150,8 +153,12 @@ func New(cfg Config) *Frontier {
 func hostPlace(h *host) *int32 { return &h.placed }
 func sitePlace(s *site) *int32 { return &s.placed }
 
-// earlier orders hosts whose turn it could be: by key, then who came first.
+// earlier orders hosts whose turn it could be: the most urgent first, then by
+// key, then who came first.
 func (f *Frontier) earlier(a, b *host) bool {
+	if a.urge != b.urge {
+		return a.urge > b.urge
+	}
 	ka, kb := f.key(a), f.key(b)
 	return ka < kb || ka == kb && a.turn < b.turn
 }
@@ -237,7 +244,7 @@ func (f *Frontier) host(name string) *host {
 	if h := f.hosts[name]; h != nil {
 		return h
 	}
-	h := &host{name: name, care: &f.noCare, line: &f.noLine}
+	h := &host{name: name, care: &f.noCare, line: &f.noLine, urge: f.urgency(name)}
 	if c := f.cares[name]; c != nil {
 		delete(f.cares, name)
 		h.care, h.next, c.until = c, c.until, 0

@@ -14,9 +14,10 @@ import (
 // A connection that is open needs no leave for its further pages.
 type Gate interface {
 	// Open says whether any visit may begin now, beside those that are being
-	// made ready for one. While it says no, no host is looked at: nothing is
-	// resolved or loaded for a visit that could not begin.
-	Open(ahead int) bool
+	// made ready for one; or whether one of an urgent host may. While it says no,
+	// no such host is looked at: nothing is resolved or loaded for a visit that
+	// could not begin.
+	Open(ahead int, urgent bool) bool
 	// Fits says whether a visit to this host may begin. The address is zero
 	// behind a proxy.
 	Fits(host string, addr netip.Addr) bool
@@ -29,7 +30,7 @@ func (f *Frontier) Admit(g Gate, depth int) { f.gate, f.depth = g, max(depth, 1)
 
 // shut says that no host may be offered now.
 func (f *Frontier) shut() bool {
-	return f.gate != nil && (len(f.refused)+f.begun+f.ahead >= f.depth || !f.gate.Open(f.ahead))
+	return f.gate != nil && (len(f.refused)+f.begun+f.ahead >= f.depth || !f.gate.Open(f.ahead, false))
 }
 
 // admit sees to it that the host has an address with room, and that the gate

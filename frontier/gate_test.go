@@ -23,7 +23,9 @@ type dGate struct {
 	asked  int
 }
 
-func (g *dGate) Open(ahead int) bool { return g.sum == 0 || g.sum+ahead < g.limit }
+func (g *dGate) Open(ahead int, urgent bool) bool {
+	return urgent || g.sum == 0 || g.sum+ahead < g.limit
+}
 
 func (g *dGate) Fits(host string, addr netip.Addr) bool {
 	g.asked++
@@ -66,7 +68,7 @@ func (g *dGate) drained(d *driver) {
 	if g == nil {
 		return
 	}
-	if len(d.f.refused) > 0 || g.asked > 2*d.depth {
+	if len(d.f.refused) > 0 || g.asked > 2*(d.depth+len(d.f.urged)) {
 		d.t.Fatalf("%d hosts are refused and not in turn again; %d were asked about, the depth is %d", len(d.f.refused), g.asked, d.depth)
 	}
 	g.asked = 0
@@ -90,7 +92,7 @@ func (d *driver) inTurn() []*host {
 // overtaken holds that who is visited passed nobody but those who were refused
 // or could not go; and that no more were refused than may be offered.
 func (d *driver) overtaken(name string, before []*host) {
-	if len(d.f.refused) >= d.depth && d.gate != nil {
+	if len(d.f.refused) >= d.depth && d.gate != nil && d.f.hosts[name].urge == 0 {
 		d.t.Fatalf("%d hosts were refused before %s, the depth is %d", len(d.f.refused), name, d.depth)
 	}
 	at := slices.IndexFunc(before, func(h *host) bool { return h.name == name })
@@ -108,7 +110,7 @@ type limited struct {
 	asked []string
 }
 
-func (g *limited) Open(ahead int) bool { return ahead < g.room }
+func (g *limited) Open(ahead int, _ bool) bool { return ahead < g.room }
 
 func (g *limited) Fits(host string, addr netip.Addr) bool {
 	g.asked = append(g.asked, host)

@@ -47,8 +47,9 @@ type host struct {
 	known   int32  // its sites in memory
 	pace    uint32 // microseconds that a page of it takes, smoothed; 0: not known, or of no use
 	state   state
-	ran     bool // its last visit was an errand: its own pages go next
-	leaving bool // in the Frontier's list of hosts that may be forgotten
+	urge    uint8 // 0: not urgent; see urge.go
+	ran     bool  // its last visit was an errand: its own pages go next
+	leaving bool  // in the Frontier's list of hosts that may be forgotten
 }
 
 // care is what a host needs beyond the common wait. Most need nothing. It

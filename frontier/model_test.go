@@ -562,7 +562,7 @@ func (d *driver) answerOne() {
 }
 
 func (d *driver) act() {
-	switch n := d.n("act", 0, 11); {
+	switch n := d.n("act", 0, 12); {
 	case n < 5 && len(d.pending) > 0:
 		d.answerOne()
 	case n < 7 && len(d.taken) > 0:
@@ -579,6 +579,8 @@ func (d *driver) act() {
 		}
 	case n == 11 && d.n("a day", 0, 9) == 0:
 		d.now = d.now.Add(RobotsAge)
+	case n == 12:
+		d.f.Urge(rapid.SliceOfNDistinct(rapid.SampledFrom(d.names), 0, len(d.names), rapid.ID).Draw(d.t, "urgent"))
 	}
 	d.check()
 }

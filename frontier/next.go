@@ -95,9 +95,9 @@ func (f *Frontier) turnOf(room Room) *host {
 	if f.stopping {
 		return nil
 	}
-	open := f.active < f.cfg.Conns && !f.shut()
+	best, any := f.opens()
 	for n := range needs {
-		if f.stall[n].len() > 0 && room.of(n) > 0 && (n != needFetch || open) {
+		if f.stall[n].len() > 0 && room.of(n) > 0 && (n != needFetch || any) {
 			h := f.stall[n].pop()
 			if n == needLoad && h.line.conn == nil || n == needResolve {
 				f.ahead--
@@ -105,7 +105,7 @@ func (f *Frontier) turnOf(room Room) *host {
 			return h
 		}
 	}
-	if f.ready.len() > 0 && room.Fetch > 0 && open {
+	if f.ready.len() > 0 && room.Fetch > 0 && best {
 		return f.ready.pop()
 	}
 	return nil
@@ -259,6 +259,9 @@ func (f *Frontier) request(now page.Time, h *host, s *site, room Room) (Pick, bo
 func (f *Frontier) connect(h *host, s *site) {
 	l := h.line
 	f.active++
+	if h.urge > 0 {
+		f.hurried++
+	}
 	f.begun++
 	if l.server != nil {
 		l.server.active++

@@ -1,0 +1,91 @@
+package frontier
+
+import (
+	"slices"
+	"time"
+
+	"weir/page"
+)
+
+// Hosts can be urgent: somebody was promised their pages by a certain time, and
+// they are behind. Urgent hosts go before all others, in the order that is told,
+// and a part of the connections is kept for them. They rest between two visits as
+// all hosts do: nothing here makes a wait shorter.
+
+// maxUrge is how many urgent hosts are told apart. Those beyond it are equals.
+const maxUrge = 255
+
+// Urge says which hosts are urgent now, the most urgent first. Those that were
+// and are not named are not any more.
+func (f *Frontier) Urge(hosts []string) {
+	for _, name := range f.urged {
+		f.hurry(name, 0)
+	}
+	f.urged = append(f.urged[:0], hosts...)
+	for _, name := range f.urged {
+		f.hurry(name, f.urgency(name))
+	}
+}
+
+func (f *Frontier) hurry(name string, urge uint8) {
+	h := f.hosts[name]
+	if h == nil || h.urge == urge {
+		return
+	}
+	if h.connected() {
+		f.hurried += int(min(urge, 1)) - int(min(h.urge, 1))
+	}
+	h.urge = urge
+	f.refile(h)
+}
+
+// urgency is what a host of this name has.
+func (f *Frontier) urgency(name string) uint8 {
+	if i := slices.Index(f.urged, name); i >= 0 {
+		return uint8(max(maxUrge-i, 1))
+	}
+	return 0
+}
+
+// connected says that the host has one of the connections.
+func (h *host) connected() bool { return h.line.conn != nil || h.line.errand }
+
+// kept is how many connections nobody but urgent hosts may use: as many as there
+// are of those without one, up to half of all.
+func (f *Frontier) kept() int { return max(min(len(f.urged), f.cfg.Conns/2)-f.hurried, 0) }
+
+// opens says whether a visit may begin now: of the best host that is ready, and of
+// one that is not urgent.
+func (f *Frontier) opens() (best, any bool) {
+	if f.active >= f.cfg.Conns {
+		return false, false
+	}
+	any = f.active+f.kept() < f.cfg.Conns && !f.shut()
+	if f.ready.len() > 0 && f.ready.top().urge > 0 {
+		return f.gate == nil || f.gate.Open(f.ahead, true), any
+	}
+	return any, any
+}
+
+// Backlog is what is known to wait at a site.
+type Backlog struct {
+	Queued int64 // entries that may be taken
+	Taken  int64 // handed out, and not durable yet
+	Asleep bool  // it is left alone in this run: its robots.txt could not be had
+	Over   bool  // nothing is left to do
+}
+
+// Backlog returns that of a site. One that is not in memory is over.
+func (f *Frontier) Backlog(id page.SiteID) Backlog {
+	s := f.sites.find(id)
+	if s == nil {
+		return Backlog{Over: true}
+	}
+	return Backlog{Queued: s.queued, Taken: int64(s.taken), Asleep: s.asleep(), Over: s.finished()}
+}
+
+// Pause returns for how long nothing may be sent to a host that was visited for a
+// site.
+func (f *Frontier) Pause(now page.Time, name string, id page.SiteID) time.Duration {
+	return max(f.visited(name, id).next.Sub(now), 0)
+}
