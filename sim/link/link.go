@@ -20,6 +20,9 @@
 // flows of one speed always change together. They form a tier with a clock and
 // a heap of its own, so that a thousand equal sites change kind in one step.
 //
+// Under MaxMin some flows may be urgent ([Link.Urge]). They are served before all
+// that, by a simpler way that suits a few, and the level divides what they leave.
+//
 // Times are nanoseconds since any beginning; bytes and rates are float64.
 // Products are rounded before they are added, so that machines which fuse the
 // two find the same times as those which do not.
@@ -67,8 +70,10 @@ const (
 	second = 1e9 // in nanoseconds
 	// top bounds speeds, so that no product is infinite.
 	top = 1e15
-	// none marks a flow that is not sending.
-	none = -1
+	// none marks a flow that is not sending, ahead one that is urgent and
+	// has no tier.
+	none  = -1
+	ahead = -2
 )
 
 // Link is a link shared by flows, numbered from 0. A flow is closed at first;
@@ -86,6 +91,7 @@ type Link struct {
 	now      int64
 	sent     float64 // up to now
 
+	room  float64 // what the urgent leave of the capacity
 	share float64 // the level; +Inf while it holds nobody back
 	level float64 // bytes sent by a flow at the level, since there is one
 
@@ -97,8 +103,9 @@ type Link struct {
 	find  map[float64]int32
 
 	isOpen []bool
+	urge   []float64
 	bytes  []float64 // what a flow was to carry
-	tierOf []int32   // none while not sending
+	tierOf []int32   // none while not sending, ahead while urgent
 	mark   []float64 // the tier's clock when the flow ends
 	place  []int32   // in its tier's heap
 
@@ -106,6 +113,8 @@ type Link struct {
 	cappedEnd, levelEnd heap
 	// Tiers by speed: the fastest capped, the slowest at the level.
 	cappedFast, levelSlow heap
+
+	rush rush // the urgent flows
 }
 
 // tier is the flows of one speed. Its clock counts the bytes that a member
@@ -127,11 +136,14 @@ func New(capacity float64, flows int, s Sharing) *Link {
 	l := &Link{
 		sharing:    s,
 		capacity:   bound(capacity),
+		rush:       rush{first: none},
+		room:       bound(capacity),
 		share:      math.Inf(1),
 		tiers:      make([]tier, flows),
 		free:       make([]int32, flows),
 		find:       make(map[float64]int32, flows),
 		isOpen:     make([]bool, flows),
+		urge:       make([]float64, flows),
 		bytes:      make([]float64, flows),
 		tierOf:     make([]int32, flows),
 		mark:       make([]float64, flows),
@@ -163,6 +175,7 @@ func bound(capacity float64) float64 {
 func (l *Link) Set(now int64, capacity float64) {
 	l.advance(now)
 	l.capacity = bound(capacity)
+	l.room = l.rush.share(now, l.capacity)
 	l.settle()
 }
 
@@ -186,6 +199,7 @@ func (l *Link) Close(now int64, flow int) {
 	}
 	l.advance(now)
 	l.isOpen[flow] = false
+	l.urge[flow] = 0
 	l.open--
 	if l.sharing == Even {
 		l.settle()
@@ -201,9 +215,19 @@ func (l *Link) Add(now int64, flow int, speed, bytes float64) {
 		panic(fmt.Sprintf("link: flow %d would send %v bytes at %v a second", flow, bytes, speed))
 	}
 	l.advance(now)
-	g := l.tierAt(min(speed, top))
-	t := &l.tiers[g]
 	l.bytes[flow] = bytes
+	l.enter(flow, min(speed, top), bytes)
+	l.settle()
+}
+
+// enter puts a flow among those of its urgency and speed.
+func (l *Link) enter(flow int, speed, bytes float64) {
+	if l.urge[flow] > 0 {
+		l.join(flow, speed, bytes)
+		return
+	}
+	g := l.tierAt(speed)
+	t := &l.tiers[g]
 	l.tierOf[flow] = g
 	l.unlist(t)
 	t.flows.set(int32(flow), l.clock(t)+bytes)
@@ -213,7 +237,6 @@ func (l *Link) Add(now int64, flow int, speed, bytes float64) {
 	} else {
 		l.slow.add(t.speed)
 	}
-	l.settle()
 }
 
 // Next returns who ends next, and when: the first whole nanosecond at which
@@ -226,10 +249,16 @@ func (l *Link) Next() (at int64, flow int, ok bool) {
 	}
 	if l.levelEnd.len() > 0 {
 		i := l.levelEnd.first()
-		when := whole(float64(l.now) + float64((l.levelEnd.key[i]-l.level)/l.share*second))
+		when := l.now
+		if left := l.levelEnd.key[i] - l.level; left > 0 || l.share > 0 {
+			when = whole(float64(l.now) + float64(left/l.share*second))
+		}
 		if flow == none || when < at || when == at && int(i) < flow {
 			at, flow = when, int(i)
 		}
+	}
+	if i := int(l.rush.first); i != none && (flow == none || l.rush.end < at || l.rush.end == at && i < flow) {
+		at, flow = l.rush.end, i
 	}
 	return max(at, l.now), flow, flow != none
 }
@@ -263,9 +292,9 @@ func (l *Link) Sent(now int64) float64 { return l.sent + l.product(l.Rate(), now
 // Rate returns the bytes per second the link carries.
 func (l *Link) Rate() float64 {
 	if l.held == 0 {
-		return l.slow.value()
+		return l.slow.value() + l.rush.rate
 	}
-	return l.slow.value() + float64(float64(l.held)*l.share)
+	return l.slow.value() + float64(float64(l.held)*l.share) + l.rush.rate
 }
 
 // slack is how many bytes rounding may leave of a flow that ends now: one, and
@@ -273,6 +302,9 @@ func (l *Link) Rate() float64 {
 // flows of a crawl that has lasted for years have many.
 func (l *Link) slack(flow int) float64 {
 	const digit = 1.0 / (1 << 51)
+	if l.tierOf[flow] == ahead {
+		return 1 + digit*(l.speedOf(flow)*float64(l.now)/second+l.bytes[flow])
+	}
 	t := &l.tiers[l.tierOf[flow]]
 	return 1 + digit*(t.speed*float64(l.now)/second+math.Abs(l.mark[flow])+math.Abs(t.base)+l.level)
 }
@@ -328,6 +360,9 @@ func (l *Link) settle() {
 		share = math.Inf(1)
 		l.level = 0
 	}
+	if share < 0 {
+		share = 0 // by rounding, where the urgent leave nothing
+	}
 	l.share = share
 }
 
@@ -337,8 +372,8 @@ func (l *Link) fair() float64 {
 	case l.sharing == Even && l.open > 0:
 		return l.capacity / float64(l.open)
 	case l.sharing == MaxMin && l.held > 0:
-		return (l.capacity - l.slow.value()) / float64(l.held)
-	case l.slow.value() > l.capacity:
+		return (l.room - l.slow.value()) / float64(l.held)
+	case l.slow.value() > l.room:
 		return 0 // the fastest must give way
 	}
 	return math.Inf(1)
@@ -423,6 +458,9 @@ func (l *Link) tierAt(speed float64) int32 {
 // nothing if it sent for too long.
 func (l *Link) leave(flow int) (left float64) {
 	g := l.tierOf[flow]
+	if g == ahead {
+		return l.part(flow)
+	}
 	t := &l.tiers[g]
 	left = l.mark[flow] - l.clock(t)
 	l.unlist(t)

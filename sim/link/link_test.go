@@ -1,6 +1,7 @@
 package link
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"testing"
@@ -144,6 +145,12 @@ func TestFaults(t *testing.T) {
 		"ends while silent":     func() { sending().End(s, 1) },
 		"closes while sending":  func() { sending().Close(s, 0) },
 		"closes twice":          func() { sending().Close(s, 1) },
+		"urgent while closed":   func() { sending().Urge(s, 1, 1) },
+		"negative urge":         func() { sending().Urge(s, 0, -1) },
+		"urge not a number":     func() { sending().Urge(s, 0, math.NaN()) },
+		"changes while silent":  func() { l := sending(); l.Open(s, 1); l.Speed(s, 1, 10) },
+		"changes to no speed":   func() { sending().Speed(s, 0, 0) },
+		"urgent ends too early": func() { l := sending(); l.Urge(s, 0, 1); l.End(s, 0) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
@@ -160,11 +167,13 @@ func TestFaults(t *testing.T) {
 func TestYears(t *testing.T) {
 	for _, speed := range []float64{1, 20e3, 1e9, 1e12} {
 		for _, now := range []int64{3e7 * s, 6e9 * s} {
-			for _, sharing := range []Sharing{MaxMin, Even} {
+			for i, sharing := range []Sharing{MaxMin, MaxMin, Even} {
+				urge := float64(i % 2)
 				l := New(1e12, 2, sharing)
 				l.Open(0, 0)
 				l.Add(0, 0, 1, float64(now/s)+1e6) // keeps the clocks going
 				l.Open(now, 1)
+				l.Urge(now, 1, urge)
 				l.Add(now, 1, speed, 31_774)
 				at, flow, ok := l.Next()
 				if !ok || flow != 1 {
@@ -193,7 +202,9 @@ type naive struct {
 	capacity float64
 	now      int64
 	open     []bool
+	urge     []float64
 	speed    []float64 // 0: not sending
+	fastest  []float64 // that it was since it began
 	left     []float64
 	sent     float64
 }
@@ -211,10 +222,7 @@ func (n *naive) rates() []float64 {
 		}
 	}
 	slices.SortFunc(order, func(a, b int) int {
-		if n.speed[a] < n.speed[b] {
-			return -1
-		}
-		return 1
+		return cmp.Or(cmp.Compare(n.urge[b], n.urge[a]), cmp.Compare(n.speed[a], n.speed[b]))
 	})
 	room := n.capacity
 	if room == 0 {
@@ -225,7 +233,13 @@ func (n *naive) rates() []float64 {
 			rates[i] = min(n.speed[i], room/float64(open))
 			continue
 		}
-		rates[i] = min(n.speed[i], room/float64(len(order)-k))
+		equals := 0
+		for _, j := range order[k:] {
+			if n.urge[j] == n.urge[i] {
+				equals++
+			}
+		}
+		rates[i] = min(n.speed[i], room/float64(equals))
 		room -= rates[i]
 	}
 	return rates
@@ -241,7 +255,7 @@ func (n *naive) advance(now int64) {
 }
 
 // slack is how many bytes a flow may be off: times are whole nanoseconds.
-func (n *naive) slack(flow int) float64 { return 1e-3 + 2e-9*n.speed[flow] }
+func (n *naive) slack(flow int) float64 { return 1e-3 + 2e-9*n.fastest[flow] }
 
 func near(a, b, tolerance float64) bool {
 	return math.Abs(a-b) <= tolerance*max(1, math.Abs(a), math.Abs(b))
@@ -256,12 +270,15 @@ func TestAgainstNaive(t *testing.T) {
 		capacity := rapid.OneOf(rapid.Just(0.0), rapid.Float64Range(1, 1e4), rapid.SampledFrom([]float64{300, 1000, 1e6}))
 		// A few equal speeds, some that add up to the capacity, and any.
 		speed := rapid.OneOf(rapid.SampledFrom([]float64{100, 200, 100.0 / 3, 1e9}), rapid.Float64Range(1, 5000))
+		urge := rapid.OneOf(rapid.SampledFrom([]float64{0, 0, 1, 2}), rapid.Float64Range(0, 10))
 		size := rapid.OneOf(rapid.SampledFrom([]float64{0, 100, 200, 1e5}), rapid.Float64Range(0, 1e4))
 		n := &naive{
 			sharing:  rapid.SampledFrom([]Sharing{MaxMin, Even}).Draw(t, "sharing"),
 			capacity: capacity.Draw(t, "capacity"),
 			open:     make([]bool, flows),
+			urge:     make([]float64, flows),
 			speed:    make([]float64, flows),
+			fastest:  make([]float64, flows),
 			left:     make([]float64, flows),
 		}
 		l := New(n.capacity, flows, n.sharing)
@@ -293,7 +310,7 @@ func TestAgainstNaive(t *testing.T) {
 				t.Fatalf("flow %d ends with %v bytes left", flow, n.left[flow])
 			}
 			n.sent += n.left[flow]
-			n.speed[flow], n.left[flow] = 0, 0
+			n.speed[flow], n.fastest[flow], n.left[flow] = 0, 0, 0
 			l.End(at, flow)
 		}
 		add := func(t *rapid.T) {
@@ -303,6 +320,7 @@ func TestAgainstNaive(t *testing.T) {
 				n.open[i] = true
 			}
 			n.speed[i], n.left[i] = speed.Draw(t, "speed"), size.Draw(t, "bytes")
+			n.fastest[i] = n.speed[i]
 			given += n.left[i]
 			l.Add(n.now, i, n.speed[i], n.left[i])
 		}
@@ -317,7 +335,20 @@ func TestAgainstNaive(t *testing.T) {
 			"close": func(t *rapid.T) {
 				i := pick(t, func(i int) bool { return n.open[i] && n.speed[i] == 0 })
 				l.Close(n.now, i)
-				n.open[i] = false
+				n.open[i], n.urge[i] = false, 0
+			},
+			"urge": func(t *rapid.T) {
+				i := pick(t, func(i int) bool { return n.open[i] })
+				n.urge[i] = urge.Draw(t, "urge")
+				l.Urge(n.now, i, n.urge[i])
+			},
+			"speed": func(t *rapid.T) {
+				i := pick(t, func(i int) bool { return n.speed[i] > 0 })
+				n.speed[i] = speed.Draw(t, "speed")
+				n.fastest[i] = max(n.fastest[i], n.speed[i])
+				if left := l.Speed(n.now, i, n.speed[i]); math.Abs(left-max(n.left[i], 0)) > n.slack(i) {
+					t.Fatalf("flow %d has %v left as its speed changes, want %v", i, left, n.left[i])
+				}
 			},
 			"wait": func(t *rapid.T) {
 				until := n.now + rapid.Int64Range(0, 10*s).Draw(t, "wait")
@@ -368,8 +399,12 @@ func TestAgainstNaive(t *testing.T) {
 // happens until then; 0 if it is not sending.
 func (l *Link) leftOf(now int64, flow int) float64 {
 	g := l.tierOf[flow]
-	if g == none {
+	switch g {
+	case none:
 		return 0
+	case ahead:
+		left := l.rush.flows[l.rush.find(flow)].leftAt(now, l.rush.since)
+		return min(max(left, 0), l.bytes[flow])
 	}
 	t := &l.tiers[g]
 	left := l.mark[flow] - l.clock(t) - l.product(min(t.speed, l.share), now)
@@ -379,8 +414,11 @@ func (l *Link) leftOf(now int64, flow int) float64 {
 // rateOf returns the bytes per second of one flow, 0 if it is not sending.
 func (l *Link) rateOf(flow int) float64 {
 	g := l.tierOf[flow]
-	if g == none {
+	switch g {
+	case none:
 		return 0
+	case ahead:
+		return l.rush.flows[l.rush.find(flow)].rate
 	}
 	if t := &l.tiers[g]; !t.atLevel {
 		return t.speed
