@@ -54,6 +54,7 @@ type trip struct {
 	outcome page.Outcome
 	robots  bool
 	last    bool
+	sends   bool // its bytes are on the line
 }
 
 const (
@@ -243,7 +244,10 @@ func (c *crawler) happen(t thing) {
 			c.answer(t.arg)
 			return
 		}
-		c.w.link.Add(int64(c.w.now), c.base+int(t.arg), float64(c.w.web.Sites[tr.site].Speed), float64(tr.bytes))
+		speed := c.w.speed(tr.site)
+		tr.sends = true
+		tr.ideal += time.Duration(float64(tr.bytes) / speed * 1e9)
+		c.w.link.Add(int64(c.w.now), c.base+int(t.arg), speed, float64(tr.bytes))
 	case tick:
 		if t.arg == c.tickArg {
 			c.step(crawl.Tick{})
@@ -336,14 +340,14 @@ func (c *crawler) fetch(o *crawl.Fetch) {
 	if o.Open {
 		late = site.Latency
 	}
-	wait := time.Duration(late * 1e9)
-	t.ideal = wait + time.Duration(float64(t.bytes)/float64(site.Speed)*1e9)
-	c.w.plan.add(thing{at: c.w.now.Add(wait), who: c.who, what: firstByte, arg: slot})
+	t.ideal = time.Duration(late * 1e9)
+	c.w.plan.add(thing{at: c.w.now.Add(t.ideal), who: c.who, what: firstByte, arg: slot})
 }
 
 // answer ends a request.
 func (c *crawler) answer(slot uint32) {
 	t := &c.trips[slot]
+	t.sends = false
 	took := c.w.now.Sub(t.asked)
 	held := max(took-t.ideal, 0)
 	done := crawl.Done{

@@ -32,6 +32,9 @@ type World struct {
 	owner []uint16 // of flows, which crawl
 	live  int      // crawls that are not over
 	err   error
+
+	changes []Change  // of sites, planned or past
+	factor  []float64 // of sites' speeds, now; nil: none changes
 }
 
 // New returns a world with one crawl for every Config.
@@ -116,7 +119,11 @@ func (w *World) Run(on func() bool) error {
 		if len(w.plan.items) > 0 && (!flows || w.plan.items[0].at <= page.Time(at)) {
 			t := w.plan.pop()
 			w.now = t.at
-			w.does[t.who].happen(t)
+			if t.what == changed {
+				w.change(w.changes[t.arg])
+			} else {
+				w.does[t.who].happen(t)
+			}
 			continue
 		}
 		if !flows {
