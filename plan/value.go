@@ -1,0 +1,64 @@
+package plan
+
+import "math"
+
+// tiny is the share of an amount that counts as nothing: far above what rounding
+// leaves over thousands of sums, far below what anybody would notice.
+const tiny = 1e-9
+
+// missed says whether a site that is done at finish is late. One without anything
+// to come never is.
+func (s *Site) missed(finish float64) bool {
+	due := s.Due()
+	return s.Size > 0 && finish > due+tiny*max(math.Abs(due), math.Abs(finish))
+}
+
+// tally fills in what follows from the courses: Value, Sum, Max and Late.
+func (pl *Plan) tally(p *Problem) {
+	var v value
+	pl.Objective = p.Objective
+	pl.Sum, pl.Max, pl.Late = 0, 0, 0
+	for i := range pl.Courses {
+		v.add(&p.Sites[i], pl.Courses[i].Finish)
+	}
+	pl.Sum, pl.Max, pl.Late = v.sum, v.max, v.late
+	pl.Value = v.of(p.Objective)
+}
+
+// value is what a plan comes to, by every measure; it grows site by site.
+type value struct {
+	sum, max  float64
+	late      int
+	lateness  float64 // the most, among sites with a deadline
+	tardiness float64 // weighted
+	due       bool    // a site with a deadline was added
+}
+
+func (v *value) add(s *Site, finish float64) {
+	v.sum += s.Worth() * finish
+	v.max = max(v.max, finish)
+	if s.Deadline == 0 || s.Size == 0 {
+		return
+	}
+	d := finish - s.Deadline
+	if !v.due || d > v.lateness {
+		v.lateness = d
+	}
+	v.due = true
+	if s.missed(finish) {
+		v.late++
+		v.tardiness += s.Worth() * d
+	}
+}
+
+func (v *value) of(o Objective) float64 {
+	switch o {
+	case Max:
+		return v.max
+	case Lateness:
+		return v.lateness
+	case Tardiness:
+		return v.tardiness
+	}
+	return v.sum
+}
