@@ -81,7 +81,7 @@ func CPQ(p *Problem) (*Plan, error) {
 		}
 		now = end
 	}
-	return tally(p, method, courses), nil
+	return planOf(p, method, courses), nil
 }
 
 // Unsuited says that a Problem has something that a method does not know.
@@ -120,7 +120,7 @@ func atOnce(p *Problem, method string, shape func(*Site) float64) (*Plan, error)
 		if s.Deadline != 0 {
 			b.least = max(b.least, s.Size/max(s.Deadline-s.NotBefore-p.Startup, 0))
 		}
-		if b.least > most*(1+tolerance) {
+		if b.least > most*(1+tiny) {
 			return nil, narrow(p, method, i, b)
 		}
 		b.least = min(b.least, most)
@@ -131,7 +131,7 @@ func atOnce(p *Problem, method string, shape func(*Site) float64) (*Plan, error)
 		return nil, &Unsuited{method, fmt.Sprintf("it crawls all sites at once, and %d are more than the %d at a time", len(busy), p.MaxSites)}
 	}
 	rates, need := share(bands, link)
-	if need > link*(1+tolerance) {
+	if need > link*(1+tiny) {
 		return nil, &Shortage{Method: method, Site: -1, Need: need, Have: link,
 			why: fmt.Sprintf("constant rates that keep all deadlines take %s, and the link has %s", rateText(need), rateText(link))}
 	}
@@ -139,7 +139,7 @@ func atOnce(p *Problem, method string, shape func(*Site) float64) (*Plan, error)
 	for k, i := range busy {
 		courses[i] = steady(p, i, 0, rates[k])
 	}
-	return tally(p, method, courses), nil
+	return planOf(p, method, courses), nil
 }
 
 // narrow says why a site's deadline is out of its own reach.
@@ -157,17 +157,19 @@ func narrow(p *Problem, method string, i int, b band) error {
 	return e
 }
 
-// level returns the rate of a link that never changes.
+// level checks a Problem and returns the rate of its link, which must never change.
 func level(p *Problem, method string) (float64, error) {
-	if len(p.Link) == 0 {
-		return 0, &Unsuited{method, "there is no link"}
+	if err := p.Check(); err != nil {
+		return 0, err
 	}
-	for _, s := range p.Link {
-		if s.Rate != p.Link[0].Rate {
+	rate := 0.0
+	for i, s := range p.Link {
+		if i > 0 && s.Rate != rate {
 			return 0, &Unsuited{method, "its rates never change, so it cannot follow a link that does"}
 		}
+		rate = s.Rate
 	}
-	return p.Link[0].Rate, nil
+	return rate, nil
 }
 
 // band is a site's claim in a share of the link: any rate between two bounds, and
@@ -200,21 +202,24 @@ func share(bands []band, link float64) (rates []float64, need float64) {
 	k := sort.Search(len(corners), func(k int) bool { return total(corners[k]) > link })
 	scale := math.Inf(1) // the link has room for all of them at their most
 	if k < len(corners) {
-		high := corners[k]
+		low, high := 0.0, corners[k]
+		if k > 0 {
+			low = corners[k-1]
+		}
 		var fixed, slope float64
 		for _, b := range bands {
 			switch {
 			case b.least/b.shape >= high:
 				fixed += b.least
-			case b.most/b.shape < high:
+			case b.most/b.shape <= low:
 				fixed += b.most
 			default:
 				slope += b.shape
 			}
 		}
-		scale = 0
+		scale = low
 		if slope > 0 {
-			scale = max(0, (link-fixed)/slope)
+			scale = min(max(low, (link-fixed)/slope), high)
 		}
 	}
 	rates = make([]float64, len(bands))
@@ -231,4 +236,21 @@ func steady(p *Problem, i int, from, rate float64) Course {
 	first := start + p.Startup
 	finish := first + s.Size/rate
 	return Course{Start: start, Finish: finish, Rates: []Rate{{From: first, To: finish, Rate: rate}}}
+}
+
+// planOf makes a Plan of courses that nobody has a bound for.
+func planOf(p *Problem, method string, courses []Course) *Plan {
+	pl := &Plan{Method: method, Courses: courses, Bound: math.Inf(-1)}
+	pl.tally(p)
+	return pl
+}
+
+// idle returns the courses of sites that have nothing to come.
+func idle(p *Problem) []Course {
+	courses := make([]Course, len(p.Sites))
+	for i := range courses {
+		at := p.Sites[i].NotBefore
+		courses[i] = Course{Start: at, Finish: at}
+	}
+	return courses
 }

@@ -81,6 +81,9 @@ func TestPaperSixSites(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 				continue
 			}
+			if err := Verify(p, pl); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
 			if !near(pl.Max, m.want.Max, 1e-9) || !near(pl.Sum, m.want.Sum, 1e-9) {
 				t.Errorf("%s: max %v, sum %v; want %v, %v", name, pl.Max, pl.Sum, m.want.Max, m.want.Sum)
 			}
@@ -122,6 +125,9 @@ func TestPaperSixHundred(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
+		}
+		if err := Verify(p, pl); err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
 		if !near(pl.Sum, row.CPQSum, 1e-9) || !near(pl.Max, row.CPQEnd, 1e-9) || pl.Late != row.CPQLate || !near(pl.Value, row.CPQTardy, 1e-9) {
 			t.Errorf("%s: sum %v, end %v, %d late by %v; want %v, %v, %d by %v", name,
@@ -216,13 +222,22 @@ func TestPaperRounds(t *testing.T) {
 	}
 }
 
-// Section V.A as it is printed ("sites i+1 to n are once again assigned") leaves
-// sites alone that were found in time before others took more: here the first of three.
-func TestPaperProseBreaksDeadline(t *testing.T) {
-	p := &Problem{Link: []Step{{0, 10}}, Sites: sitesOf([]float64{10, 100, 100}, []float64{25, 20, 0})}
+// Section V.A as it is printed ("the remaining sites i + 1 to n are once again
+// assigned") looks at each site once. Here the first is in time in a share of all, at
+// 1.37; when the second has taken 5 to be in time, 1.2 are left for the first, too few.
+func TestPaperLooksAgain(t *testing.T) {
+	p := &Problem{Link: []Step{{0, 10}}, Sites: sitesOf([]float64{10, 100, 100}, []float64{8, 20, 0})}
 	pl, err := SumT(p)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if err := Verify(p, pl); err != nil {
+		t.Error(err)
+	}
+	for i, want := range []float64{1.25, 5, 3.75} {
+		if got := rateOf(pl.Courses[i]); !near(got, want, 1e-12) {
+			t.Errorf("site %d at %v, want %v", i, got, want)
+		}
 	}
 	if pl.Late != 0 {
 		t.Errorf("%d late", pl.Late)
@@ -241,7 +256,7 @@ func anySteady(t *rapid.T) *Problem {
 		p.MinRate = p.Link[0].Rate / float64(2*max(n, 1))
 	}
 	for i := range n {
-		s := Site{Name: fmt.Sprintf("site%d", i), Size: rapid.Float64Range(0, 1e6).Draw(t, "size")}
+		s := Site{Name: fmt.Sprintf("site%d", i), Size: rapid.Float64Range(1, 1e6).Draw(t, "size")}
 		fair := s.Size / p.Link[0].Rate * float64(n)
 		switch rapid.IntRange(0, 4).Draw(t, "kind") {
 		case 0:
@@ -275,17 +290,23 @@ func TestPaperPlansVerify(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if err := Verify(p, pl); err != nil {
+				t.Fatal(err)
+			}
 			if !pl.Feasible() {
 				t.Fatalf("%s leaves %d late", pl.Method, pl.Late)
 			}
 		}
 		p.MaxSites = rapid.IntRange(0, 5).Draw(t, "m")
-		_, err := CPQ(p)
+		pl, err := CPQ(p)
 		if err != nil {
 			if short := new(Shortage); !errors.As(err, &short) {
 				t.Fatal(err)
 			}
 			return
+		}
+		if err := Verify(p, pl); err != nil {
+			t.Fatal(err)
 		}
 	})
 }
