@@ -390,13 +390,16 @@ func (d *decoder) varint() int64 {
 	return n
 }
 
-func (d *decoder) text() string {
+func (d *decoder) text() string { return string(d.span()) }
+
+// span reads bytes that their number goes before.
+func (d *decoder) span() []byte {
 	n := d.uvarint()
 	if n > uint64(len(d.b)) {
 		d.err = errRow
-		return ""
+		return nil
 	}
-	return string(d.take(int(n)))
+	return d.take(int(n))
 }
 
 func (d *decoder) rest() string {

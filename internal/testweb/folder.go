@@ -38,10 +38,7 @@ func readFolder(dir string) (*folder, error) {
 		if total += int64(len(body)); total > maxFolder {
 			return fmt.Errorf("%s: more than %d bytes", dir, maxFolder)
 		}
-		kind := mime.TypeByExtension(filepath.Ext(name))
-		if kind == "" {
-			kind = "application/octet-stream"
-		}
+		kind := typeOf(name)
 		d := &file{kind: kind, body: body}
 		if strings.HasPrefix(kind, "text/") {
 			d.zip = zip(body)
@@ -56,6 +53,14 @@ func readFolder(dir string) (*folder, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// typeOf is the type of a file, by its name.
+func typeOf(name string) string {
+	if kind := mime.TypeByExtension(filepath.Ext(name)); kind != "" {
+		return kind
+	}
+	return "application/octet-stream"
 }
 
 // answer serves a file, compressed if the site does that and the visitor takes it.

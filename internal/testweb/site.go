@@ -220,6 +220,9 @@ func (s *site) answer(x *exchange) bool {
 	if s.folder != nil && string(x.path) != "/robots.txt" {
 		return s.folder.answer(x)
 	}
+	if body, ok := s.Files[string(x.path)]; ok {
+		return x.reply(200, typeOf(string(x.path)), "", []byte(body))
+	}
 	if page := s.page(x.path); page >= 0 {
 		x.page = page
 		if f := s.strikes(page); f != nil {

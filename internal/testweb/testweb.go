@@ -83,6 +83,9 @@ type Site struct {
 	// a site out, and no other site links to it.
 	Folder string
 
+	// Files are further answers by their paths, such as sitemaps, of the type that their names tell. Truth leaves them out.
+	Files map[string]string
+
 	// Behaviour names the hostile script that answers instead of pages, see [Hostile].
 	Behaviour string
 }
