@@ -33,7 +33,7 @@ const (
 //
 //	page <- { robots frontier bandwidth plan query overlay } <- crawl <- { sim, internal/node } <- cmd/weir
 //	rank <- { sim, internal/node };  sim/{web link chart} <- sim, sim/paper <- cmd/weir
-//	page, robots <- internal/{fetch parse store cluster} <- internal/node <- internal/web
+//	page, robots <- internal/{fetch parse store cluster} <- internal/node <- internal/{survey web}
 //
 // Besides, frontier may import robots: it keeps each site's rules and asks them
 // when a page's turn comes. Rooms that are not built yet are listed, so that they come where they belong.
@@ -60,6 +60,7 @@ var table = []room{
 	{dir: "internal/store/storetest", imports: []string{"page", "robots", "internal/store"}, why: whyAlone},
 	{dir: "internal/cluster", imports: []string{"page", "robots"}, why: whyOrgan},
 	{dir: "internal/node", imports: slices.Concat(machines, []string{"rank"}, organs), why: "node drives crawl on the real clock, as sim does on a virtual one: neither knows the other, nor who shows them"},
+	{dir: "internal/survey", imports: slices.Concat(machines, []string{"internal/fetch", "internal/parse", "internal/store", "internal/node"}), why: "a survey is a small crawl and the reading of one: it uses node as the command line does, and nobody but that uses it"},
 	{dir: "internal/web", imports: []string{"page", "internal/node"}, why: "web shows what node tells it and sends it commands, nothing deeper"},
 	{dir: "internal/cputime", why: whyAlone},
 	{dir: "internal/testweb", why: whyAlone},
@@ -69,7 +70,7 @@ var table = []room{
 	{dir: "internal/bench/colly", why: "a module of its own, so that weir does not depend on its peers"},
 	{dir: "internal/rules", why: whyAlone},
 
-	{dir: "cmd/weir", imports: slices.Concat(machines, []string{"sim", "sim/web", "sim/link", "sim/chart", "sim/paper"}, organs, []string{"internal/node", "internal/web", "internal/testweb"}), why: "tests and their tools stay out of the binary"},
+	{dir: "cmd/weir", imports: slices.Concat(machines, []string{"sim", "sim/web", "sim/link", "sim/chart", "sim/paper"}, organs, []string{"internal/node", "internal/survey", "internal/web", "internal/testweb"}), why: "tests and their tools stay out of the binary"},
 }
 
 // testTools may be imported by the tests of every room but the root's.
