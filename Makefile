@@ -46,13 +46,18 @@ race:
 		echo "race: no C compiler ($$(go env CC)), left out"; \
 	fi
 
-# The tests on real sites serve Debian packages with Debian's nginx.
+# The tests on real sites serve Debian packages with Debian's nginx; those of the
+# planner compare it with solvers of linear programs.
 tools:
-	@if ! command -v nginx >/dev/null; then \
+	@missing=; \
+	command -v nginx >/dev/null || missing="$$missing nginx-light"; \
+	command -v cbc >/dev/null || missing="$$missing coinor-cbc"; \
+	command -v glpsol >/dev/null || missing="$$missing glpk-utils"; \
+	if [ -n "$$missing" ]; then \
 		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-			apt-get update -q && apt-get install -q -y --no-install-recommends nginx-light; \
+			apt-get update -q && apt-get install -q -y --no-install-recommends $$missing; \
 		else \
-			echo "nginx is missing: run 'apt-get install nginx-light' as root, or 'go test -short ./...' to leave the real sites out"; exit 1; \
+			echo "missing: run 'apt-get install$$missing' as root, or 'go test -short ./...' to leave out what needs it"; exit 1; \
 		fi; \
 	fi
 
