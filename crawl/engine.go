@@ -47,6 +47,8 @@ type EngineConfig struct {
 	StopGain float64 `json:",omitempty"`
 
 	Bandwidth Bandwidth `json:",omitzero"`
+
+	Demands []Demand `json:",omitempty"` // hosts that shall be done by a time
 }
 
 // Engine decides what to do next. See the package doc. Not safe for concurrent
@@ -59,6 +61,7 @@ type Engine struct {
 	ranker   ranker
 	idle     idle
 	started  bool
+	resumed  bool
 	began    page.Time
 	flights  flights
 	asking   int // pages ordered and not answered
@@ -73,6 +76,7 @@ type Engine struct {
 	wake     page.Time
 	clock    bandwidth.Clock
 	valve    *valve // nil: there is no limit, and never was
+	promises promises
 	kept     []Keep // what earlier runs learned, for the valve that may come
 	out      []Order
 }
@@ -88,6 +92,9 @@ func NewEngine(cfg EngineConfig) (*Engine, error) {
 	}
 	cfg.Frontier.Order = order
 	e := &Engine{cfg: cfg, traits: order.Traits(), f: frontier.New(cfg.Frontier)}
+	for _, d := range cfg.Demands {
+		e.demand(d)
+	}
 	v, err := newValve(cfg.Bandwidth)
 	if err != nil {
 		return nil, err
@@ -120,26 +127,29 @@ func (e *Engine) Step(now page.Time, ev Event) []Order {
 		e.resolves--
 		e.f.Resolved(now, ev.Host, ev.Addrs, ev.TTL, ev.Outcome)
 	case Command:
-		e.command(ev)
+		e.command(now, ev)
 	case Wall:
 		e.tell(now, ev)
 	case Wire:
 		e.measured(now, ev)
 	case Ranked:
 		e.ranked(ev)
+	case Planned:
+		e.reserved(now, ev)
 	case Tick:
 		e.wake = 0
 	}
 	if e.started && !e.finished {
 		e.bounds(now)
 		e.limit(now)
+		e.attend(now)
 		e.pump(now)
 	}
 	return e.out
 }
 
 func (e *Engine) start(now page.Time, ev Start) {
-	e.started, e.began, e.idle.at = true, now, now
+	e.started, e.resumed, e.began, e.idle.at = true, ev.Resumed, now, now
 	e.ranker.version, e.ranker.news = ev.Version, true
 	e.totals = ev.Totals
 	e.pages, e.bytes = ev.Totals.Fetched, ev.Totals.Bytes
@@ -147,6 +157,7 @@ func (e *Engine) start(now page.Time, ev Start) {
 		e.f.Resume(now)
 	}
 	e.recall(ev.Kept)
+	e.recallPromises(ev.Promises)
 	for _, d := range ev.Domains {
 		e.f.Used(d.Domain, d.Pages)
 	}
@@ -156,6 +167,7 @@ func (e *Engine) start(now page.Time, ev Start) {
 	for _, s := range ev.Sites {
 		e.f.Add(now, s)
 	}
+	e.acquaint(ev.Sites)
 }
 
 func (e *Engine) done(now page.Time, ev Done) {
@@ -180,6 +192,7 @@ func (e *Engine) done(now page.Time, ev Done) {
 		Host: fl.host, Site: fl.key.Site, Attempt: fl.attempt, Outcome: ev.Outcome, Elapsed: max(ev.Elapsed-ev.Waited, 0), Waited: min(ev.Waited, ev.Elapsed),
 		Asked: ev.Asked, KeepAlive: ev.KeepAlive, Left: ev.Left, Idle: ev.Idle, Robots: fl.robots, Rules: ev.Rules, Redirect: ev.Redirect, Hops: fl.hops,
 	})
+	e.delivered(now, fl, ev)
 	if state, changed := e.f.Changed(now, fl.host, fl.key.Site); changed {
 		e.out = append(e.out, Save{Host: fl.host, State: state})
 	}
@@ -189,6 +202,7 @@ func (e *Engine) committed(now page.Time, ev Committed) {
 	for _, s := range ev.Sites {
 		e.f.Add(now, s)
 	}
+	e.acquaint(ev.Sites)
 	for _, id := range ev.IDs {
 		fl := e.flights.find(id)
 		if fl == nil || fl.saved {
@@ -261,9 +275,9 @@ func (e *Engine) pump(now page.Time) {
 	if e.flights.n == 0 && e.loads == 0 {
 		switch {
 		case e.stop != StopByNobody:
-			e.finish(e.stop)
+			e.finish(now, e.stop)
 		case e.f.Count().Waiting == 0:
-			e.finish(StopDone)
+			e.finish(now, StopDone)
 		}
 	}
 	e.rank()
@@ -287,13 +301,17 @@ func (e *Engine) nextWake() (page.Time, bool) {
 	if e.valve != nil && e.valve.until > 0 && (!ok || e.valve.until < at) {
 		at, ok = e.valve.until, true
 	}
+	if look, due := e.nextLook(); due && (!ok || look < at) {
+		at, ok = look, true
+	}
 	return at, ok
 }
 
-func (e *Engine) finish(reason string) {
+func (e *Engine) finish(now page.Time, reason string) {
 	e.finished = true
 	e.end(reason)
 	e.settleValve()
+	e.settlePromises(now)
 	e.out = append(e.out, Finish{Reason: reason})
 }
 
@@ -319,6 +337,7 @@ func (e *Engine) order(p frontier.Pick) {
 		id := e.flights.start(flight{key: page.Key{Site: p.Site, Hash: p.Entry.Hash}, host: p.Host, settle: true, done: true})
 		e.settling++
 		e.ranker.handed()
+		e.lost(p.Host, p.Outcome)
 		e.out = append(e.out, Settle{ID: id, Site: p.Site, Entry: p.Entry, Outcome: p.Outcome})
 	case frontier.Load:
 		e.loads++
@@ -351,6 +370,7 @@ type Status struct {
 	Drift       int64   // must be 0: pages that counters and queues disagree about
 	Stop        string
 	Link        LinkStatus // zero without a limit
+	Promises    []PromiseStatus
 }
 
 // Status returns the numbers.
@@ -359,5 +379,6 @@ func (e *Engine) Status() Status {
 	return Status{
 		Totals: e.totals, Waiting: c.Waiting, Unreachable: c.Asleep, Flying: e.flights.n, Sites: int(e.totals.Sites),
 		Active: c.Active, Idle: c.Idle, IdleShare: e.idle.share(), Resting: c.Resting, Ready: c.Ready, Drift: c.Drift, Stop: e.stop, Link: e.linkStatus(),
+		Promises: e.promiseStatus(),
 	}
 }

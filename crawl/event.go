@@ -7,6 +7,7 @@ import (
 	"weir/bandwidth"
 	"weir/frontier"
 	"weir/page"
+	"weir/plan"
 	"weir/robots"
 )
 
@@ -20,8 +21,10 @@ type Start struct {
 	Sites   []frontier.Known
 	Domains []Used
 	Kept    []Keep `json:",omitempty"` // what earlier runs, of this crawl or another, learned of the link
-	Totals  Totals
-	Version uint32 `json:",omitempty"` // of the last ranking
+	// Rows of promises that this crawl has given.
+	Promises []Keep `json:",omitempty"`
+	Totals   Totals
+	Version  uint32 `json:",omitempty"` // of the last ranking
 }
 
 // Care is what a host needs beyond the common wait, as earlier runs learned.
@@ -95,9 +98,12 @@ type Resolved struct {
 
 // Command is what the user wants now: new limits, or the end.
 type Command struct {
-	Stop   string  // finish what is under way, then end, for this reason
-	Now    bool    `json:",omitempty"` // end without what is under way: only what was learned is still ordered
-	Limits *Limits `json:",omitempty"` // not nil: hold these from now on, unless the rate is negative; only a Stop that is not "" ends the crawl then
+	Stop string // finish what is under way, then end, for this reason
+	Now  bool   `json:",omitempty"` // end without what is under way: only what was learned is still ordered
+	// Not nil: hold these from now on, unless the rate is negative; only a Stop that
+	// is not "" ends the crawl then. The same goes for Demands.
+	Limits  *Limits  `json:",omitempty"`
+	Demands []Demand `json:",omitempty"`
 }
 
 // Wall tells the local time of day: before Start, and again when the clock jumps
@@ -117,6 +123,12 @@ type Ranked struct {
 	Pages   int64 // that have another place now; those of the next batch
 }
 
+// Planned answers a Plan.
+type Planned struct {
+	Version  uint32
+	Reserved []plan.Reservation // of its promises, in their order
+}
+
 // Tick says that the time of the last Wake has come.
 type Tick struct{}
 
@@ -129,4 +141,5 @@ func (Command) event() string   { return "command" }
 func (Wall) event() string      { return "wall" }
 func (Wire) event() string      { return "wire" }
 func (Ranked) event() string    { return "ranked" }
+func (Planned) event() string   { return "planned" }
 func (Tick) event() string      { return "tick" }

@@ -261,6 +261,9 @@ func (l *Ledger) Start(resumed bool) (Start, error) {
 	if st.Kept, err = l.recall(); err != nil {
 		return st, fmt.Errorf("read what is known of the link: %w", err)
 	}
+	if st.Promises, err = readPromises(l.kv); err != nil {
+		return st, fmt.Errorf("read the promises: %w", err)
+	}
 	used := map[string]int{}
 	err = l.kv.Scan([]byte{keySite}, []byte{keySite + 1}, func(key, value []byte) bool {
 		s := siteRecord{}
@@ -318,10 +321,21 @@ func (l *Ledger) recall() ([]Keep, error) {
 // readLearned reads what a crawl learned of servers, at most so many rows.
 func readLearned(kv KV, most int) (rows []Keep, err error) {
 	err = kv.Scan([]byte{keyLink}, []byte{keyLink + 1}, func(key, value []byte) bool {
-		if string(key[1:]) != usageKey && len(rows) < most {
+		if name := key[1:]; string(name) != usageKey && !bytes.HasPrefix(name, []byte(promiseKey)) && len(rows) < most {
 			rows = append(rows, Keep{bytes.Clone(key[1:]), bytes.Clone(value)})
 		}
 		return len(rows) < most
+	})
+	return rows, err
+}
+
+// readPromises reads the promises that the crawl has given.
+func readPromises(kv KV) (rows []Keep, err error) {
+	from := []byte{keyLink, promiseKey[0]}
+	to := []byte{keyLink, promiseKey[0] + 1}
+	err = kv.Scan(from, to, func(key, value []byte) bool {
+		rows = append(rows, Keep{bytes.Clone(key[1:]), bytes.Clone(value)})
+		return true
 	})
 	return rows, err
 }

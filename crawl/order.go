@@ -5,6 +5,7 @@ import (
 
 	"weir/frontier"
 	"weir/page"
+	"weir/plan"
 )
 
 // Order is something that the driver must do.
@@ -81,6 +82,22 @@ type Urgency struct {
 	Urge float64
 }
 
+// Plan asks for a plan of promises, as plan.Reserve makes it: slow work, beside
+// the crawl. Planned answers.
+type Plan struct {
+	Version  uint32
+	Link     []plan.Step
+	Promises []plan.Promise
+}
+
+// News says how it stands with a promise from now on. Nothing answers.
+type News struct {
+	Host     string
+	Standing Standing
+	Deadline int64  // nanoseconds since 1970
+	Why      string `json:",omitempty"`
+}
+
 // Finish says that the crawl is over, and why.
 type Finish struct{ Reason string }
 
@@ -95,4 +112,6 @@ func (Keep) order() string    { return "keep" }
 func (Wake) order() string    { return "wake" }
 func (Rank) order() string    { return "rank" }
 func (Share) order() string   { return "share" }
+func (Plan) order() string    { return "plan" }
+func (News) order() string    { return "news" }
 func (Finish) order() string  { return "finish" }

@@ -205,6 +205,8 @@ func decodeEvent(kind string, data []byte) (Event, error) {
 		return decode[Wire](data)
 	case "ranked":
 		return decode[Ranked](data)
+	case "planned":
+		return decode[Planned](data)
 	case "tick":
 		return Tick{}, nil
 	}

@@ -146,13 +146,16 @@ func (v *valve) close(host string) {
 	}
 }
 
-// command sets new limits, or ends the crawl.
-func (e *Engine) command(ev Command) {
-	if ev.Limits == nil || ev.Stop != "" || ev.Now {
+// command sets new limits or deadlines, or ends the crawl.
+func (e *Engine) command(now page.Time, ev Command) {
+	for _, d := range ev.Demands {
+		e.demand(d)
+	}
+	if ev.Limits == nil && len(ev.Demands) == 0 || ev.Stop != "" || ev.Now {
 		e.end(ev.Stop)
 	}
 	if ev.Now && e.started && !e.finished {
-		e.finish(e.stop)
+		e.finish(now, e.stop)
 		return
 	}
 	if ev.Limits == nil || ev.Limits.Rate < 0 {
@@ -241,6 +244,7 @@ func (e *Engine) limit(now page.Time) {
 		return
 	}
 	v.ordered, v.limit = true, rate
+	e.promises.stale = true
 	v.wire.Limit, v.wire.Idle, v.wire.Backlog = float64(rate), 0, 0 // nothing is known of the new one yet
 	v.control.Measured(now, &v.book, v.wire)
 	e.out = append(e.out, Limit{Rate: rate})

@@ -11,6 +11,7 @@ const (
 	flush                 // what was learned becomes durable
 	wire                  // the line is looked at
 	ranked                // a ranking is ready
+	planned               // a plan is ready
 	changed               // a site's speed: arg is which change. It happens to all crawls
 )
 

@@ -5,6 +5,8 @@ import (
 	"io"
 	"math"
 	"time"
+
+	"weir/crawl"
 )
 
 // Config says how a simulated crawl is made. Zero values are the defaults of a
@@ -28,6 +30,9 @@ type Config struct {
 	Busy     float64       // a batch is cut short when less than this share of the connections is busy (section 6.4); default 0.1
 	Ranking  time.Duration // that it takes to rank the pages; default 2 us for each of the web's. Crawling goes on meanwhile
 	StopGain float64       // end when the last Batch pages were worth less than this share of the first; 0 = never
+
+	Demands  []crawl.Demand // sites that shall be done by a time; see Epoch
+	Planning time.Duration  // that a plan of them takes; default 10 ms
 
 	MaxPages int64         // end after so many; 0 = all that can be reached
 	MaxTime  time.Duration // end after so much virtual time; 0 = never
@@ -53,7 +58,7 @@ func (c *Config) defaults() error {
 	for _, d := range []struct {
 		name string
 		d    time.Duration
-	}{{"a commit", c.Commit}, {"the longest time", c.MaxTime}, {"a ranking", c.Ranking}, {"a pause", c.Hold}} {
+	}{{"a commit", c.Commit}, {"the longest time", c.MaxTime}, {"a ranking", c.Ranking}, {"a pause", c.Hold}, {"a plan", c.Planning}} {
 		if d.d < 0 {
 			return fmt.Errorf("%s of %v: times are not negative", d.name, d.d)
 		}
@@ -63,6 +68,9 @@ func (c *Config) defaults() error {
 	}
 	if c.Batch < 0 || c.Busy < 0 || c.Busy > 1 || c.StopGain < 0 || c.StopGain > 1 {
 		return fmt.Errorf("batches of %d pages, cut at %v, and an end at %v: batches are not negative, and the others are shares between 0 and 1", c.Batch, c.Busy, c.StopGain)
+	}
+	if c.Planning == 0 {
+		c.Planning = planning
 	}
 	if c.Hold == 0 {
 		c.Hold = 15 * time.Second

@@ -36,6 +36,9 @@ type crawler struct {
 	over    bool
 	reason  string
 	pipe    pipe
+	open    []string // hosts of connections, by flow; "" = not open
+	urges   map[string]float64
+	plans   crawl.Plan // that is being made
 	log     log
 }
 
@@ -77,7 +80,7 @@ func newCrawler(w *World, who uint16, base int, cfg Config) (*crawler, error) {
 	c := &crawler{
 		w: w, who: who, base: base, cfg: cfg, rows: newRows(w.web.Pages(), len(w.web.Sites)),
 		rules: &links{n: w.names, all: order.Traits().Splits, least: make([]uint8, w.web.Pages()), ids: make([]page.SiteID, len(w.web.Sites))},
-		trips: make([]trip, cfg.Conns), kept: map[string]uint32{},
+		trips: make([]trip, cfg.Conns), open: make([]string, cfg.Conns), kept: map[string]uint32{},
 	}
 	if cfg.Order == (frontier.Optimal{}).Name() {
 		if cfg.Ranks == nil {
@@ -102,6 +105,7 @@ func newCrawler(w *World, who uint16, base int, cfg Config) (*crawler, error) {
 			Window: max(16, cfg.PerConn+1), Hot: len(w.web.Sites), Proxy: cfg.Limit == 0, NoRobots: !cfg.Robots, Holdable: cfg.Hold,
 		},
 		Bandwidth: crawl.Bandwidth{Limits: crawl.Limits{Rate: cfg.Limit}, Control: cfg.Control, Lookahead: cfg.Lookahead},
+		Demands:   cfg.Demands,
 	}
 	if c.engine, err = crawl.NewEngine(engine); err != nil {
 		return nil, err
@@ -202,6 +206,13 @@ func (c *crawler) do(o crawl.Order) {
 	case crawl.Rank:
 		c.ranker.asked = o
 		c.w.plan.add(thing{at: c.w.now.Add(c.cfg.Ranking), who: c.who, what: ranked})
+	case crawl.Share:
+		c.share(o)
+	case crawl.Plan:
+		c.plans = o
+		c.w.plan.add(thing{at: c.w.now.Add(c.cfg.Planning), who: c.who, what: planned})
+	case crawl.News:
+		c.log.news = append(c.log.news, News{Seconds: seconds(c.w.now.Sub(1)), News: o})
 	case crawl.Wake:
 		c.tickArg++
 		c.w.plan.add(thing{at: max(o.At, c.w.now), who: c.who, what: tick, arg: c.tickArg})
@@ -259,6 +270,8 @@ func (c *crawler) happen(t thing) {
 		c.pipe.look(c)
 	case ranked:
 		c.fail(c.ranker.rank(c))
+	case planned:
+		c.reserve()
 	}
 }
 
@@ -310,6 +323,10 @@ func (c *crawler) fetch(o *crawl.Fetch) {
 		c.free = c.free[:len(c.free)-1]
 		c.log.busy(c.w.now, +1)
 		c.w.link.Open(int64(c.w.now), c.base+int(slot))
+		c.open[slot] = o.Host
+		if u := c.urges[o.Host]; u > 0 {
+			c.w.link.Urge(int64(c.w.now), c.base+int(slot), u)
+		}
 	case !open:
 		c.fail(fmt.Errorf("%s was asked for on a connection that is not open", o.URL))
 		return
@@ -384,6 +401,7 @@ func (c *crawler) answer(slot uint32) {
 
 func (c *crawler) close(slot uint32) {
 	c.w.link.Close(int64(c.w.now), c.base+int(slot))
+	c.open[slot] = ""
 	c.free = append(c.free, slot)
 	c.log.busy(c.w.now, -1)
 }

@@ -34,6 +34,7 @@ type Result struct {
 	Trace    uint64  // the same for the same events and orders, and with all likelihood for no others
 	Events   int64
 	Samples  []Sample
+	News     []News // of promises
 }
 
 // log writes down what a crawl does.
@@ -52,6 +53,7 @@ type log struct {
 	trace    uint64
 	events   int64
 	samples  []Sample
+	news     []News
 }
 
 func (l *log) begin(w *web.Web, cfg Config) {
@@ -157,7 +159,7 @@ func (c *crawler) result() Result {
 	last := l.samples[len(l.samples)-1]
 	r := Result{
 		Name: c.cfg.Name, Stopped: c.reason, Pages: l.pages, Bytes: l.bytes, Seconds: last.Seconds, Rank: l.rank, Trace: l.trace, Events: l.events,
-		Samples: l.samples,
+		Samples: l.samples, News: l.news,
 	}
 	if l.rank > 0 {
 		r.RankTime = l.rankTime / l.rank
