@@ -56,6 +56,8 @@ type Config struct {
 	Warnings  []string // what the user was told before, for the log
 	LearnFrom string   // the folder of another crawl whose knowledge of servers is taken over; "": none
 
+	Demands []crawl.Demand // sites that shall be done by a time
+
 	IgnoreRobots bool
 	Trace        string // file that gets every Engine event; "": none
 
@@ -143,6 +145,7 @@ type Report struct {
 	Robots    int64            `json:"robots"`           // robots.txt fetched, no pages
 	Idle      float64          `json:"idle_connections"` // that could have been open and were not: the mean share, of 1
 	Yields    int              `json:"yields"`           // how often it stepped aside for others
+	Promises  []Promise        `json:"promises,omitempty"`
 	Dir       string           `json:"dir"`
 }
 

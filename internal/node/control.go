@@ -26,7 +26,7 @@ import (
 // listens on a socket in its folder, which only its user may use:
 //
 //	GET  /status                                       -> Held
-//	POST /limits  {"limit", "timetable", "quota"}      -> Held
+//	POST /limits  {"limit", "timetable", "quota", "deadlines"}      -> Held
 //
 // What is not named stays as it is. An error is {"error"} with status 400 for
 // what cannot be read, 503 when the crawl is ending.
@@ -37,6 +37,7 @@ type Steering struct {
 	Limit     *string `json:"limit,omitempty"`
 	Timetable *string `json:"timetable,omitempty"`
 	Quota     *string `json:"quota,omitempty"`
+	Deadlines *string `json:"deadlines,omitempty"` // SITE=TIME,...: see ParseDemands; others stay
 }
 
 // Held is what holds in a running crawl. Names are for programs: add, never
@@ -46,12 +47,13 @@ type Held struct {
 	Timetable string    `json:"timetable"`
 	Quota     string    `json:"quota"`
 	Used      int64     `json:"quota_used"`
-	Now       int64     `json:"now"`             // bytes a second that may flow; 0: no limit, -1: paused
-	By        string    `json:"by,omitempty"`    // limit, timetable or quota
-	Until     time.Time `json:"until,omitzero"`  // when that changes by itself
-	Text      string    `json:"text,omitempty"`  // the same for people
-	Rate      float64   `json:"rate"`            // bytes a second that do flow
-	Late      int       `json:"late,omitempty"`  // downloads that a first limit came too late for
+	Now       int64     `json:"now"`            // bytes a second that may flow; 0: no limit, -1: paused
+	By        string    `json:"by,omitempty"`   // limit, timetable or quota
+	Until     time.Time `json:"until,omitzero"` // when that changes by itself
+	Text      string    `json:"text,omitempty"` // the same for people
+	Rate      float64   `json:"rate"`           // bytes a second that do flow
+	Late      int       `json:"late,omitempty"` // downloads that a first limit came too late for
+	Promises  []Promise `json:"promises,omitempty"`
 	Error     string    `json:"error,omitempty"` // why nothing changed
 }
 
@@ -59,7 +61,7 @@ const (
 	socketName  = "weir.sock"
 	privateName = "weir-" // how the directory of a socket that is elsewhere begins
 	maxSocket   = 100     // bytes of a socket's path that every system takes
-	maxSteer    = 1 << 16 // bytes of a request or answer
+	maxSteer    = 1 << 20 // bytes of a request or answer
 	steerTime   = 10 * time.Second
 )
 
@@ -99,7 +101,7 @@ func (n *node) serveControl(ctx context.Context) (*controlServer, error) {
 			reply(w, http.StatusBadRequest, Held{Error: "the request cannot be read: " + err.Error()})
 			return
 		}
-		if _, err := change.apply(crawl.Limits{}); err != nil {
+		if _, _, err := change.apply(crawl.Limits{}); err != nil {
 			reply(w, http.StatusBadRequest, Held{Error: err.Error()})
 			return
 		}
@@ -238,11 +240,10 @@ func reply(w http.ResponseWriter, status int, h Held) {
 }
 
 // apply reads the words of a change and makes it on limits.
-func (s Steering) apply(l crawl.Limits) (crawl.Limits, error) {
-	var err error
+func (s Steering) apply(l crawl.Limits) (_ crawl.Limits, demands []crawl.Demand, err error) {
 	if s.Limit != nil {
 		if l.Rate, err = bandwidth.ParseRate(*s.Limit); err != nil {
-			return l, fmt.Errorf("limit: %w", err)
+			return l, nil, fmt.Errorf("limit: %w", err)
 		}
 		if l.Rate == bandwidth.Unlimited {
 			l.Rate = 0
@@ -250,15 +251,20 @@ func (s Steering) apply(l crawl.Limits) (crawl.Limits, error) {
 	}
 	if s.Timetable != nil {
 		if err := l.Timetable.UnmarshalText([]byte(*s.Timetable)); err != nil {
-			return l, fmt.Errorf("timetable: %w", err)
+			return l, nil, fmt.Errorf("timetable: %w", err)
 		}
 	}
 	if s.Quota != nil {
 		if l.Quota, err = bandwidth.ParseQuota(*s.Quota); err != nil {
-			return l, fmt.Errorf("quota: %w", err)
+			return l, nil, fmt.Errorf("quota: %w", err)
 		}
 	}
-	return l, nil
+	if s.Deadlines != nil {
+		if demands, err = ParseDemands(*s.Deadlines); err != nil {
+			return l, nil, fmt.Errorf("deadlines: %w", err)
+		}
+	}
+	return l, demands, nil
 }
 
 // steer is the loop's side of a request: it makes the change in one step of the
@@ -266,7 +272,7 @@ func (s Steering) apply(l crawl.Limits) (crawl.Limits, error) {
 func (n *node) steer(ctx context.Context, timer *time.Timer, a ask) (finished bool) {
 	late := 0
 	if a.change != (Steering{}) {
-		limits, err := a.change.apply(n.limits)
+		limits, demands, err := a.change.apply(n.limits)
 		if err == nil && n.wire == nil && limits.Set() {
 			late = len(n.flying)
 			err = n.cap(ctx, timer)
@@ -275,10 +281,17 @@ func (n *node) steer(ctx context.Context, timer *time.Timer, a ask) (finished bo
 			a.reply <- Held{Error: err.Error()}
 			return false
 		}
+		command := crawl.Command{Demands: demands}
 		if n.wire != nil {
-			n.limits = limits
-			n.log.event("steer", map[string]any{"limits": limits})
-			finished = n.step(ctx, timer, crawl.Command{Limits: &limits})
+			n.limits, command.Limits = limits, &limits
+		}
+		if len(demands) > 0 && !n.due {
+			n.due = true
+			n.tellWall(ctx, timer)
+		}
+		if command.Limits != nil || len(demands) > 0 {
+			n.log.event("steer", map[string]any{"limits": limits, "demands": demands})
+			finished = n.step(ctx, timer, command)
 		}
 	}
 	h := n.held()
@@ -292,7 +305,7 @@ func (n *node) held() Held {
 	b := n.bound()
 	h := Held{
 		Limit: "none", Timetable: "none", Quota: n.limits.Quota.String(), Now: b.Number(), By: b.By, Until: b.Until,
-		Used: n.engine.Status().Link.Used, Rate: n.engine.Status().Link.Rate,
+		Used: n.engine.Status().Link.Used, Rate: n.engine.Status().Link.Rate, Promises: Promises(n.engine.Status().Promises),
 	}
 	if n.limits.Rate > 0 {
 		h.Limit = bandwidth.FormatRate(n.limits.Rate)

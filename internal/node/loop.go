@@ -100,6 +100,10 @@ func (n *node) step(ctx context.Context, timer *time.Timer, ev crawl.Event) bool
 			n.work.Go(func() { n.rank(ctx, o) })
 		case crawl.Limit:
 			n.flow(o.Rate)
+		case crawl.Plan:
+			n.work.Go(func() { n.reserve(ctx, o) })
+		case crawl.News:
+			n.tellNews(o)
 		case crawl.Load, crawl.Settle, crawl.Save, crawl.Keep:
 			n.mail.put(o)
 		case crawl.Wake:

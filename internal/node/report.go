@@ -19,7 +19,7 @@ func (n *node) report() Report {
 		Parked: t.Parked, Seconds: time.Since(n.began).Seconds(), Seeds: t.Seeds, SeedsOK: t.SeedsOK, Sites: int64(t.Sites),
 		Outcomes: map[string]int64{}, StoppedBy: n.reason, Resumed: n.resumed, RunPages: t.Fetched - n.fresh.Fetched,
 		Commits: n.commits.commits(), Robots: t.Robots, Dir: n.cfg.Dir, Waiting: n.engine.Status().Unreachable,
-		Idle: n.engine.Status().IdleShare,
+		Idle: n.engine.Status().IdleShare, Promises: Promises(n.engine.Status().Promises),
 	}
 	for _, o := range page.Outcomes() {
 		if k := t.Outcomes[o]; k > 0 {

@@ -47,6 +47,7 @@ type node struct {
 	before  *fetch.Client // the one from before there was a limit; nil: there was none before
 	wire    *fetch.Wire   // nil without a limit
 	limits  crawl.Limits  // of the loop: as they hold now
+	due     bool          // of the loop: there are deadlines
 	yield   *yielding     // nil: never steps aside
 	probe   fetch.Target  // for yield
 	secret  page.Secret
@@ -200,7 +201,7 @@ func (n *node) openCore() error {
 		},
 		Bandwidth: c.Bandwidth,
 		MaxPages:  c.MaxPages, MaxBytes: c.MaxBytes, MaxTime: c.MaxTime,
-		Batch: c.Batch, StopGain: c.StopGain,
+		Batch: c.Batch, StopGain: c.StopGain, Demands: c.Demands,
 		Open: 4*c.Conns + 512, Loads: maxLoads, Resolves: maxResolves,
 	}
 	n.engine, err = crawl.NewEngine(n.ecfg)
@@ -233,6 +234,7 @@ func (n *node) run(ctx context.Context, stop <-chan struct{}) error {
 	if err := n.learn(&start); err != nil {
 		return err
 	}
+	n.due = len(n.cfg.Demands) > 0 || len(start.Promises) > 0
 	for _, w := range n.cfg.Warnings {
 		n.log.event("warning", map[string]any{"what": w})
 	}

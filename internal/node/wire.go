@@ -78,7 +78,7 @@ func (n *node) tellWire(w bandwidth.Wire) {
 // tellWall tells the Engine the time of day, at first and when the clock or its
 // zone has jumped.
 func (n *node) tellWall(ctx context.Context, timer *time.Timer) {
-	if n.wire == nil {
+	if n.wire == nil && !n.due {
 		return
 	}
 	now, wall := clock(), time.Now()
