@@ -1,6 +1,7 @@
 package survey
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"time"
@@ -131,30 +132,31 @@ func (m *measured) left() int64 {
 	return m.Queued + m.Outcomes[page.SiteBudget] + m.Outcomes[page.DomainBudget]
 }
 
-// why says what kept a site from being fetched.
-func (m *measured) why() error {
+// trouble says why no page of a site could be had, if so.
+func (m *measured) trouble() error {
 	worst := page.None
 	for _, o := range page.Outcomes() {
+		if o.Row().Kept && m.Outcomes[o] > 0 {
+			return nil
+		}
 		if o != page.SiteBudget && m.Outcomes[o] > m.Outcomes[worst] {
 			worst = o
 		}
 	}
 	if worst == page.None {
-		return fmt.Errorf("nothing of it was fetched, %d pages are queued", m.Queued)
+		return errors.New("no page of it was fetched yet")
 	}
-	return fmt.Errorf("nothing of it was fetched: %s", worst.Row().What)
+	return fmt.Errorf("no page of it could be had: %s", worst.Row().What)
 }
 
 func (f *folder) estimate(t target, m measured) Estimate {
 	e := Estimate{Host: t.name, Delay: m.delay, Fetched: m.Answered(), Queued: m.left()}
 	e.Pages = e.Fetched + e.Queued
 	e.How = fmt.Sprintf("crawl: %d pages fetched, %d more known", e.Fetched, e.Queued)
-	switch {
-	case !m.known:
+	if e.Err = m.trouble(); !m.known {
 		e.Err = ErrUnknown
-		return e
-	case e.Fetched == 0:
-		e.Err = m.why()
+	}
+	if e.Err != nil {
 		return e
 	}
 	e.PageBytes = float64(m.Bytes)/float64(e.Fetched) + f.overhead

@@ -22,7 +22,8 @@ var alone = math.Log(4)
 
 // meanDoubt returns how far the mean of a population may be from that of n drawn
 // from it, as a logarithm. Sizes of pages are skewed: many small, few large. So
-// the doubt is taken as a factor, which reaches farther up than down.
+// the doubt is taken as a factor, which reaches farther up than down. It is still
+// too small where few large pages weigh the most: a small sample misses them.
 func meanDoubt(n int64, sum, squares float64) float64 {
 	if n < 2 || sum <= 0 {
 		return alone

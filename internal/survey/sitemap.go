@@ -57,8 +57,11 @@ type surveyor struct {
 	stop   func() // ends the wire
 }
 
-// errPaused says that there is nothing to be had.
-var errPaused = errors.New("the limit lets nothing through now")
+// ErrPaused says that nothing can be asked for.
+var ErrPaused = errors.New("the limit lets nothing through now")
+
+// errLate says that the time ended before it was a host's turn.
+var errLate = errors.New("there was no time left for it")
 
 func newSurveyor(ctx context.Context, cfg Config) (*surveyor, error) {
 	c := cfg.Crawl
@@ -68,6 +71,7 @@ func newSurveyor(ctx context.Context, cfg Config) (*surveyor, error) {
 	}
 	s.visitor = visitor{
 		wait: c.Wait, sites: c.Sites, perServer: cmp.Or(c.PerServer, 4), agent: c.Agent, noRobots: c.IgnoreRobots,
+		room:  make(chan struct{}, max(1, c.Conns)),
 		hosts: map[string]*host{}, servers: map[netip.Addr]chan struct{}{}, rules: map[string]*ruling{},
 		parsers: make(chan *parse.Parser, runtime.GOMAXPROCS(0)),
 	}
@@ -79,7 +83,7 @@ func newSurveyor(ctx context.Context, cfg Config) (*surveyor, error) {
 	if c.Bandwidth.Set() {
 		limit := limitNow(cfg)
 		if limit <= bandwidth.Off {
-			return nil, errPaused
+			return nil, ErrPaused
 		}
 		began := time.Now()
 		wire := fetch.NewWire(fetch.WireConfig{
@@ -119,8 +123,9 @@ func (s *surveyor) close() {
 	s.stop()
 }
 
-// workers is how many hosts are looked at at once; most of them rest.
-const workers = 64
+// workers is how many hosts are looked at at once. Most of them rest; visitor
+// bounds the connections.
+const workers = 256
 
 // listAll lists every target; those of one key share a Listing.
 func (s *surveyor) listAll(ctx context.Context, ts *targets) []Listing {
@@ -130,7 +135,7 @@ func (s *surveyor) listAll(ctx context.Context, ts *targets) []Listing {
 	told := Progress{Stage: "sitemaps", Sites: len(ts.by)}
 	s.cfg.Progress(told)
 	var work sync.WaitGroup
-	for range min(workers, len(ts.by), cmp.Or(s.cfg.Crawl.Conns, workers)) {
+	for range min(workers, len(ts.by)) {
 		work.Go(func() {
 			for i := range todo {
 				out[i] = s.list(ctx, ts.list[i])
@@ -150,6 +155,9 @@ func (s *surveyor) listAll(ctx context.Context, ts *targets) []Listing {
 	close(todo)
 	work.Wait()
 	for i, t := range ts.list {
+		if errors.Is(out[i].Err, context.DeadlineExceeded) {
+			out[i].Err = errLate
+		}
 		if first := ts.by[t.key]; first != i {
 			out[i] = out[first]
 			out[i].Host = t.name
@@ -159,7 +167,7 @@ func (s *surveyor) listAll(ctx context.Context, ts *targets) []Listing {
 }
 
 const (
-	maxPending   = 50_000 // sitemaps that are remembered of a site
+	maxPending   = 10_000 // sitemaps that are remembered of a site
 	maxNest      = 4      // indexes inside one another
 	maxFailures  = 5      // sitemaps in a row that could not be read
 	maxListed    = 1e12   // pages that are believed of a site
@@ -175,9 +183,9 @@ type book struct {
 	secret  page.Secret
 	pages   sketch
 	pending []file
-	seen    map[string]bool
-	leaves  int  // sitemaps that listed pages
-	cut     bool // one of them, or their list, had more than is read
+	seen    map[uint64]bool // by hash
+	leaves  int             // sitemaps that listed pages
+	cut     bool            // one of them, or their list, had more than is read
 }
 
 type file struct {
@@ -187,13 +195,14 @@ type file struct {
 }
 
 func (b *book) push(u page.URL, nest int) {
+	h := b.secret.Hash(u.String())
 	switch {
-	case !kin(u, b.site) || b.seen[u.String()]:
+	case !kin(u, b.site) || b.seen[h]:
 	case nest > maxNest || len(b.seen) >= maxPending:
 		b.cut = true
 	default:
-		b.seen[u.String()] = true
-		b.pending = append(b.pending, file{u, nest, b.secret.Hash(u.String())})
+		b.seen[h] = true
+		b.pending = append(b.pending, file{u, nest, h})
 	}
 }
 
@@ -242,7 +251,7 @@ func (s *surveyor) list(ctx context.Context, t target) Listing {
 }
 
 func (s *surveyor) readAll(ctx context.Context, l *Listing, lines []string) {
-	b := book{site: l.Start, strip: s.cfg.Crawl.Strip, secret: s.secret, seen: map[string]bool{}}
+	b := book{site: l.Start, strip: s.cfg.Crawl.Strip, secret: s.secret, seen: map[uint64]bool{}}
 	b.pages = sketch{secret: s.secret, draw: max(1, s.cfg.Pages/drawnOfPages)}
 	if len(lines) == 0 {
 		lines = []string{"/sitemap.xml"}

@@ -10,7 +10,7 @@ import (
 // sketch counts different URLs in little memory, and draws some of them with
 // equal chances. Of all hashes it keeps the smallest: their number while they are
 // few, and how densely they lie later, tell how many there are. With sketched of
-// them the count is right within a hundredth, as a rule.
+// them the count is right within two hundredths, as a rule.
 type sketch struct {
 	secret page.Secret // so that no site can choose what is drawn
 	low    []uint64    // the smallest hashes, and newer ones; all when not full
@@ -25,7 +25,7 @@ type draw struct {
 	url  page.URL
 }
 
-const sketched = 1 << 14
+const sketched = 1 << 13
 
 func (s *sketch) add(u page.URL) {
 	h := s.secret.Hash(u.String())

@@ -297,8 +297,9 @@ func TestSample(t *testing.T) {
 		testweb.Site{Name: "shut.test", Pages: 40, Links: 4, Size: 3000, Deny: []string{"/"}},
 		testweb.Site{Name: "slow.test", Pages: 40, Links: 4, Size: 3000, Delay: time.Hour, Files: map[string]string{"/sitemap.xml": sitemap(0, 40)}},
 		testweb.Site{Name: "later.test", Pages: 40, Links: 4, Size: 3000, RobotsStatus: 503},
+		testweb.Site{Name: "vacant.test", Folder: t.TempDir()},
 	)
-	hosts := append(web.Seeds(), "http://dead.test/")
+	hosts := append(web.Seeds(), "http://dead.test/", web.URL(0))
 	cfg := config(t, web)
 	cfg.Time = time.Minute
 	got, err := Sample(context.Background(), cfg, hosts)
@@ -327,10 +328,13 @@ func TestSample(t *testing.T) {
 	if liars.Pages > 2000 || liars.Err != nil || !strings.Contains(liars.How, "of 10 looked at") {
 		t.Errorf("liar: %+v", liars)
 	}
-	for i, want := range map[int]string{3: "forbids", 4: "more time between visits", 5: "503", 6: "does not exist"} {
+	for i, want := range map[int]string{3: "forbids", 4: "more time between visits", 5: "503", 6: "not there", 7: "does not exist"} {
 		if e := got[i]; e.Err == nil || !strings.Contains(e.Err.Error(), want) || e.Size != 0 {
 			t.Errorf("%s: %+v", e.Host, e)
 		}
+	}
+	if again := got[8]; again.Size != small.Size || again.Err != nil {
+		t.Errorf("a host that is there twice: %+v, then %+v", small, again)
 	}
 	if slow := got[4]; slow.Delay != time.Hour {
 		t.Errorf("slow: %+v", slow)
@@ -382,12 +386,34 @@ func TestSampleUnderALimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Sample(context.Background(), cfg, web.Seeds()); !errors.Is(err, errPaused) {
+	if _, err := Sample(context.Background(), cfg, web.Seeds()); !errors.Is(err, ErrPaused) {
 		t.Errorf("when nothing may flow: %v", err)
 	}
 	if n := web.Audit().Requests() - before; n != 0 {
 		t.Errorf("when nothing may flow, %d requests were made", n)
 	}
+}
+
+// TestHostileSites surveys everything that is wrong on the web. It must end in
+// time, tell something of every site and leave nothing behind.
+func TestHostileSites(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes some seconds")
+	}
+	web := start(t, testweb.Hostile()...)
+	cfg := config(t, web)
+	cfg.Time, cfg.Pages = 6*time.Second, 5
+	cfg.Crawl.Fetch.Limits = fetch.Limits{MaxBody: 1 << 20, Connect: time.Second, Handshake: time.Second, FirstByte: time.Second, Window: time.Second, Whole: 2 * time.Second}
+	got, err := Sample(context.Background(), cfg, web.Seeds())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, e := range got {
+		if e.Host != web.URL(i) || e.Err == nil && !(e.Low <= e.Size && e.Size <= e.High && e.Size < 1e12) {
+			t.Errorf("%+v", e)
+		}
+	}
+	empty(t, cfg.TempDir)
 }
 
 func TestBadHosts(t *testing.T) {

@@ -27,6 +27,7 @@ type visitor struct {
 	agent     string
 	noRobots  bool
 	parsers   chan *parse.Parser // bounds how many sitemaps are in memory at once
+	room      chan struct{}      // bounds the visits
 
 	mu      sync.Mutex
 	hosts   map[string]*host
@@ -90,8 +91,14 @@ func (v *visitor) ask(ctx context.Context, u page.URL) (*fetch.Answer, page.Outc
 	if err := pause(ctx, h.due()); err != nil {
 		return nil, page.Aborted, err
 	}
+	select {
+	case v.room <- struct{}{}:
+	case <-ctx.Done():
+		return nil, page.Aborted, ctx.Err()
+	}
 	began := time.Now()
 	a, o, err := v.once(ctx, u)
+	<-v.room
 	h.last = time.Now()
 	h.rest = max(v.wait, v.sites[u.Host()].Wait)
 	if a != nil {
