@@ -41,6 +41,7 @@ type Estimate struct {
 	PageBytes float64       // that an answer takes on the wire, packet headers apart; 0: not known
 	PageTime  time.Duration // from a request to the end of its answer
 	Speed     float64       // bytes a second while it answers; 0: not known
+	Held      bool          // a limit of our own may have slowed it: it may be faster
 	Delay     time.Duration // crawl-delay
 
 	How string // where the numbers come from, for people

@@ -44,6 +44,7 @@ type folder struct {
 	store     *store.Store
 	predictor *bandwidth.Predictor // nil: it learned nothing of servers
 	overhead  float64              // bytes on the wire that an answer takes beyond its body
+	sample    bool                 // it is small, and its links were kept
 }
 
 // maxLearned is how many rows about servers are read.
@@ -91,6 +92,7 @@ type measured struct {
 	crawl.Tally
 	known bool
 	delay time.Duration
+	links crawl.Sighting // of a sample
 }
 
 // measure adds up the sites of each target. With all, every host becomes one.
@@ -112,9 +114,18 @@ func (f *folder) measure(ts *targets, all bool) ([]measured, error) {
 		if t, bad = f.Tally(s.ID); bad != nil {
 			return false
 		}
+		var links crawl.Sighting
+		if f.sample {
+			if links, bad = f.Sighting(s.ID); bad != nil {
+				return false
+			}
+		}
 		for _, i := range owners {
 			m := &out[i]
 			m.known = true
+			m.links.Looks += links.Looks
+			m.links.Once += links.Once
+			m.links.Twice += links.Twice
 			m.delay = max(m.delay, s.Delay)
 			m.Add(&t)
 		}
@@ -167,8 +178,9 @@ func (f *folder) estimate(t target, m measured) Estimate {
 		e.PageTime = m.Elapsed / time.Duration(m.Bodies)
 		e.Speed = float64(m.Bytes) / m.Elapsed.Seconds()
 	}
-	// Under a limit of our own, answers took longer than their servers needed. What
-	// the crawl learned of these leaves that out.
+	// Servers are learned of under a limit, where answers may take longer than their
+	// servers need. What was learned leaves out what it can of that.
+	e.Held = f.predictor != nil
 	if addr, err := netip.ParseAddr(m.Server); err == nil && f.predictor != nil {
 		if p := f.predictor.Rate(time.Now(), addr, ""); p.Known && p.Rate > e.Speed {
 			e.Speed = p.Rate

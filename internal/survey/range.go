@@ -49,3 +49,22 @@ func shareDoubt(good, n int) (down, up float64) {
 
 // factor joins two doubts that have nothing to do with each other.
 func factor(a, b float64) float64 { return math.Exp(math.Hypot(a, b)) }
+
+// unseen returns how many pages a site has that none of those that were looked at
+// links to, and the doubt in that, by how many are linked to once and twice: where
+// most were met a second time, few are left (Chao 1987, "Estimating the
+// population size for capture-recapture data with unequal catchability"; the form
+// for incidences, without bias). Pages that all others lead to do not disturb it.
+// It is rather the least: parts that a sample does not come near stay unseen.
+func unseen(looks, once, twice int64) (pages, doubt float64) {
+	if looks < 2 || once < 2 {
+		return 0, 0
+	}
+	a := float64(looks-1) / float64(looks)
+	one, two := float64(once), float64(twice)
+	pages = a * one * (one - 1) / (2 * (two + 1))
+	variance := pages +
+		a*a*one*(2*one-1)*(2*one-1)/(4*(two+1)*(two+1)) +
+		a*a*one*one*two*(one-1)*(one-1)/(4*math.Pow(two+1, 4))
+	return pages, z * math.Sqrt(math.Log1p(variance/(pages*pages)))
+}

@@ -1,6 +1,7 @@
 package survey
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"weir/crawl"
 	"weir/internal/node"
 	"weir/internal/store"
 	"weir/page"
@@ -30,26 +32,33 @@ func Sample(ctx context.Context, cfg Config, hosts []string) (_ []Estimate, err 
 	if err != nil {
 		return nil, err
 	}
+	seeds := seedsOf(&ts, lists)
+	if len(seeds) == 0 {
+		out := make([]Estimate, len(lists))
+		for i, l := range lists {
+			out[i] = l.estimate()
+		}
+		return out, nil
+	}
+	if err := pause(ctx, rested); err != nil {
+		return nil, err
+	}
 	dir, err := os.MkdirTemp(cfg.TempDir, "weir-survey-")
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for the sample: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	seeds := seedsOf(&ts, lists)
-	if len(seeds) > 0 {
-		if err := pause(ctx, rested); err != nil {
-			return nil, err
-		}
-		c := cfg.crawl(filepath.Join(dir, "crawl"), seeds, max(time.Until(end), time.Second))
-		c.Progress = cfg.sampling(len(ts.by))
-		if _, err := node.Run(ctx, nil, c); err != nil {
-			return nil, fmt.Errorf("crawl a sample: %w", err)
-		}
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
+	c := cfg.crawl(filepath.Join(dir, "crawl"), seeds, max(time.Until(end), time.Second))
+	c.Progress = cfg.sampling(len(ts.by))
+	report, err := node.Run(ctx, nil, c)
+	if err == nil {
+		err = ctx.Err()
 	}
-	return cfg.conclude(filepath.Join(dir, "crawl"), &ts, lists, len(seeds) > 0)
+	if err != nil {
+		return nil, fmt.Errorf("crawl a sample: %w", err)
+	}
+	held := report.Bandwidth.Limit > 0 && report.Bandwidth.Max1s > report.Bandwidth.Limit*3/4
+	return cfg.conclude(c.Dir, &ts, lists, held)
 }
 
 // firstLook reads the sitemaps, in half of the time at most, and says when all
@@ -94,12 +103,15 @@ func seedsOf(ts *targets, lists []Listing) []node.Seed {
 	return seeds
 }
 
+// neverRanked is more pages than come before the first ranking.
+const neverRanked = 1 << 40
+
 // crawl is the crawl of a sample: seeds first, then by links, a few pages a site.
 func (c Config) crawl(dir string, seeds []node.Seed, most time.Duration) node.Config {
 	n := c.Crawl
 	n.Dir, n.Seeds, n.Archive = dir, seeds, store.None
 	n.Scope.Scope, n.Scope.Sitemaps = "host", false
-	n.Order, n.StopGain = "depth-flat", 0
+	n.Order, n.Batch, n.StopGain = "partial", neverRanked, 0 // an order that keeps links
 	n.SitePages, n.DomainPages = int64(c.Pages), 0
 	n.Sites = maps.Clone(n.Sites)
 	for host, s := range n.Sites {
@@ -118,19 +130,14 @@ func (c Config) sampling(sites int) func(node.Status) {
 }
 
 // conclude joins what sites say of themselves with what was found there.
-func (c Config) conclude(dir string, ts *targets, lists []Listing, crawled bool) ([]Estimate, error) {
+func (c Config) conclude(dir string, ts *targets, lists []Listing, held bool) ([]Estimate, error) {
 	out := make([]Estimate, len(lists))
-	if !crawled {
-		for i, l := range lists {
-			out[i] = l.estimate()
-		}
-		return out, nil
-	}
 	f, err := openFolder(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer f.close()
+	f.sample = true
 	found, err := f.measure(ts, false)
 	if err != nil {
 		return nil, fmt.Errorf("add up the sample: %w", err)
@@ -141,17 +148,26 @@ func (c Config) conclude(dir string, ts *targets, lists []Listing, crawled bool)
 			out[i] = l.estimate()
 			continue
 		}
-		e := f.estimate(t, found[ts.by[t.key]])
-		e.Delay = max(e.Delay, l.Delay)
+		m := found[ts.by[t.key]]
+		e := f.estimate(t, m)
+		e.Held, e.Delay = held, max(e.Delay, l.Delay)
 		e.How = fmt.Sprintf("sample: %d pages fetched, %d more known", e.Fetched, e.Queued)
 		checked, good, err := f.check(l.Drawn, c.Crawl.Strip)
 		if err != nil {
 			return nil, fmt.Errorf("look the sample up: %w", err)
 		}
-		e.believe(l, checked, good)
+		if e.Err == nil && !e.believe(l, checked, good) {
+			e.extrapolate(m.links)
+		}
+		e.bound(c.budget(l.Start))
 		out[i] = e
 	}
 	return out, nil
+}
+
+// budget is how many pages of a site a crawl would fetch; 0: all.
+func (c Config) budget(u page.URL) int64 {
+	return cmp.Or(c.Crawl.Sites[u.Host()].MaxPages, c.Crawl.SitePages)
 }
 
 // estimate is what can be said of a site that gave no sample.
@@ -183,29 +199,54 @@ func (f *folder) check(drawn []page.URL, strip page.Strip) (checked, good int, e
 }
 
 // believe takes what sitemaps list for the size of a site, as far as what was
-// drawn from them is there.
-func (e *Estimate) believe(l Listing, checked, good int) {
-	if l.Pages == 0 || e.PageBytes == 0 {
-		if e.Fetched == 0 {
-			e.Pages = max(e.Pages, l.Pages)
-		}
-		return
-	}
-	share, down, up := 1.0, 0.0, 0.0
-	if checked > 0 {
-		share = float64(good) / float64(checked)
-	}
-	if l.Pages > int64(checked) {
-		down, up = shareDoubt(good, checked)
+// drawn from them is there. It returns false when more is known without them.
+func (e *Estimate) believe(l Listing, checked, good int) bool {
+	if l.Pages == 0 {
+		return false
 	}
 	e.How += fmt.Sprintf("; sitemaps: %d listed", l.Pages)
 	if good < checked {
 		e.How += fmt.Sprintf(", of %d looked at %d are there", checked, good)
 	}
-	listed := share * float64(l.Pages)
+	listed := float64(l.Pages)
+	if checked > 0 {
+		listed *= float64(good) / float64(checked)
+	}
 	if listed < float64(e.Pages) {
-		return
+		return false
+	}
+	var down, up float64
+	if l.Pages > int64(checked) {
+		down, up = shareDoubt(good, checked)
 	}
 	e.Pages, e.More = int64(math.Round(listed)), l.More
 	e.weigh(listed, down, up)
+	return true
+}
+
+// extrapolate adds the pages that are there though nothing leads to them yet.
+func (e *Estimate) extrapolate(links crawl.Sighting) {
+	if e.Queued == 0 {
+		return
+	}
+	pages, doubt := unseen(links.Looks, links.Once, links.Twice)
+	if pages < 1 {
+		return
+	}
+	e.How += fmt.Sprintf(", about %.2g by how its links meet", float64(e.Pages)+pages)
+	known := float64(e.Pages)
+	e.Pages += int64(math.Round(pages))
+	e.weigh(known+pages, math.Log((known+pages)/(known+pages*math.Exp(-doubt))), math.Log((known+pages*math.Exp(doubt))/(known+pages)))
+}
+
+// bound keeps an estimate to what a crawl would fetch.
+func (e *Estimate) bound(most int64) {
+	if most <= 0 || e.Pages <= most {
+		return
+	}
+	share := float64(most) / float64(e.Pages)
+	e.Pages, e.More = most, false
+	e.Size *= share
+	e.Low, e.High = min(e.Low, e.Size), min(e.High, e.Size*factor(e.doubt, 0))
+	e.How += fmt.Sprintf("; a crawl ends at %d", most)
 }

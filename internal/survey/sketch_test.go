@@ -107,3 +107,46 @@ func TestShareDoubt(t *testing.T) {
 		t.Errorf("81 of 263: %v to %v", low, high)
 	}
 }
+
+// TestUnseen looks at some pages of sites whose links lead anywhere: how many
+// pages there are is told within the bounds about four times in five, and less
+// often where hardly any two links meet: the estimate is low then.
+func TestUnseen(t *testing.T) {
+	const trials, links = 1000, 10
+	for n, least := range map[int]float64{100: 0.7, 1000: 0.7, 5000: 0.55} {
+		r := rand.New(rand.NewPCG(3, 4))
+		inside := 0
+		for range trials {
+			times := map[int]int{}
+			const looks = 20
+			for range looks {
+				met := map[int]bool{}
+				for range links {
+					met[r.IntN(n)] = true
+				}
+				for i := range met {
+					times[i]++
+				}
+			}
+			var once, twice int64
+			for _, k := range times {
+				switch k {
+				case 1:
+					once++
+				case 2:
+					twice++
+				}
+			}
+			pages, doubt := unseen(looks, once, twice)
+			if math.Abs(math.Log(float64(n-len(times))/pages)) <= doubt {
+				inside++
+			}
+		}
+		if share := float64(inside) / trials; share < least || share > 0.92 {
+			t.Errorf("%d pages: within the bounds in %.3f of the cases", n, share)
+		}
+	}
+	if pages, doubt := unseen(1, 5, 0); pages != 0 || doubt != 0 {
+		t.Errorf("one look tells of %v pages, doubt %v", pages, doubt)
+	}
+}

@@ -343,6 +343,37 @@ func TestSample(t *testing.T) {
 	empty(t, cfg.TempDir)
 }
 
+// TestSampleSeesFurther samples a site without a sitemap: how its links meet tells
+// about how many pages there are, though most of them were never heard of.
+func TestSampleSeesFurther(t *testing.T) {
+	web := start(t, testweb.Site{Name: "a.test", Pages: 1000, Links: 10, Size: 3000}, testweb.Site{Name: "maze.test", Pages: 10, Links: 4, Size: 3000,
+		Files: map[string]string{"/sitemap.xml": sitemap(1, 10)}, Traps: testweb.Traps{Calendar: true, Facets: true, Session: true}})
+	cfg := config(t, web)
+	cfg.Crawl.SitePages = 5000
+	got, err := Sample(context.Background(), cfg, web.Seeds())
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, maze := got[0], got[1]
+	if e.Fetched != 20 || e.Fetched+e.Queued > 400 || !e.More || !strings.Contains(e.How, "by how its links meet") {
+		t.Errorf("%+v", e)
+	}
+	within(t, "the number of pages", float64(e.Pages), 500, 2000)
+	within(t, "the size", e.Size, e.Low, e.High)
+	within(t, "the pages of a maze", float64(maze.Pages), 10, 5000)
+	polite(t, web)
+
+	// Nobody counts what a crawl would not fetch.
+	cfg.Crawl.SitePages = 100
+	if got, err = Sample(context.Background(), cfg, web.Seeds()[:1]); err != nil {
+		t.Fatal(err)
+	}
+	e = got[0]
+	if e.Pages != 100 || e.More || e.Size < e.Low || e.Size > e.High {
+		t.Errorf("with a budget of 100: %+v", e)
+	}
+}
+
 // TestSampleInterrupted cancels in each stage: the survey ends at once, and
 // nothing stays behind.
 func TestSampleInterrupted(t *testing.T) {
