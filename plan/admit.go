@@ -26,7 +26,7 @@ func Admit(p *Problem) *Admission {
 	jobs := make([]job, 0, len(p.Sites))
 	for i := range p.Sites {
 		if s := &p.Sites[i]; s.Size > 0 && s.Deadline != 0 {
-			jobs = append(jobs, job{i, s.Size, s.Most(), s.NotBefore, s.Deadline})
+			jobs = append(jobs, job{site: i, size: s.Size, most: s.Most(), from: s.NotBefore, due: s.Deadline})
 		}
 	}
 	a := &Admission{}

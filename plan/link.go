@@ -15,7 +15,8 @@ type link struct {
 func newLink(steps []Step) link {
 	l := link{steps: steps, done: make([]float64, len(steps))}
 	for i := 1; i < len(steps); i++ {
-		l.done[i] = l.done[i-1] + steps[i-1].Rate*(steps[i].From-steps[i-1].From)
+		a, b := steps[i-1], steps[i]
+		l.done[i] = l.done[i-1] + a.Rate*(b.From-a.From)
 	}
 	return l
 }
@@ -78,4 +79,33 @@ func (l *link) finish(from, bytes, most float64) float64 {
 		}
 		bytes -= rate * (end - a)
 	}
+}
+
+// back returns when the link next has a rate, from t on; infinite if it never does.
+func (l *link) back(t, rate float64) float64 {
+	for i := l.at(t); i < len(l.steps); i++ {
+		if l.steps[i].Rate >= rate {
+			return max(t, l.steps[i].From)
+		}
+	}
+	return math.Inf(1)
+}
+
+// mean returns the mean of the times at which the bytes between two come.
+func (l *link) mean(from, to float64) float64 {
+	i := max(sort.Search(len(l.done), func(i int) bool { return l.done[i] > from })-1, 0)
+	if i+1 == len(l.done) || to <= l.done[i+1] {
+		return l.steps[i].From + ((from-l.done[i])+(to-l.done[i]))/2/l.steps[i].Rate
+	}
+	sum := 0.0
+	for ; i < len(l.done); i++ {
+		a, b := max(from, l.done[i]), to
+		if i+1 < len(l.done) {
+			b = min(to, l.done[i+1])
+		}
+		if b > a {
+			sum += (b - a) * (l.steps[i].From + ((a-l.done[i])+(b-l.done[i]))/2/l.steps[i].Rate)
+		}
+	}
+	return sum / (to - from)
 }

@@ -134,6 +134,9 @@ func (p *Plan) Feasible() bool { return p.Late == 0 }
 // Gap says how far the Value can be from the best there is, as a share of it: 0 is
 // proved to be the best. It is infinite when nothing is known.
 func (p *Plan) Gap() float64 {
+	if math.IsInf(p.Bound, -1) || math.IsInf(p.Value, 1) {
+		return math.Inf(1)
+	}
 	d := p.Value - p.Bound
 	if d <= 1e-9*max(math.Abs(p.Value), math.Abs(p.Bound)) {
 		return 0

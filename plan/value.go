@@ -1,7 +1,5 @@
 package plan
 
-import "math"
-
 // tiny is the share of an amount that counts as nothing: far above what rounding
 // leaves over thousands of sums, far below what anybody would notice.
 const tiny = 1e-9
@@ -9,8 +7,7 @@ const tiny = 1e-9
 // missed says whether a site that is done at finish is late. One without anything
 // to come never is.
 func (s *Site) missed(finish float64) bool {
-	due := s.Due()
-	return s.Size > 0 && finish > due+tiny*max(math.Abs(due), math.Abs(finish))
+	return s.Size > 0 && after(finish, s.Due())
 }
 
 // tally fills in what follows from the courses: Value, Sum, Max and Late.

@@ -98,7 +98,9 @@ func verifyCourse(p *Problem, s *Site, c *Course) error {
 }
 
 // after says that a is later than b by more than rounding makes it.
-func after(a, b float64) bool { return a-b > tiny*max(math.Abs(a), math.Abs(b)) }
+func after(a, b float64) bool {
+	return a > b && (math.IsInf(a, 1) || a-b > tiny*max(math.Abs(a), math.Abs(b)))
+}
 
 // change is when the sum of something changes, and by how much.
 type change struct{ at, by float64 }
@@ -177,8 +179,9 @@ func verifySites(p *Problem, pl *Plan) error {
 }
 
 func verifyValue(p *Problem, pl *Plan) error {
-	sum, last, late, tardiness := 0.0, 0.0, 0, 0.0
+	sum, last, weights, tardiness := 0.0, 0.0, 0.0, 0.0
 	lateness, due := math.Inf(-1), false
+	surely, maybe := 0, 0 // late
 	for i := range p.Sites {
 		s, f := &p.Sites[i], pl.Courses[i].Finish
 		w := s.Weight
@@ -191,31 +194,39 @@ func verifyValue(p *Problem, pl *Plan) error {
 			continue
 		}
 		due = true
+		weights += w
 		lateness = max(lateness, f-s.Deadline)
 		if after(f, s.Deadline) {
-			late++
 			tardiness += w * (f - s.Deadline)
+		}
+		if math.IsInf(f, 1) || after(f-tiny*math.Abs(f), s.Deadline) {
+			surely++
+		}
+		if f > s.Deadline {
+			maybe++
 		}
 	}
 	if !due {
 		lateness = 0
 	}
-	scale := max(last, 0)
+	if pl.Late < surely || pl.Late > maybe {
+		return fmt.Errorf("%d to %d sites are late, not %d", surely, maybe, pl.Late)
+	}
+	value := []float64{sum, last, lateness, tardiness}[p.Objective]
+	blur := 0.0 // where values are differences of times
+	if p.Objective == Lateness || p.Objective == Tardiness {
+		blur = 4 * tiny * last * max(weights, 1)
+	}
 	for _, v := range []struct {
-		name       string
-		says, is   float64
-		magnitudes float64
-	}{
-		{"sum", pl.Sum, sum, sum},
-		{"max", pl.Max, last, last},
-		{"late", float64(pl.Late), float64(late), 0},
-		{"value", pl.Value, []float64{sum, last, lateness, tardiness}[p.Objective], scale},
-	} {
-		if v.says != v.is && !(math.Abs(v.says-v.is) <= strict*max(math.Abs(v.is), tiny*v.magnitudes)) {
+		name     string
+		says, is float64
+		blur     float64
+	}{{"sum", pl.Sum, sum, 0}, {"max", pl.Max, last, 0}, {"value", pl.Value, value, blur}} {
+		if v.says != v.is && !(math.Abs(v.says-v.is) <= strict*math.Abs(v.is)+v.blur) {
 			return fmt.Errorf("%s is %g, not %g", v.name, v.is, v.says)
 		}
 	}
-	if pl.Bound > pl.Value+strict*max(math.Abs(pl.Value), tiny*scale) {
+	if math.IsNaN(pl.Bound) || pl.Bound > pl.Value+strict*math.Abs(pl.Value)+blur {
 		return fmt.Errorf("a bound of %g above the value, %g", pl.Bound, pl.Value)
 	}
 	return nil

@@ -55,7 +55,7 @@ func TestVerify(t *testing.T) {
 		{func(p *Problem, pl *Plan) { pl.Courses[3].Finish = 0 }, "nothing is to come"},
 		{func(p *Problem, pl *Plan) { pl.Sum = 41 }, "sum is 42, not 41"},
 		{func(p *Problem, pl *Plan) { pl.Max = 14 }, "max is 15, not 14"},
-		{func(p *Problem, pl *Plan) { p.Sites[0].Deadline = 10 }, "late is 1, not 0"},
+		{func(p *Problem, pl *Plan) { p.Sites[0].Deadline = 10 }, "1 to 1 sites are late, not 0"},
 		{func(p *Problem, pl *Plan) { p.Objective, pl.Objective = Lateness, Lateness }, "value is -1, not 42"},
 		{func(p *Problem, pl *Plan) { pl.Bound = 43 }, "a bound of 43"},
 	} {

@@ -1,0 +1,342 @@
+package plan
+
+import (
+	"container/heap"
+	"math"
+	"slices"
+)
+
+// bound returns a value of the objective that no plan of the jobs can beat. Where
+// deadlines come first and can be kept, it is about plans that keep them.
+//
+// Every bound drops some of what holds: all but the link, or all but the sites at
+// a time, or all but each site's own speed; the best of them counts.
+func (t *task) bound() (b float64) {
+	if len(t.jobs) == 0 {
+		return 0
+	}
+	switch t.p.Objective {
+	case Sum:
+		b = t.boundSum()
+	case Max:
+		b = t.boundMax()
+	case Lateness:
+		b = t.boundLateness()
+	case Tardiness:
+		b = t.boundTardiness()
+	}
+	if math.IsInf(b, 0) {
+		return b
+	}
+	return b - 1e-11*math.Abs(b) // what rounding adds must not make it too high
+}
+
+// machine is a relaxation: jobs that share one thing and nothing else. It is
+// the link, that carries bytes, or the sites at a time, that take time.
+type machine struct {
+	link link
+	size []float64 // of jobs
+	most []float64 // rates of jobs
+	from []float64
+}
+
+// machines returns the relaxations of a task.
+func (t *task) machines() []machine {
+	n := len(t.jobs)
+	wire := machine{link: t.link, size: make([]float64, n), most: make([]float64, n), from: make([]float64, n)}
+	sites := machine{size: make([]float64, n), most: make([]float64, n), from: make([]float64, n)}
+	for j := range t.jobs {
+		w := &t.jobs[j]
+		wire.size[j], wire.most[j] = w.size, w.most
+		sites.size[j], sites.most[j], sites.from[j] = w.size/w.most+t.startup, 1, w.from
+		if t.late {
+			wire.from[j] = w.from + t.startup
+		}
+	}
+	if t.startup > 0 && !t.late {
+		wire.link = newLink(t.steps)
+	}
+	if !t.crowded() {
+		return []machine{wire}
+	}
+	sites.link = newLink([]Step{{0, float64(t.slots)}})
+	return []machine{wire, sites}
+}
+
+// delayed returns the link's steps with nothing before a time.
+func (l *link) delayed(t float64) []Step {
+	steps := []Step{{0, 0}, {t, l.steps[l.at(t)].Rate}}
+	for _, s := range l.steps {
+		if s.From > t {
+			steps = append(steps, s)
+		}
+	}
+	return steps
+}
+
+// alone returns when every job would be done if it were the only one.
+func (t *task) alone() []float64 {
+	done := make([]float64, len(t.jobs))
+	for j := range t.jobs {
+		w := &t.jobs[j]
+		done[j] = t.link.finish(w.from+t.startup, w.size, w.most)
+	}
+	return done
+}
+
+func (t *task) boundSum() float64 {
+	best := 0.0
+	for j, f := range t.alone() {
+		best += t.jobs[j].weight * f
+	}
+	dues := t.dues
+	if !t.fits(dues) {
+		dues = slices.Repeat([]float64{math.Inf(1)}, len(dues))
+	}
+	for _, m := range t.machines() {
+		bounds := []float64{t.meanBusy(&m, dues)}
+		if t.even {
+			bounds = append(bounds, t.shortest(&m, dues))
+		}
+		if t.late {
+			bounds = append(bounds, t.meanBusyFrom(&m))
+		}
+		for _, b := range bounds {
+			if b > best { // no number where the link ends too soon
+				best = b
+			}
+		}
+	}
+	return best
+}
+
+// meanBusy bounds the weighted sum through the mean of the times at which a job's
+// bytes come: it is done at least half of what it takes at full speed later. On
+// one machine, bytes of any job may come in any order, so the means are best if the
+// machine, backward from the end, always serves the job that matters least a byte of
+// those whose deadline has not passed.
+func (t *task) meanBusy(m *machine, dues []float64) float64 {
+	n := len(t.jobs)
+	left := slices.Clone(m.size)
+	total, sum := 0.0, 0.0
+	light := &longest{key: make([]float64, n)}
+	due := make([]float64, n) // in bytes
+	for j := range t.jobs {
+		w := t.jobs[j].weight
+		total += left[j]
+		light.key[j] = -w / left[j]
+		due[j] = math.Inf(1)
+		if !math.IsInf(dues[j], 1) {
+			due[j] = m.link.work(max(dues[j], 0))
+		}
+		sum += w * m.size[j] / m.most[j] / 2
+	}
+	byDue := t.order(func(j int) float64 { return -due[j] })
+	for at := total; at > tiny*total; {
+		for len(byDue) > 0 && due[byDue[0]] >= at*(1-tiny) {
+			heap.Push(light, byDue[0])
+			byDue = byDue[1:]
+		}
+		if len(light.jobs) == 0 {
+			// No plan keeps all deadlines; drop them.
+			return t.meanBusy(m, slices.Repeat([]float64{math.Inf(1)}, n))
+		}
+		j := light.jobs[0]
+		to := at - left[j]
+		if len(byDue) > 0 {
+			to = max(to, min(due[byDue[0]], at))
+		}
+		to = max(to, 0)
+		bytes := min(at-to, left[j])
+		if left[j]-bytes <= tiny*m.size[j] {
+			bytes = left[j]
+			heap.Pop(light)
+		}
+		sum -= light.key[j] * bytes * m.link.mean(to, at)
+		left[j] -= bytes
+		at = to
+	}
+	return sum
+}
+
+// meanBusyFrom is meanBusy for jobs that begin at different times, without
+// deadlines: forward, the machine always serves the job that matters most a byte.
+func (t *task) meanBusyFrom(m *machine) float64 {
+	n := len(t.jobs)
+	left := slices.Clone(m.size)
+	sum, now := 0.0, 0.0
+	heavy := &longest{key: make([]float64, n)}
+	for j := range t.jobs {
+		heavy.key[j] = t.jobs[j].weight / m.size[j]
+		sum += t.jobs[j].weight * m.size[j] / m.most[j] / 2
+	}
+	byFrom := t.order(func(j int) float64 { return m.from[j] })
+	for len(byFrom) > 0 || len(heavy.jobs) > 0 {
+		if len(heavy.jobs) == 0 {
+			now = max(now, m.from[byFrom[0]])
+		}
+		for len(byFrom) > 0 && m.from[byFrom[0]] <= now {
+			heap.Push(heavy, byFrom[0])
+			byFrom = byFrom[1:]
+		}
+		j := heavy.jobs[0]
+		at := m.link.work(now)
+		bytes := left[j]
+		end := m.link.time(at + bytes)
+		if len(byFrom) > 0 && m.from[byFrom[0]] < end {
+			end = m.from[byFrom[0]]
+			bytes = min(m.link.work(end)-at, bytes)
+		} else {
+			heap.Pop(heavy)
+		}
+		if math.IsInf(end, 1) {
+			return 0
+		}
+		if bytes > 0 {
+			sum += heavy.key[j] * bytes * m.link.mean(at, at+bytes)
+		}
+		left[j] -= bytes
+		now = max(end, now)
+	}
+	return sum
+}
+
+// shortest bounds the sum by Smith's rule, which is exact for one machine and equal
+// weights: the last job is the longest that may be last.
+func (t *task) shortest(m *machine, dues []float64) float64 {
+	n := len(t.jobs)
+	long := &longest{key: m.size}
+	byDue := t.order(func(j int) float64 { return -dues[j] })
+	total, sum := 0.0, 0.0
+	for _, s := range m.size {
+		total += s
+	}
+	for range n {
+		end := m.link.time(total * (1 - 1e-12))
+		for len(byDue) > 0 && dues[byDue[0]] >= end*(1-tiny) {
+			heap.Push(long, byDue[0])
+			byDue = byDue[1:]
+		}
+		if len(long.jobs) == 0 {
+			return t.shortest(m, slices.Repeat([]float64{math.Inf(1)}, n))
+		}
+		j := heap.Pop(long).(int)
+		sum += t.jobs[j].weight * end
+		total = max(total-m.size[j], 0)
+	}
+	return sum
+}
+
+// boundMax is the least time by which all could be done.
+func (t *task) boundMax() float64 {
+	low := slices.Max(t.alone())
+	return t.smallest(low, func(end float64) []float64 {
+		return slices.Repeat([]float64{end}, len(t.jobs))
+	})
+}
+
+// boundLateness is the least time by which all deadlines would have to be later.
+func (t *task) boundLateness() float64 {
+	low := math.Inf(-1)
+	for j, f := range t.alone() {
+		if due := t.jobs[j].due; !math.IsInf(due, 1) {
+			low = max(low, f-due)
+		}
+	}
+	if math.IsInf(low, -1) {
+		return 0
+	}
+	return t.smallest(low, func(more float64) []float64 {
+		dues := slices.Clone(t.dues)
+		for j := range dues {
+			dues[j] += more
+		}
+		return dues
+	})
+}
+
+// smallest returns the least x from low on for which every machine can have the jobs done
+// by dues(x), or a little less.
+func (t *task) smallest(low float64, dues func(x float64) []float64) float64 {
+	for _, m := range t.machines() {
+		low = m.smallest(t, low, dues)
+	}
+	return low
+}
+
+func (m *machine) smallest(t *task, low float64, dues func(x float64) []float64) float64 {
+	fits := func(x float64) bool {
+		var jobs []job
+		for j, due := range dues(x) {
+			if !math.IsInf(due, 1) {
+				jobs = append(jobs, job{site: j, size: m.size[j], most: m.most[j], from: m.from[j], due: due})
+			}
+		}
+		fails, _, _ := admit(&m.link, jobs, false)
+		return fails < 0
+	}
+	if fits(low) {
+		return low
+	}
+	step := t.horizon() / 64
+	high := low + step
+	for !fits(high) {
+		if step *= 2; math.IsInf(step, 1) || step > 1e6*t.horizon() {
+			return low
+		}
+		low, high = high, high+step
+	}
+	for range 60 {
+		mid := low + (high-low)/2
+		if high-low <= 1e-11*max(math.Abs(low), math.Abs(high)) {
+			break
+		}
+		if fits(mid) {
+			high = mid
+		} else {
+			low = mid
+		}
+	}
+	return low
+}
+
+// boundTardiness is the better of two: some job is as late as the best plan for
+// lateness has it; and the k-th job to be done is so no sooner than in the order
+// of sizes, and no plan matches times to deadlines better than in their orders.
+func (t *task) boundTardiness() float64 {
+	lightest := math.Inf(1)
+	var dues []float64
+	for j := range t.jobs {
+		if w := &t.jobs[j]; !math.IsInf(w.due, 1) {
+			lightest = min(lightest, w.weight)
+			dues = append(dues, w.due)
+		}
+	}
+	if len(dues) == 0 {
+		return 0
+	}
+	worst := t.boundLateness()
+	best := lightest * max(worst, 0)
+	soon := make([]float64, len(t.jobs)) // when the k-th can be done
+	for _, m := range t.machines() {
+		sizes := slices.Sorted(slices.Values(m.size))
+		total := 0.0
+		for k, s := range sizes {
+			total += s
+			soon[k] = max(soon[k], m.link.time(total*(1-1e-12)))
+		}
+	}
+	alone := t.alone()
+	slices.Sort(alone)
+	slices.Sort(dues)
+	sum := 0.0
+	for k, due := range dues {
+		// Jobs without deadlines may come last.
+		sum += max(0, max(soon[k], alone[k])-due)
+	}
+	// Rounding must not make lateness of nothing.
+	if best = max(best, lightest*sum); best <= tiny*lightest*t.horizon() {
+		return 0
+	}
+	return best
+}

@@ -1,0 +1,123 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func benchmarkSolve(b *testing.B, p *Problem) {
+	if err := p.Check(); err != nil {
+		b.Fatal(err)
+	}
+	var pl *Plan
+	for b.Loop() {
+		pl = Solve(p, Options{})
+	}
+	if err := Verify(p, pl); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(100*pl.Gap(), "gap%")
+	b.ReportMetric(float64(pl.Late), "late")
+}
+
+func BenchmarkSolve600(b *testing.B)              { benchmarkSolve(b, sixHundred(b)[2].p) }
+func BenchmarkSolve600Startup(b *testing.B)       { benchmarkSolve(b, sixHundred(b)[7].p) }
+func BenchmarkSolve600Speeds(b *testing.B)        { benchmarkSolve(b, fleet(600, 30, 0)) }
+func BenchmarkSolve600SpeedsStartup(b *testing.B) { benchmarkSolve(b, fleet(600, 30, 2)) }
+func BenchmarkSolve10000(b *testing.B)            { benchmarkSolve(b, fleet(10000, 30, 0)) }
+func BenchmarkSolve10000Startup(b *testing.B)     { benchmarkSolve(b, fleet(10000, 30, 2)) }
+func BenchmarkSolve10000Slow(b *testing.B) {
+	p := fleet(10000, 0, 0)
+	for i := range p.Sites {
+		p.Sites[i].Cap /= 400
+		p.Sites[i].Deadline *= 2
+	}
+	benchmarkSolve(b, p)
+}
+
+func BenchmarkSolve10000Tardiness(b *testing.B) {
+	p := fleet(10000, 30, 0)
+	p.Objective = Tardiness
+	r := rand.New(rand.NewPCG(3, 3))
+	for i := range p.Sites {
+		p.Sites[i].Deadline *= r.Float64()
+		p.Sites[i].Weight = r.Float64()
+	}
+	benchmarkSolve(b, p)
+}
+
+// Whatever the problem, the plan holds, its bound too, and it is the same again.
+func TestSolveHolds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawProblem(t)
+		if err := p.Check(); err != nil {
+			t.Skip(err)
+		}
+		pl := Solve(p, Options{Effort: 60})
+		if err := Verify(p, pl); err != nil {
+			t.Fatalf("%v\n%+v\n%+v", err, p, pl)
+		}
+		if again := Solve(p, Options{Effort: 60}); !reflect.DeepEqual(pl, again) {
+			t.Fatalf("another plan the second time:\n%+v\n%+v", pl, again)
+		}
+		// What rounding decides is left out.
+		for i := range p.Sites {
+			p.Sites[i].Deadline += 1e-7 * math.Abs(p.Sites[i].Deadline)
+		}
+		if a := Admit(p); a.Fails >= 0 && pl.Late == 0 && p.Objective != Tardiness {
+			t.Fatalf("site %d cannot be in time, yet nothing is late\n%+v\n%+v", a.Fails, p, pl)
+		}
+	})
+}
+
+// drawProblem draws problems of every kind and magnitude.
+func drawProblem(t *rapid.T) *Problem {
+	small := rapid.Custom(func(t *rapid.T) float64 { return float64(rapid.IntRange(0, 12).Draw(t, "n")) })
+	scale := rapid.SampledFrom([]float64{1, 1, 1e-3, 1e6, 1e15})
+	bytes, seconds := scale.Draw(t, "bytes"), scale.Draw(t, "seconds")
+	p := &Problem{
+		Link:      []Step{{0, (small.Draw(t, "link")) * bytes / seconds}},
+		MaxSites:  rapid.IntRange(0, 4).Draw(t, "maxsites"),
+		Objective: Objective(rapid.IntRange(0, 3).Draw(t, "objective")),
+	}
+	for range rapid.IntRange(0, 3).Draw(t, "steps") {
+		last := p.Link[len(p.Link)-1].From
+		p.Link = append(p.Link, Step{last + (1+small.Draw(t, "after"))*seconds, small.Draw(t, "rate") * bytes / seconds})
+	}
+	if rapid.Bool().Draw(t, "startup") {
+		p.Startup = small.Draw(t, "s") / 4 * seconds
+	}
+	if rapid.Bool().Draw(t, "least") {
+		p.MinRate = small.Draw(t, "v") / 4 * bytes / seconds
+	}
+	n := rapid.SampledFrom([]int{0, 1, 2, 3, 5, 9, 20}).Draw(t, "sites")
+	for i := range n {
+		s := Site{Name: fmt.Sprint("site", i), Size: small.Draw(t, "size") * bytes}
+		switch rapid.IntRange(0, 3).Draw(t, "cap") {
+		case 0:
+			s.Cap = small.Draw(t, "c") / 4 * bytes / seconds
+		case 1:
+			s.Manners = Manners{Pages: rapid.IntRange(0, 9).Draw(t, "pages"), PerConn: 2, Wait: seconds, PageTime: seconds / 8}
+		}
+		if rapid.Bool().Draw(t, "promised") {
+			s.Deadline = rapid.Float64Range(-1, 40).Draw(t, "deadline") * seconds
+		}
+		if rapid.IntRange(0, 3).Draw(t, "later") == 0 {
+			s.NotBefore = small.Draw(t, "from") * seconds
+		}
+		if rapid.Bool().Draw(t, "weighted") {
+			s.Weight = small.Draw(t, "w") / 3
+		}
+		// Crumbs beside giants.
+		if rapid.IntRange(0, 9).Draw(t, "crumb") == 0 {
+			s.Size *= 1e-9
+		}
+		p.Sites = append(p.Sites, s)
+	}
+	return p
+}
