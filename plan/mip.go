@@ -17,11 +17,12 @@ const maxTerms = 2_000_000
 // has bytes set aside. A solver that reads LP files chooses so that the weighted sum of the times
 // when sites are done, counted at the ends of slots, is as small as it can be.
 //
-// The paper has exactly m sites in every slot and charges each at the slot's
-// end, so that its objective, the sum over slots of m times the slot's end, does not
-// depend on who is in which slot: every solution is optimal. That is why its CPQ
-// "beats" its MILP in figures 10 and 11. Here a site stays on for as many slots as it
-// likes and is charged for those until it is done.
+// The paper has exactly m sites in every slot, done within it, and charges each
+// at the slot's end. Its objective is then m d (1 + 2 + ... + n/m): a constant,
+// whoever is in which slot, so that a solver has nothing to choose, and all
+// slots are as long as the fullest needs. That is why its CPQ, whose batches take no
+// longer than they must, "beats" its MILP in figures 10 and 11. Here a site stays on
+// for as many slots as it likes and is charged for those until it is done.
 //
 // With slots of length d, for each site i (size D, cap B, weight w) and slot k:
 //

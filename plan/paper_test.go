@@ -113,6 +113,7 @@ func TestPaperSixHundred(t *testing.T) {
 			CPQEnd   float64 `json:"cpq_end"`
 			CPQLate  int     `json:"cpq_late"`
 			CPQTardy float64 `json:"cpq_tard"`
+			MIPSum   float64 `json:"slotmip_sum_lb"`
 		}
 	}
 	read(t, "six_hundred.json", &data)
@@ -132,6 +133,16 @@ func TestPaperSixHundred(t *testing.T) {
 		if !near(pl.Sum, row.CPQSum, 1e-9) || !near(pl.Max, row.CPQEnd, 1e-9) || pl.Late != row.CPQLate || !near(pl.Value, row.CPQTardy, 1e-9) {
 			t.Errorf("%s: sum %v, end %v, %d late by %v; want %v, %v, %d by %v", name,
 				pl.Sum, pl.Max, pl.Late, pl.Value, row.CPQSum, row.CPQEnd, row.CPQLate, row.CPQTardy)
+		}
+		// The paper's own program charges m sites at the end of every slot: the
+		// sum follows from the slot's length alone, at best that of a mean batch.
+		total, batches := 0.0, float64(len(in.Sizes)/in.M)
+		for _, size := range in.Sizes {
+			total += size
+		}
+		slot := total/row.U/batches + row.S
+		if sum := float64(in.M) * slot * batches * (batches + 1) / 2; !near(sum, row.MIPSum, 1e-9) {
+			t.Errorf("%s: the paper's program comes to %v, want %v", name, sum, row.MIPSum)
 		}
 	}
 }

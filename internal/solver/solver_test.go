@@ -34,6 +34,11 @@ func act(how string) {
 		fmt.Println("reading the model")
 		fmt.Fprintln(os.Stderr, "out of memory")
 		os.Exit(3)
+	case "warns":
+		if err := os.WriteFile(solutionFile, []byte(highsEnds[1]), 0o600); err != nil {
+			panic(err)
+		}
+		os.Exit(1)
 	case "silent":
 		os.Exit(0)
 	case "floods":
@@ -112,6 +117,19 @@ func TestBadSolver(t *testing.T) {
 				t.Errorf("an error of %d bytes", len(err.Error()))
 			}
 		})
+	}
+}
+
+// HiGHS ends with a code of its own when time is up; from cbc it would be a failure.
+func TestSolverWarns(t *testing.T) {
+	scratch(t)
+	s := standIn(t, "warns")
+	if _, err := s.Solve(t.Context(), text(""), time.Second); err == nil {
+		t.Error("cbc failed, and nobody said so")
+	}
+	s.Name = "highs"
+	if a, err := s.Solve(t.Context(), text(""), time.Second); err != nil || a.Status != Feasible || a.Objective != 57 {
+		t.Errorf("%+v, %v", a, err)
 	}
 }
 
