@@ -84,6 +84,7 @@ type host struct {
 	seen, good bitset          // pages answered; answered with 200
 	other      map[string]bool // other URLs answered: with 200?
 	distinct   int
+	latest     time.Time // the end of the answer that was last distinct
 
 	last    time.Time // arrival of the last request
 	ended   time.Time // end of the last answer
@@ -236,6 +237,7 @@ func (h *host) finish(x *exchange, status int) {
 	}
 	if x.note.fresh {
 		h.distinct++
+		h.latest = h.ended
 	} else {
 		h.twices++
 		h.twice = example(h.twice, x.path)

@@ -278,6 +278,24 @@ func TestAccount(t *testing.T) {
 	}
 }
 
+// When a host was done is the end of the answer that brought its last page, whatever was asked for later.
+func TestLatest(t *testing.T) {
+	w := start(t, Config{Sites: Even(1, Site{Pages: 2, Links: 2, Size: 900})})
+	c := dial(t, w, 0)
+	c.get("/robots.txt")
+	if h := w.Audit().Host("s0000.test"); !h.Latest.IsZero() {
+		t.Errorf("robots.txt is no page, and yet one came at %v", h.Latest)
+	}
+	c.get("/")
+	before := time.Now()
+	c.get("/p/1")
+	after := time.Now()
+	c.get("/")
+	if got := w.Audit().Host("s0000.test").Latest; got.Before(before) || got.After(after) {
+		t.Errorf("the last page came at %v, not between %v and %v", got, before, after)
+	}
+}
+
 // Whatever a visitor sends, the connection ends or an answer comes, and nothing grows.
 func TestBadRequests(t *testing.T) {
 	w := start(t, Config{Sites: []Site{{Name: "a.test"}}, Conns: 8})

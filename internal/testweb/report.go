@@ -26,6 +26,7 @@ type Host struct {
 	Early      int // requests before robots.txt was answered
 	Forbidden  int // requests that the last robots.txt forbids; a 429 or 5xx for it forbids everything
 	Bytes      int64
+	Latest     time.Time // the end of the answer that last added to Pages
 
 	Conns    int // opened
 	MaxConns int // at the same time
@@ -101,7 +102,7 @@ func (h *host) account() Host {
 	return Host{
 		Host: h.name, Addr: h.site.addr.String(),
 		Requests: h.requests, Robots: h.robots, Pages: h.distinct, Duplicates: h.twices,
-		Early: h.earlies, Forbidden: h.denials, Bytes: h.sent.Load(),
+		Early: h.earlies, Forbidden: h.denials, Bytes: h.sent.Load(), Latest: h.latest,
 		Conns: h.tally.total, MaxConns: h.tally.most, PerConn: h.perConn,
 		Delay: h.delay, Within: h.within, Between: h.between,
 		Agents: slices.Clone(h.agents), Secrets: slices.Clone(h.secrets),

@@ -366,7 +366,7 @@ func (x *exchange) reply(status int, kind, extra string, body []byte) bool {
 	if string(x.method) == "HEAD" {
 		body = nil
 	}
-	if rate := x.host.site.Rate; rate > 0 {
+	if rate := x.host.site.pace(); rate > 0 {
 		return x.trickle(status, head, body, rate)
 	}
 	x.finish(status)

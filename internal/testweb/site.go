@@ -33,6 +33,7 @@ type site struct {
 	mu    sync.Mutex
 	spent map[int]int // page -> how often its fault has struck, for those that pass
 	asked int         // robots.txt answered with RobotsStatus
+	given int         // answers at a rate
 }
 
 func newSite(w *Web, i int, desc Site) (*site, error) {
@@ -41,6 +42,10 @@ func newSite(w *Web, i int, desc Site) (*site, error) {
 	switch {
 	case s.Links < 0 || s.Size < 0 || s.Rate < 0 || s.Latency < 0 || s.Delay < 0 || s.PerConn < 0 || s.Piece < 0:
 		return nil, errors.New("negative number")
+	case s.Slows.After < 0 || !(s.Slows.Factor >= 0 && s.Slows.Factor <= 1):
+		return nil, errors.New("it slows down by a factor that is not between 0 and 1")
+	case s.Slows.Factor > 0 && s.Rate == 0:
+		return nil, errors.New("it slows down from no rate")
 	case s.Links > 10_000 || s.Size > 64<<20:
 		return nil, errors.New("more than 10000 links or 64 MB a page")
 	case s.Pages > 1 && s.Links == 0 && s.Folder == "":
@@ -73,6 +78,17 @@ func (s *site) scheme() string {
 		return "https"
 	}
 	return "http"
+}
+
+// pace is the rate of the next answer, 0 as fast as possible.
+func (s *site) pace() int64 {
+	if s.Slows.Factor == 0 {
+		return s.Rate
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.given++
+	return s.Slows.rate(s.Rate, s.given-1)
 }
 
 // nameless sites have no address to give out: their name is what is wrong with them.

@@ -58,6 +58,8 @@ type Site struct {
 	// of a twentieth of a second unless set.
 	Rate  int64
 	Piece int
+	// Slows makes the site slower while it is visited.
+	Slows Slows
 
 	// Robots is robots.txt verbatim. When it is "" and Delay or Deny is set, one is made of those; otherwise it is a 404.
 	Robots string
@@ -88,6 +90,22 @@ type Site struct {
 
 	// Behaviour names the hostile script that answers instead of pages, see [Hostile].
 	Behaviour string
+}
+
+// Slows is a server that tires. What counts is how much it was asked, not for how long, so that equal visits meet equal servers.
+type Slows struct {
+	// After so many answers, robots.txt among them, all others leave at Factor of Rate, which must be set. A Factor of 0 changes
+	// nothing.
+	After  int
+	Factor float64
+}
+
+// rate is that of the answer after so many others.
+func (s Slows) rate(own int64, answers int) int64 {
+	if s.Factor == 0 || answers < s.After {
+		return own
+	}
+	return max(1, int64(float64(own)*s.Factor))
 }
 
 // Fault makes some pages of a site misbehave. Page 0, the start page, never does. The first fault that hits a page counts.

@@ -241,6 +241,30 @@ func TestSlowSite(t *testing.T) {
 	}
 }
 
+// A site slows down after so many answers and stays so, whoever asks.
+func TestSlowingSite(t *testing.T) {
+	tired := Slows{After: 2, Factor: 0.1}
+	w := start(t, Config{Sites: []Site{{Name: "a.test", Pages: 3, Links: 2, Size: 10_000, Rate: 1_000_000, Slows: tired}}})
+	c := dial(t, w, 0)
+	c.get("/robots.txt")
+	c.get("/")
+	from := time.Now()
+	_, body := c.get("/p/1")
+	least := time.Duration(len(body)-5000) * 10 * time.Microsecond
+	if took := time.Since(from); took < least {
+		t.Errorf("%d bytes took %v after the site had slowed down, at least %v was asked for", len(body), took, least)
+	}
+	for _, x := range []struct {
+		slows   Slows
+		answers int
+		want    int64
+	}{{tired, 0, 1000}, {tired, 1, 1000}, {tired, 2, 100}, {tired, 3, 100}, {Slows{}, 9, 1000}, {Slows{After: 2}, 9, 1000}, {Slows{Factor: 1e-9}, 0, 1}} {
+		if got := x.slows.rate(1000, x.answers); got != x.want {
+			t.Errorf("%+v: %d bytes a second after %d answers, want %d", x.slows, got, x.answers, x.want)
+		}
+	}
+}
+
 func TestTLS(t *testing.T) {
 	w := start(t, Config{Addresses: 1, Sites: []Site{{Name: "safe.test", TLS: true, Pages: 3, Links: 2}, {Name: "plain.test"}}})
 	pool := x509.NewCertPool()
@@ -340,6 +364,8 @@ func asDNS(err error, to **net.DNSError) bool {
 func TestBadConfig(t *testing.T) {
 	for name, cfg := range map[string]Config{
 		"no sites":    {},
+		"speeds up":   {Sites: []Site{{Name: "a.test", Rate: 1000, Slows: Slows{Factor: 3}}}},
+		"no rate":     {Sites: []Site{{Name: "a.test", Slows: Slows{Factor: 0.5}}}},
 		"no links":    {Sites: []Site{{Name: "a.test", Pages: 2}}},
 		"twice":       {Addresses: 1, Sites: []Site{{Name: "a.test"}, {Name: "A.test"}}},
 		"negative":    {Sites: []Site{{Size: -1}}},
