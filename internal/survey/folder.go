@@ -18,15 +18,15 @@ import (
 // of that. Hosts that the crawl does not know have an Err of their own. A folder
 // whose crawl is running is store.ErrInUse.
 func FromCrawl(dir string, hosts []string) ([]Estimate, error) {
+	ts, err := parseTargets(hosts)
+	if err != nil {
+		return nil, err
+	}
 	f, err := openFolder(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer f.close()
-	ts, err := parseTargets(hosts)
-	if err != nil {
-		return nil, err
-	}
 	found, err := f.measure(&ts, len(hosts) == 0)
 	if err != nil {
 		return nil, fmt.Errorf("crawl folder %s: %w", dir, err)

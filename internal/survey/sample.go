@@ -112,10 +112,11 @@ func (c Config) crawl(dir string, seeds []node.Seed, most time.Duration) node.Co
 	n.Dir, n.Seeds, n.Archive = dir, seeds, store.None
 	n.Scope.Scope, n.Scope.Sitemaps = "host", false
 	n.Order, n.Batch, n.StopGain = "partial", neverRanked, 0 // an order that keeps links
-	n.SitePages, n.DomainPages = int64(c.Pages), 0
+	few := int64(c.Pages)
+	n.SitePages, n.DomainPages = min(cmp.Or(n.SitePages, few), few), 0
 	n.Sites = maps.Clone(n.Sites)
 	for host, s := range n.Sites {
-		s.MaxPages = 0
+		s.MaxPages = min(s.MaxPages, few)
 		n.Sites[host] = s
 	}
 	n.MaxPages, n.MaxBytes, n.MaxTime = 0, 0, most
@@ -233,10 +234,11 @@ func (e *Estimate) extrapolate(links crawl.Sighting) {
 	if pages < 1 {
 		return
 	}
-	e.How += fmt.Sprintf(", about %.2g by how its links meet", float64(e.Pages)+pages)
 	known := float64(e.Pages)
-	e.Pages += int64(math.Round(pages))
-	e.weigh(known+pages, math.Log((known+pages)/(known+pages*math.Exp(-doubt))), math.Log((known+pages*math.Exp(doubt))/(known+pages)))
+	all := known + pages
+	e.Pages = int64(math.Round(all))
+	e.How += fmt.Sprintf(", about %d by how its links meet", e.Pages)
+	e.weigh(all, math.Log(all/(known+pages*math.Exp(-doubt))), math.Log((known+pages*math.Exp(doubt))/all))
 }
 
 // bound keeps an estimate to what a crawl would fetch.
@@ -247,6 +249,6 @@ func (e *Estimate) bound(most int64) {
 	share := float64(most) / float64(e.Pages)
 	e.Pages, e.More = most, false
 	e.Size *= share
-	e.Low, e.High = min(e.Low, e.Size), min(e.High, e.Size*factor(e.doubt, 0))
+	e.Low, e.High = min(e.Low, e.Size/factor(e.doubt, 0)), min(e.High, e.Size*factor(e.doubt, 0))
 	e.How += fmt.Sprintf("; a crawl ends at %d", most)
 }

@@ -235,17 +235,21 @@ func (b *book) read(m *parse.Sitemap, nest int) {
 	}
 }
 
-// list reads the sitemaps of one site.
+// list reads the sitemaps of one site, from where it answers.
 func (s *surveyor) list(ctx context.Context, t target) Listing {
-	l := Listing{Host: t.name}
-	for _, start := range t.starts {
+	var l Listing
+	for i, start := range t.starts {
+		l = Listing{Host: t.name}
 		rules, err := s.robots(ctx, start)
 		if l.Err = err; err != nil {
 			continue
 		}
 		l.Start, l.Delay = start, rules.CrawlDelay()
 		s.readAll(ctx, &l, rules.Sitemaps())
-		break
+		var nobody silence
+		if !s.noRobots || i == len(t.starts)-1 || !errors.As(l.Err, &nobody) {
+			break // else nothing has answered there yet
+		}
 	}
 	return l
 }

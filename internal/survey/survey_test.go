@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -272,6 +271,20 @@ func TestSitemaps(t *testing.T) {
 	empty(t, cfg.TempDir)
 }
 
+// TestSitemapsOfOnesOwn asks without robots.txt, as for servers of one's own.
+func TestSitemapsOfOnesOwn(t *testing.T) {
+	web := start(t, testweb.Site{Name: "own.test", Deny: []string{"/"}, Files: map[string]string{"/sitemap.xml": sitemap(0, 25)}})
+	cfg := config(t, web)
+	cfg.Crawl.IgnoreRobots = true
+	got, err := Sitemaps(context.Background(), cfg, []string{fmt.Sprintf("own.test:%d", web.Port())})
+	if err != nil || got[0].Pages != 25 || got[0].Start.String() != web.URL(0) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if h := web.Audit().Host("own.test"); h.Robots != 0 {
+		t.Errorf("robots.txt was asked for %d times", h.Robots)
+	}
+}
+
 // TestEndlessSitemaps meets an index that nests for ever, and one that names
 // itself.
 func TestEndlessSitemaps(t *testing.T) {
@@ -433,7 +446,7 @@ func TestHostileSites(t *testing.T) {
 	}
 	web := start(t, testweb.Hostile()...)
 	cfg := config(t, web)
-	cfg.Time, cfg.Pages = 6*time.Second, 5
+	cfg.Time, cfg.Pages = 3*time.Second, 5
 	cfg.Crawl.Fetch.Limits = fetch.Limits{MaxBody: 1 << 20, Connect: time.Second, Handshake: time.Second, FirstByte: time.Second, Window: time.Second, Whole: 2 * time.Second}
 	got, err := Sample(context.Background(), cfg, web.Seeds())
 	if err != nil {
@@ -449,7 +462,7 @@ func TestHostileSites(t *testing.T) {
 
 func TestBadHosts(t *testing.T) {
 	for _, host := range []string{"", "ftp://a.test/", "a b", "http://"} {
-		if _, err := FromCrawl(t.TempDir(), []string{host}); err == nil || errors.Is(err, fs.ErrNotExist) {
+		if _, err := FromCrawl(t.TempDir(), []string{host}); err == nil || !strings.Contains(err.Error(), "is no site") {
 			t.Errorf("%q: %v", host, err)
 		}
 		if _, err := Sample(context.Background(), Config{}, []string{host}); err == nil {

@@ -53,6 +53,9 @@ type ruling struct {
 	err   error         // why
 }
 
+// silence is why nobody answered.
+type silence struct{ error }
+
 // errBusy says that a host's next turn comes after the survey has ended.
 var errBusy = errors.New("it asks for more time between visits than there is")
 
@@ -127,7 +130,7 @@ func pause(ctx context.Context, until time.Time) error {
 func (v *visitor) once(ctx context.Context, u page.URL) (*fetch.Answer, page.Outcome, error) {
 	addrs, _, o := v.client.Lookup(ctx, u.Host())
 	if o != page.OK {
-		return nil, o, errors.New(o.Row().What)
+		return nil, o, silence{errors.New(o.Row().What)}
 	}
 	if len(addrs) == 0 { // behind a proxy
 		addrs = []netip.Addr{{}}
@@ -155,12 +158,12 @@ func (v *visitor) at(ctx context.Context, u page.URL, addr netip.Addr) (*fetch.A
 	conn, o := v.client.Open(ctx, u, addr)
 	defer conn.Close()
 	if o != page.OK {
-		return nil, o, errors.New(conn.Err)
+		return nil, o, silence{errors.New(conn.Err)}
 	}
 	a := conn.Get(ctx, u, true)
 	if a.Status == 0 {
 		a.Release()
-		return nil, a.Outcome, errors.New(a.Err)
+		return nil, a.Outcome, silence{errors.New(a.Err)}
 	}
 	return a, a.Outcome, nil
 }
