@@ -32,7 +32,7 @@ const (
 // table is the house. Dependencies point one way:
 //
 //	page <- { robots frontier bandwidth plan query overlay } <- crawl <- { sim, internal/node } <- cmd/weir
-//	rank <- { sim, internal/node };  sim/{web link chart} <- sim, sim/paper <- cmd/weir
+//	rank <- { sim, internal/node };  sim/{web link chart} <- sim, sim/paper <- cmd/weir;  plan <- sim/paper
 //	page, robots <- internal/{fetch parse store cluster} <- internal/node <- internal/{survey web}
 //
 // Besides, frontier may import robots: it keeps each site's rules and asks them
@@ -51,7 +51,7 @@ var table = []room{
 	{dir: "sim/web", imports: []string{"rank"}, why: "a web is numbers; who crawls it is not its business"},
 	{dir: "sim/link", why: "a link carries bytes and knows nobody"},
 	{dir: "sim/chart", why: "a chart draws numbers, whatever they mean"},
-	{dir: "sim/paper", imports: []string{"sim", "rank", "sim/web", "sim/link", "sim/chart", "bandwidth", "frontier", "crawl"}, why: "the papers' experiments use the simulator as a user would"},
+	{dir: "sim/paper", imports: []string{"sim", "rank", "sim/web", "sim/link", "sim/chart", "bandwidth", "frontier", "crawl", "plan"}, why: "the papers' experiments use the simulator and the planner as a user would"},
 
 	{dir: "internal/pack", why: "pack turns bytes into fewer bytes and knows nothing of pages"},
 	{dir: "internal/fetch", imports: []string{"page", "robots", "bandwidth", "internal/pack"}, why: whyOrgan + "; fetch keeps bandwidth's account of the wire"},

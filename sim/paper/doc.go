@@ -24,5 +24,13 @@
 // not, and sites become fewer, so results that depend on how many
 // connections find work (r = 256 and more) shift: those need a scale of 1.
 //
-// So far there is chapter 6 of Castillo's thesis, Effective Web Crawling (2004).
+// # The papers
+//
+// Castillo's thesis, Effective Web Crawling (2004), chapter 6: trials on webs of
+// numbers.
+//
+// Zhu, Li, Xu and Cui, Optimal Bandwidth Allocation for Web Crawler Systems (2019):
+// figures 4 to 11 are arithmetic, made by package plan whatever the scale; figures
+// 2 and 3 are live crawls (Visit), which the caller makes, since a simulator
+// knows no network.
 package paper

@@ -2,6 +2,7 @@ package paper
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"weir/sim/chart"
@@ -9,14 +10,23 @@ import (
 
 // Experiment is a table or figure of a paper and how it is made again.
 type Experiment struct {
-	Name  string // as the paper numbers it: table-6.1
+	Name  string // as the paper numbers it: table-6.1; figure 4 of Zhu et al. is zhu-4
 	Title string
 	Paper string // what the paper says, with its numbers where it prints any
 	Setup string // how it is made here, and what had to be assumed
+	Live  bool   // it crawls for real or has a solver work, and runs only when its name is asked for
 
-	trials []trial
-	webs   []string // whose facts it needs, besides those of its trials
-	judge  func(r *record, f *Finding)
+	trials   []trial
+	visits   []Visit
+	programs []program
+	webs     []string // whose facts it needs, besides those of its trials
+	judge    func(r *record, f *Finding)
+}
+
+// arithmetic says that an experiment needs nobody's work but our own
+// sums.
+func (e *Experiment) arithmetic() bool {
+	return len(e.trials)+len(e.webs)+len(e.visits)+len(e.programs) == 0
 }
 
 // Finding is what came of an Experiment.
@@ -107,12 +117,13 @@ func Summary(all []Finding) string {
 	return s
 }
 
-// Experiments are all there are, in the order of the paper.
+// Experiments are all there are, in the order of the papers.
 func Experiments() []Experiment {
-	return []Experiment{
+	castillo := []Experiment{
 		speedUps(), downloaded(), siteSizes(), oneRobot(), moreRobots(), typicalBatch(), idleRobots(), keptConnections(),
 		byDay(), rankByDay(), rankByDepth(), actual(), beyond(), field(),
 	}
+	return slices.Concat(castillo, liveFigures(), sixSites(), queues(), []Experiment{slotted()})
 }
 
 // lines joins paragraphs.

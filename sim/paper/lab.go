@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"runtime"
 	"slices"
@@ -18,9 +19,25 @@ import (
 type Options struct {
 	Scale    float64        // of the webs; 1 is full size, default 0.1
 	Seed     uint64         // other webs of the same kinds; default 1
-	Only     *regexp.Regexp // experiments whose names match; nil = all
+	Only     *regexp.Regexp // experiments whose names match; nil = all but those that crawl live
 	Workers  int            // trials at a time; default GOMAXPROCS
 	Progress func(Progress) // told now and then, by any goroutine; may be nil
+
+	// Live crawls a site for real; nil: experiments that need it are left out. It
+	// returns when ctx is done.
+	Live func(ctx context.Context, v Visit) (Visited, error)
+
+	// Solve has a program solved that write writes as an LP file; nil: no solver is
+	// installed.
+	Solve func(ctx context.Context, write func(io.Writer) error) (Solved, error)
+}
+
+// wants says whether an experiment is asked for.
+func (o *Options) wants(e *Experiment) bool {
+	if o.Only == nil {
+		return !e.Live
+	}
+	return o.Only.MatchString(e.Name)
 }
 
 // Progress is how far a Run is.
@@ -35,6 +52,13 @@ type record struct {
 	scale  float64
 	trials map[trial]sim.Result
 	webs   map[string]facts
+	visits map[Visit]Visited
+	solved map[program]Solved
+	crowd  func() ([]queued, error) // made when first asked for
+}
+
+func newRecord(scale float64) record {
+	return record{scale: scale, trials: map[trial]sim.Result{}, webs: map[string]facts{}, visits: map[Visit]Visited{}, solved: map[program]Solved{}, crowd: sync.OnceValues(crowd)}
 }
 
 // of returns a trial's result, if there is one.
@@ -83,20 +107,26 @@ func Run(ctx context.Context, opt Options) ([]Finding, error) {
 	}
 	var chosen []Experiment
 	for _, e := range Experiments() {
-		if opt.Only == nil || opt.Only.MatchString(e.Name) {
+		if opt.wants(&e) {
 			chosen = append(chosen, e)
 		}
 	}
 	if len(chosen) == 0 {
 		return nil, fmt.Errorf("no experiment is called like %q", opt.Only)
 	}
-	l := &lab{ctx: ctx, opt: opt, rec: record{scale: opt.Scale, trials: map[trial]sim.Result{}, webs: map[string]facts{}}}
+	l := &lab{ctx: ctx, opt: opt, rec: newRecord(opt.Scale)}
 	l.stock = newStock(opt.Scale, opt.Seed, l.on)
 	if err := l.play(chosen); err != nil {
 		return nil, err
 	}
+	if err := errors.Join(l.visit(chosen), l.solve(chosen)); err != nil {
+		return nil, err
+	}
 	var all []Finding
 	for _, e := range chosen {
+		if e.arithmetic() && !l.on() {
+			continue
+		}
 		if f, ok := l.rec.find(e); ok {
 			all = append(all, f)
 		}
@@ -160,6 +190,17 @@ func (l *lab) jobs(chosen []Experiment) []job {
 			l.of += j.pages(l.size(j.web))
 		}
 	}
+	visits := map[Visit]bool{}
+	for _, e := range chosen {
+		for _, v := range e.visits {
+			if !visits[v] {
+				visits[v] = true
+				l.total++
+				l.of += int64(v.Pages)
+			}
+		}
+		l.total += len(e.programs)
+	}
 	return jobs
 }
 
@@ -201,14 +242,9 @@ func (l *lab) crawl(t trial, g *ground) error {
 		l.pages.Add(pages - last)
 		last = pages
 	}
-	tell := func() {
-		if l.opt.Progress != nil {
-			l.opt.Progress(Progress{Trial: t.String(), Done: int(l.done.Load()), Trials: l.total, Pages: l.pages.Load(), Of: l.of})
-		}
-	}
 	if err := world.Run(func() bool {
 		step(world.Progress().Pages)
-		tell()
+		l.tell(t.String())
 		return l.on()
 	}); err != nil {
 		return err
@@ -219,17 +255,24 @@ func (l *lab) crawl(t trial, g *ground) error {
 		return errStopped
 	}
 	l.done.Add(1)
-	tell()
+	l.tell(t.String())
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.rec.trials[t] = res
 	return nil
 }
 
+// tell says how far the run is.
+func (l *lab) tell(trial string) {
+	if l.opt.Progress != nil {
+		l.opt.Progress(Progress{Trial: trial, Done: int(l.done.Load()), Trials: l.total, Pages: l.pages.Load(), Of: l.of})
+	}
+}
+
 // find makes the finding of an experiment, unless nothing it needs is there.
 func (r *record) find(e Experiment) (Finding, bool) {
 	f := Finding{Name: e.Name, Title: e.Title, Paper: e.Paper, Setup: e.Setup, Targets: []Target{}, Plates: []Plate{}}
-	some := false
+	some := e.arithmetic()
 	for _, w := range e.webs {
 		_, ok := r.webs[w]
 		some = some || ok
@@ -239,6 +282,20 @@ func (r *record) find(e Experiment) (Finding, bool) {
 			some = true
 		} else {
 			f.Gaps = append(f.Gaps, t.String())
+		}
+	}
+	for _, v := range e.visits {
+		if _, ok := r.visits[v]; ok {
+			some = true
+		} else {
+			f.Gaps = append(f.Gaps, v.String())
+		}
+	}
+	for _, g := range e.programs {
+		if _, ok := r.solved[g]; ok {
+			some = true
+		} else {
+			f.Gaps = append(f.Gaps, g.String())
 		}
 	}
 	if !some {

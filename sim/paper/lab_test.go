@@ -23,7 +23,7 @@ const tiny = 0.0002
 
 func play(t *testing.T, only string, workers int) []Finding {
 	t.Helper()
-	all, err := Run(context.Background(), Options{Scale: tiny, Only: regexp.MustCompile(only), Workers: workers})
+	all, err := Run(context.Background(), Options{Scale: tiny, Only: regexp.MustCompile(only), Workers: workers, Live: visitOf(1.05), Solve: solveAt(48)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestEveryExperimentSaysWhatItFound(t *testing.T) {
 	if err := Write(dir, all, tiny); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"report.html", "table-6.1-table.csv", "figure-6.5-chile.svg", "figure-6.5-chile.png", "figure-6.5-chile.csv", "figure-6.11-chart.svg"} {
+	for _, name := range []string{"report.html", "table-6.1-table.csv", "figure-6.5-chile.svg", "figure-6.5-chile.png", "figure-6.5-chile.csv", "figure-6.11-chart.svg", "zhu-4-chart.svg", "zhu-4-table.csv", "zhu-10-assignments-table.csv", "zhu-2-chart.csv"} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -14,10 +14,11 @@ import (
 // Report makes a document of findings.
 func Report(all []Finding, scale float64) *chart.Report {
 	r := &chart.Report{
-		Title: "Scheduling, repeated",
+		Title: "The papers, repeated",
 		Intro: lines(
-			"Tables and figures of chapter 6, Scheduling Algorithms for Web Crawling, of Castillo's thesis, Effective Web Crawling (2004), made again with weir's own scheduler in virtual time.",
-			fmt.Sprintf("Webs at a scale of %g of the paper's 3.5 million pages. %s.", scale, Summary(all))),
+			"Tables and figures of chapter 6, Scheduling Algorithms for Web Crawling, of Castillo's thesis, Effective Web Crawling (2004), made again with weir's own scheduler in virtual time; "+
+				"and the figures of Zhu, Li, Xu and Cui, Optimal Bandwidth Allocation for Web Crawler Systems (2019), made again with weir's planner, and with live crawls where the paper has them.",
+			fmt.Sprintf("Castillo's webs at a scale of %g of the paper's 3.5 million pages; Zhu et al. as they are. %s.", scale, Summary(all))),
 	}
 	for _, f := range all {
 		r.Parts = append(r.Parts, f.parts()...)
@@ -25,9 +26,20 @@ func Report(all []Finding, scale float64) *chart.Report {
 	return r
 }
 
+// heading writes an experiment's name for people.
+func heading(name string) string {
+	if figure, ok := strings.CutPrefix(name, "zhu-"); ok {
+		if strings.Trim(figure, "0123456789") == "" {
+			figure = "figure " + figure
+		}
+		return "Zhu et al., " + figure
+	}
+	return strings.ToUpper(name[:1]) + strings.Replace(name[1:], "-", " ", 1)
+}
+
 // parts shows one finding.
 func (f *Finding) parts() []chart.Part {
-	head := chart.Part{Heading: strings.ToUpper(f.Name[:1]) + strings.Replace(f.Name[1:], "-", " ", 1) + ": " + f.Title, Text: lines("Paper: "+f.Paper, "Here: "+f.Setup)}
+	head := chart.Part{Heading: heading(f.Name) + ": " + f.Title, Text: lines("Paper: "+f.Paper, "Here: "+f.Setup)}
 	parts := []chart.Part{head}
 	for _, p := range f.Plates {
 		parts = append(parts, chart.Part{Table: p.Table, Chart: p.Chart, Bars: p.Bars})
