@@ -1,7 +1,8 @@
-// Package chart decides how results look: line charts, bar charts and tables,
-// alone or together in a report.
+// Package chart decides how results look: line charts, bar charts, Gantt charts
+// and tables, alone or together in a report.
 //
 //	Chart, Bars   SVG, PNG, text for a terminal, CSV
+//	Gantt         SVG, text for a terminal
 //	Table         text with aligned columns, CSV
 //	Report        all of them in one HTML file, or as text
 //
@@ -87,6 +88,7 @@ type Part struct {
 	Table   *Table
 	Chart   *Chart
 	Bars    *Bars
+	Gantt   *Gantt
 }
 
 // check returns the first fault of a chart.

@@ -61,6 +61,9 @@ func (r *Report) WriteHTML(w io.Writer) error {
 		if p.Bars != nil {
 			figure(&b, p.Bars, p.Bars.Title)
 		}
+		if p.Gantt != nil {
+			figure(&b, p.Gantt, p.Gantt.Title)
+		}
 		if p.Table != nil {
 			p.Table.html(&b)
 		}
@@ -182,6 +185,10 @@ func (r *Report) WriteText(w io.Writer) error {
 			p.Bars.text(&b)
 			b.WriteString("\n")
 		}
+		if p.Gantt != nil {
+			p.Gantt.text(&b, textWidth, []rune(plainLevels))
+			b.WriteString("\n")
+		}
 		if p.Table != nil {
 			p.Table.text(&b, 0)
 			b.WriteString("\n")
@@ -205,6 +212,11 @@ func (r *Report) check() error {
 		}
 		if p.Bars != nil {
 			if err := p.Bars.check(); err != nil {
+				return err
+			}
+		}
+		if p.Gantt != nil {
+			if err := p.Gantt.check(); err != nil {
 				return err
 			}
 		}
