@@ -20,6 +20,7 @@ type cli struct {
 	Get     getCmd     `cmd:"" help:"Print what the archive holds of a URL."`
 	Why     whyCmd     `cmd:"" help:"Tell why a URL is where it is in a crawl."`
 	Release releaseCmd `cmd:"" help:"Put pages that the trap guard parked back into the queue."`
+	Plan    planCmd    `cmd:"" help:"Tell beforehand whether sites can be done by their deadlines, and at which rates."`
 	Sim     simCmd     `cmd:"" help:"The laboratory: crawl webs of numbers in virtual time, to compare orders and settings."`
 	Demo    demoCmd    `cmd:"" help:"Crawl a small web on this machine, to see how it looks; works offline."`
 	Version versionCmd `cmd:"" help:"Print the version."`

@@ -21,7 +21,7 @@ const (
 
 // planFile is what a plan file asks for.
 type planFile struct {
-	plan.Problem      // its Link is set by steps, which must know the sizes
+	plan.Problem        // its Link is set by steps, which must know the sizes
 	link         uplink // zero: none is given
 	now          time.Time
 	clock        bool // times of day are spoken of, not only spans

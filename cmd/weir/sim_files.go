@@ -46,6 +46,11 @@ func (o *simOutput) open(e *env, trace string, webs []string) error {
 		file, _ := form(name)
 		taken[trueName(file)] = "--web"
 	}
+	return o.openAll(e, wanted, taken)
+}
+
+// openAll opens files whose names are not taken yet, by what the name is for.
+func (o *simOutput) openAll(e *env, wanted []simFile, taken map[string]string) error {
 	for _, f := range wanted {
 		if f.name == "" || f.name == "-" || special(f.name) {
 			continue

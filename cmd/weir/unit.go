@@ -277,3 +277,14 @@ func short(d time.Duration) string {
 	}
 	return fmt.Sprintf("%dd%02dh", int(d.Hours())/24, int(d.Hours())%24)
 }
+
+// milliseconds writes a time for people that a machine took: 0.3 ms, 12 ms, 1.5s.
+func milliseconds(d time.Duration) string {
+	switch ms := float64(d) / 1e6; {
+	case ms < 9.95:
+		return fmt.Sprintf("%.1f ms", ms)
+	case ms < 999.5:
+		return fmt.Sprintf("%.0f ms", ms)
+	}
+	return short(d)
+}

@@ -1,0 +1,283 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"weir/plan"
+)
+
+// attempt is what a method made of a problem.
+type attempt struct {
+	method string
+	plan   *plan.Plan // nil: there is none
+	spent  time.Duration
+	err    error // why there is none
+}
+
+// planReport is a plan and all that is to be said of it.
+type planReport struct {
+	file     *planFile
+	attempt            // the one that was asked for
+	all      []attempt // with --method all
+	troubles []trouble
+}
+
+// trouble is a promise that cannot be kept.
+type trouble struct {
+	site     int
+	message  string
+	earliest float64 // infinite: never
+	link     float64 // that would do; infinite: none
+}
+
+// planners make a plan each.
+var planners = map[string]func(*plan.Problem) (*plan.Plan, error){
+	"weir": plan.CPQ,
+	"maxt": plan.MaxT,
+	"sumt": plan.SumT,
+	"cpq":  plan.CPQ,
+}
+
+// try plans by one method.
+func try(method string, p *plan.Problem) attempt {
+	a := attempt{method: method}
+	began := time.Now()
+	a.plan, a.err = planners[method](p)
+	a.spent = time.Since(began)
+	return a
+}
+
+// solve plans by the method that was asked for. What weir finds out about the best
+// there is holds for the others too.
+func (c *planCmd) solve(e *env, f *planFile) (*planReport, error) {
+	r := &planReport{file: f}
+	if len(f.Sites) == 0 {
+		r.attempt = attempt{method: c.Method, plan: &plan.Plan{Method: c.Method, Objective: f.Objective}}
+		return r, nil
+	}
+	ours := try("weir", &f.Problem)
+	switch c.Method {
+	case "weir":
+		r.attempt = ours
+	case "all":
+		r.attempt = ours
+		r.all = append(r.all, ours)
+		for _, m := range planMethods[1 : len(planMethods)-1] {
+			if m == "mip" {
+				continue
+			}
+			a := try(m, &f.Problem)
+			a.know(ours.plan)
+			r.all = append(r.all, a)
+		}
+	default:
+		r.attempt = try(c.Method, &f.Problem)
+		if err := r.err; err != nil {
+			return nil, failure(err, unsuited(err))
+		}
+		r.know(ours.plan)
+	}
+	return r, nil
+}
+
+// know takes over a bound that another plan has found.
+func (a *attempt) know(other *plan.Plan) {
+	if a.plan != nil && other != nil {
+		a.plan.Bound = max(a.plan.Bound, other.Bound)
+	}
+}
+
+// unsuited is what to do when a method has no plan.
+func unsuited(err error) string {
+	var no *plan.Unsuited
+	if errors.As(err, &no) {
+		return "--method weir takes any plan"
+	}
+	return "--method weir may still keep all deadlines, by rates that change over time; if it cannot, it says why"
+}
+
+// gap says how far a plan can be from the best, as a share; infinite when nothing
+// is known. A plan that breaks promises is not compared with those that keep them.
+func (r *planReport) gap(a attempt) float64 {
+	if a.plan.Late > 0 && !r.wishes() && r.plan.Late == 0 {
+		return math.Inf(1)
+	}
+	return a.plan.Gap()
+}
+
+// kept says that every promise can be kept, and every site gets done. Where
+// deadlines are wishes, nothing else is promised.
+func (r *planReport) kept() bool {
+	return !math.IsInf(r.plan.Max, 1) && (r.plan.Feasible() || r.wishes())
+}
+
+// wishes says that deadlines are wishes.
+func (r *planReport) wishes() bool {
+	return r.file.Objective == plan.Lateness || r.file.Objective == plan.Tardiness
+}
+
+// late says that a site is done after its deadline, by more than rounding.
+func (r *planReport) late(i int) bool {
+	slack, due := r.slack(i)
+	return due && slack < -1e-9*max(r.file.Sites[i].Deadline, r.plan.Courses[i].Finish)
+}
+
+// slack is how long before its deadline a site is done, if it has one.
+func (r *planReport) slack(i int) (slack float64, due bool) {
+	s := &r.file.Sites[i]
+	return s.Deadline - r.plan.Courses[i].Finish, s.Deadline != 0
+}
+
+// risk says how much may go wrong before a deadline is missed.
+func (r *planReport) risk(i int) string {
+	slack, due := r.slack(i)
+	part := slack / r.file.Sites[i].Deadline
+	switch {
+	case !due:
+		return ""
+	case r.late(i):
+		return "late"
+	case part < 0.05:
+		return "high"
+	case part < 0.2:
+		return "some"
+	}
+	return "low"
+}
+
+// mean is the rate of a site from its first byte to its last.
+func (r *planReport) mean(i int) float64 {
+	rates := r.plan.Courses[i].Rates
+	if len(rates) == 0 {
+		return 0
+	}
+	return r.file.Sites[i].Size / (rates[len(rates)-1].To - rates[0].From)
+}
+
+// busy is how much of the link is used until the last site is done.
+func (r *planReport) busy() float64 {
+	used, there := 0.0, 0.0
+	for i, s := range r.file.Link {
+		end := r.plan.Max
+		if i+1 < len(r.file.Link) {
+			end = min(end, r.file.Link[i+1].From)
+		}
+		there += s.Rate * max(end-s.From, 0)
+	}
+	for _, c := range r.plan.Courses {
+		for _, p := range c.Rates {
+			used += p.Rate * (p.To - p.From)
+		}
+	}
+	return used / there
+}
+
+// when writes a time for people: of the clock if the file speaks of it, else from
+// now on.
+func (r *planReport) when(seconds float64) string {
+	if math.IsInf(seconds, 0) {
+		return "never"
+	}
+	if !r.file.clock {
+		return clock(seconds)
+	}
+	now := r.file.now
+	at := now.Add(time.Duration(min(seconds, mostSeconds/2) * 1e9)).In(now.Location())
+	form := "15:04"
+	if r.plan.Max < 600 {
+		form = "15:04:05"
+	} else {
+		at = at.Round(time.Minute)
+	}
+	switch y, m, d := now.Date(); {
+	case at.Before(time.Date(y, m, d+1, 0, 0, 0, 0, now.Location())):
+	case at.Before(time.Date(y, m, d+7, 0, 0, 0, 0, now.Location())):
+		form = "Mon " + form
+	case at.Year() == y:
+		form = "2 Jan " + form
+	default:
+		form = "2006-01-02 " + form
+	}
+	return at.Format(form)
+}
+
+// span writes a time that something takes, which may be less than nothing.
+func spanText(seconds float64) string {
+	switch {
+	case math.IsInf(seconds, 1):
+		return "for ever"
+	case math.IsInf(seconds, -1) || math.IsNaN(seconds):
+		return "–"
+	case seconds < 0:
+		return "-" + clock(-seconds)
+	}
+	return clock(seconds)
+}
+
+// objective says what the plan makes small, and how small it is.
+func (r *planReport) objective() string {
+	p := r.plan
+	weighted := ""
+	for i := range r.file.Sites {
+		if r.file.Sites[i].Worth() != 1 {
+			weighted = ", weighted,"
+		}
+	}
+	switch p.Objective {
+	case plan.Max:
+		return "the last site is done " + r.after(p.Max)
+	case plan.Lateness:
+		if p.Value <= 0 {
+			return "every site is done " + spanText(-p.Value) + " before its deadline, or earlier"
+		}
+		return "the worst site is done " + spanText(p.Value) + " after its deadline"
+	case plan.Tardiness:
+		if p.Value == 0 {
+			return "no site is late"
+		}
+		return fmt.Sprintf("what sites are late%s adds up to %s", weighted, spanText(p.Value))
+	}
+	n := 0.0
+	for i := range r.file.Sites {
+		n += r.file.Sites[i].Worth()
+	}
+	return fmt.Sprintf("the times when sites are done%s add up to %s, %s in the mean", weighted, spanText(p.Value), spanText(p.Value/n))
+}
+
+// after says when something is, after now.
+func (r *planReport) after(seconds float64) string {
+	if !r.file.clock || math.IsInf(seconds, 0) {
+		return "after " + spanText(seconds)
+	}
+	return "at " + r.when(seconds) + ", after " + spanText(seconds)
+}
+
+// quality says in words how far from the best the plan can be.
+func (r *planReport) quality() string {
+	p, gap := r.plan, r.gap(r.attempt)
+	switch {
+	case gap == 0:
+		return "no plan can do better"
+	case gap < 0.0005:
+		return "at most 0.05% from the best possible"
+	case !math.IsInf(gap, 1):
+		return fmt.Sprintf("at most %s from the best possible", percent(gap))
+	case !math.IsInf(p.Bound, -1) && (r.kept() || r.wishes()):
+		return fmt.Sprintf("at most %s from the best possible", spanText(p.Value-p.Bound))
+	}
+	return "how far from the best possible is not known"
+}
+
+// percent writes a share with the digits that matter.
+func percent(v float64) string {
+	switch {
+	case v < 0.0995:
+		return fmt.Sprintf("%.1f%%", 100*v)
+	case v < 10:
+		return fmt.Sprintf("%.0f%%", 100*v)
+	}
+	return fmt.Sprintf("%.0f times", v)
+}
