@@ -84,6 +84,7 @@ func run(args []string, e *env) int {
 			{Key: "bounds", Title: "How much in all:"},
 			{Key: "manners", Title: "In which order, and how politely:"},
 			{Key: "identity", Title: "Who asks:"},
+			{Key: "sizes", Title: "How large sites are:"},
 			{Key: "network", Title: "How servers are reached:"},
 			{Key: "output", Title: "What is written:"},
 		}),

@@ -22,6 +22,8 @@ type planCmd struct {
 	Now       string `name:"now" placeholder:"TIME" help:"Plan as if it were this time: 2026-11-15T22:00, with a zone if it is not the local one."`
 	Example   bool   `name:"example" help:"Print a plan file to start from."`
 
+	surveyFlags
+
 	JSON bool   `name:"json" group:"output" help:"Print the plan as JSON."`
 	HTML string `name:"html" group:"output" placeholder:"FILE" help:"Write a report: one HTML file with everything in it."`
 	SVG  string `name:"svg" group:"output" placeholder:"FILE" help:"Write the chart as SVG."`
@@ -42,6 +44,8 @@ Examples:
   weir plan night.yaml --objective max               all done as soon as can be
   weir plan night.yaml --method all                  weir beside the methods of Zhu et al.
   weir plan night.yaml --html night.html             for people who would rather look
+  weir plan night.yaml --from weir-crawl             sizes of the crawl of last week
+  weir plan night.yaml --measure                     sizes by asking the sites
   weir plan night.yaml --json | jq '.sites[] | select(.slack < 600)'
   echo '{link: 1MB/s, sites: [{site: example.org, size: 2GB, deadline: 06:00}]}' | weir plan -
 
@@ -80,7 +84,7 @@ func (c *planCmd) Run(e *env) error {
 	}
 	f, slips := readPlan(text, now)
 	if len(slips) == 0 {
-		slips, err = c.complete(f)
+		slips, err = c.complete(e, f)
 	}
 	if err != nil {
 		return err
@@ -178,7 +182,7 @@ func (c *planCmd) complain(e *env, slips []slip) error {
 
 // complete makes the file a whole Problem, with what flags say, or says what is
 // missing.
-func (c *planCmd) complete(f *planFile) ([]slip, error) {
+func (c *planCmd) complete(e *env, f *planFile) ([]slip, error) {
 	if c.Objective != "" {
 		var err error
 		if f.Objective, err = plan.ParseObjective(c.Objective); err != nil {
@@ -195,13 +199,16 @@ func (c *planCmd) complete(f *planFile) ([]slip, error) {
 	if len(f.Sites) == 0 {
 		return nil, nil
 	}
+	if err := c.estimate(e, f); err != nil {
+		return nil, err
+	}
 	var slips []slip
 	if !f.link.set() {
 		slips = append(slips, slip{1, "there is no link", "add the rate that the link has for you, as in link: 2MB/s, or say --limit 2MB/s"})
 	}
 	for i, e := range f.entries {
 		if !e.sized {
-			slips = append(slips, slip{e.line, fmt.Sprintf("%s has no size", f.Sites[i].Name), "add size: 2.6GB, or pages: 1000 and page_size: 30KB"})
+			slips = append(slips, slip{e.line, f.Sites[i].Name + " has no size" + after(": ", e.why), c.sizeHint()})
 		}
 	}
 	if len(slips) > 0 {
@@ -219,6 +226,26 @@ func (c *planCmd) complete(f *planFile) ([]slip, error) {
 		return nil, err
 	}
 	return nil, nil
+}
+
+// sizeHint says how a site gets a size.
+func (c *planCmd) sizeHint() string {
+	hint := "add size: 2.6GB, or pages: 1000 and page_size: 30KB"
+	if c.From == "" {
+		hint += "; or take it of a crawl, with --from DIR"
+	}
+	if !c.Measure {
+		hint += "; or let weir ask the site, with --measure"
+	}
+	return hint
+}
+
+// after puts something before a text, if there is one.
+func after(before, text string) string {
+	if text == "" {
+		return ""
+	}
+	return before + text
 }
 
 // open opens the files that were asked for, before the work. The caller calls

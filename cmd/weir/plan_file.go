@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"weir/bandwidth"
+	"weir/internal/survey"
 	"weir/page"
 	"weir/plan"
 )
@@ -31,10 +32,13 @@ type planFile struct {
 // planEntry is what a plan file says of a site besides what the Problem has.
 type planEntry struct {
 	line     int
-	host     string  // as URLs write it, with the port unless that is the usual one
-	pageSize float64 // mean bytes of a page, 0: not said
-	sized    bool    // the size is given
-	guessed  bool    // the size is an estimate
+	host     string           // as URLs write it, with the port unless that is the usual one
+	pageSize float64          // mean bytes of a page, 0: not said
+	keys     []string         // that the file has
+	sized    bool             // there is a size
+	guessed  bool             // it is an estimate
+	estimate *survey.Estimate // whose; nil: not a survey's
+	why      string           // there is none
 }
 
 // planReader reads a plan file and gathers what is wrong with it.
@@ -222,6 +226,11 @@ func (r *planReader) site(v *value) {
 	})
 	if v.kind != tabled {
 		return
+	}
+	for _, p := range v.pairs {
+		if p.kind != nothing {
+			e.keys = append(e.keys, p.key)
+		}
 	}
 	if !named {
 		r.add(v.line, "begin it with the site, as in site: example.org", "an entry without a site")

@@ -31,15 +31,24 @@ type stepJSON struct {
 }
 
 type siteJSON struct {
-	Site     string     `json:"site"`
-	Finish   *float64   `json:"finish"`
-	Slack    *float64   `json:"slack"` // null: no deadline
-	Rates    []rateJSON `json:"rates"`
-	Size     float64    `json:"size"`
-	Guessed  bool       `json:"estimated,omitempty"`
-	Deadline *float64   `json:"deadline"`
-	Start    *float64   `json:"start"`
-	Risk     string     `json:"risk,omitempty"`
+	Site     string        `json:"site"`
+	Finish   *float64      `json:"finish"`
+	Slack    *float64      `json:"slack"` // null: no deadline
+	Rates    []rateJSON    `json:"rates"`
+	Size     float64       `json:"size"`
+	Guessed  bool          `json:"estimated,omitempty"`
+	Deadline *float64      `json:"deadline"`
+	Start    *float64      `json:"start"`
+	Risk     string        `json:"risk,omitempty"`
+	Estimate *estimateJSON `json:"estimate,omitempty"` // a survey's
+}
+
+type estimateJSON struct {
+	Pages int64   `json:"pages"`
+	Low   float64 `json:"low"` // of the size, as High
+	High  float64 `json:"high"`
+	More  bool    `json:"more"` // the size is rather the least
+	How   string  `json:"how"`
 }
 
 type rateJSON struct {
@@ -90,6 +99,9 @@ func (r *planReport) json() *planJSON {
 		one := siteJSON{Site: s.Name, Finish: finite64(c.Finish), Rates: []rateJSON{}, Size: s.Size, Guessed: r.file.entries[i].guessed, Start: finite64(c.Start), Risk: r.risk(i)}
 		if slack, due := r.slack(i); due {
 			one.Slack, one.Deadline = finite64(slack), finite64(s.Deadline)
+		}
+		if est := r.file.entries[i].estimate; est != nil {
+			one.Estimate = &estimateJSON{est.Pages, est.Low, est.High, est.More, est.How}
 		}
 		for _, rate := range c.Rates {
 			one.Rates = append(one.Rates, rateJSON(rate))

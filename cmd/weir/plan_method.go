@@ -105,6 +105,9 @@ func (r *planReport) gap(a attempt) float64 {
 	if a.plan.Late > 0 && !r.wishes() && r.plan.Late == 0 {
 		return math.Inf(1)
 	}
+	if math.IsInf(a.plan.Bound, -1) {
+		return math.Inf(1)
+	}
 	return a.plan.Gap()
 }
 

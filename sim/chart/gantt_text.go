@@ -92,7 +92,11 @@ func (g *Gantt) text(b *strings.Builder, room int, levels []rune) {
 		if beyond {
 			key += "   > further on"
 		}
-		b.WriteString(pad + key + "\n")
+		if columns(pad+key) <= room {
+			b.WriteString(pad + key + "\n")
+		} else {
+			fold(b, key, room)
+		}
 	}
 }
 
