@@ -2,6 +2,7 @@ package main
 
 import (
 	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -102,7 +103,7 @@ func (c *planCmd) Run(e *env) error {
 		return err
 	}
 	if c.JSON {
-		err = indented(e.out, r.json())
+		err = json.NewEncoder(e.out).Encode(r.json())
 	} else {
 		err = r.print(e.out, width(e.out))
 	}

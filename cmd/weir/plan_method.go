@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"weir/internal/solver"
 	"weir/plan"
 )
 
@@ -14,6 +15,7 @@ type attempt struct {
 	method string
 	plan   *plan.Plan // nil: there is none
 	spent  time.Duration
+	note   string
 	err    error // why there is none
 }
 
@@ -59,27 +61,32 @@ func (c *planCmd) solve(e *env, f *planFile) (*planReport, error) {
 		return r, nil
 	}
 	ours := try("weir", &f.Problem)
-	switch c.Method {
-	case "weir":
+	one := func(method string) attempt {
+		switch method {
+		case ours.method:
+			return ours
+		case "mip":
+			return c.program(e, &f.Problem, ours.plan)
+		}
+		return try(method, &f.Problem)
+	}
+	if c.Method == "all" {
 		r.attempt = ours
-	case "all":
-		r.attempt = ours
-		r.all = append(r.all, ours)
-		for _, m := range planMethods[1 : len(planMethods)-1] {
-			if m == "mip" {
-				continue
+		for _, m := range planMethods[:len(planMethods)-1] {
+			a := one(m)
+			if errors.Is(a.err, errInterrupted) {
+				return nil, &fault{a.err, "", exitInterrupted}
 			}
-			a := try(m, &f.Problem)
 			a.know(ours.plan)
 			r.all = append(r.all, a)
 		}
-	default:
-		r.attempt = try(c.Method, &f.Problem)
-		if err := r.err; err != nil {
-			return nil, failure(err, unsuited(err))
-		}
-		r.know(ours.plan)
+		return r, nil
 	}
+	r.attempt = one(c.Method)
+	if r.err != nil {
+		return nil, noPlan(r.err)
+	}
+	r.know(ours.plan)
 	return r, nil
 }
 
@@ -90,13 +97,19 @@ func (a *attempt) know(other *plan.Plan) {
 	}
 }
 
-// unsuited is what to do when a method has no plan.
-func unsuited(err error) string {
+// noPlan is the error of a method that has no plan, and what to do then.
+func noPlan(err error) error {
 	var no *plan.Unsuited
-	if errors.As(err, &no) {
-		return "--method weir takes any plan"
+	var missing *solver.Missing
+	switch {
+	case errors.Is(err, errInterrupted):
+		return &fault{err, "", exitInterrupted}
+	case errors.As(err, &missing):
+		return failure(err, "--method weir needs no solver")
+	case errors.As(err, &no):
+		return failure(err, "--method weir takes any plan")
 	}
-	return "--method weir may still keep all deadlines, by rates that change over time; if it cannot, it says why"
+	return failure(err, "--method weir may still keep all deadlines, by rates that change over time; if it cannot, it says why")
 }
 
 // gap says how far a plan can be from the best, as a share; infinite when nothing
@@ -253,9 +266,9 @@ func (r *planReport) objective() string {
 // after says when something is, after now.
 func (r *planReport) after(seconds float64) string {
 	if !r.file.clock || math.IsInf(seconds, 0) {
-		return "after " + spanText(seconds)
+		return "in " + spanText(seconds)
 	}
-	return "at " + r.when(seconds) + ", after " + spanText(seconds)
+	return "by " + r.when(seconds) + ", in " + spanText(seconds)
 }
 
 // quality says in words how far from the best the plan can be.

@@ -15,6 +15,8 @@ import (
 const (
 	planRows  = 40 // of the table and the chart on a terminal
 	planWidth = 80 // of the chart where there is no terminal
+	rowWidth  = 57 // of a row of the table without the name
+	nameWidth = 12 // of a name at least
 )
 
 // print writes the report for people, in lines of so many columns; 0: it does not
@@ -25,28 +27,30 @@ func (r *planReport) print(w io.Writer, room int) error {
 		return err
 	}
 	var b strings.Builder
-	fold := func(text string) { b.WriteString(folded(text+"\n", room)) }
-	fold(r.verdict())
+	fold := func(text string, inset int) { b.WriteString(folded(text+"\n", room, inset)) }
+	fold(r.verdict(), 0)
 	for _, t := range r.troubles {
 		b.WriteString("\n")
-		fold("- " + t.message)
+		fold("- "+t.message, 2)
 	}
 	b.WriteString("\n")
 	some := 0
 	if room > 0 {
 		some = planRows
 	}
-	if err := r.table(some).WriteTextIn(&b, room); err != nil {
+	if err := r.table(some, room).WriteTextIn(&b, room); err != nil {
 		return err
 	}
 	b.WriteString("\n")
-	if err := r.gantt(planRows).WriteTextIn(&b, cmp.Or(room, planWidth), room > 0 && blocks()); err != nil {
+	g := r.gantt(planRows)
+	g.Title = ""
+	if err := g.WriteTextIn(&b, cmp.Or(room, planWidth), room > 0 && blocks()); err != nil {
 		return err
 	}
 	b.WriteString("\n")
-	fold("objective " + r.objective() + "; " + r.quality())
-	fold(fmt.Sprintf("link      %.0f%% used until the last site is done", 100*r.busy()))
-	fold(fmt.Sprintf("planned   by %s in %s", r.method, milliseconds(r.spent)))
+	fold("objective " + r.objective() + "; " + r.quality(), 10)
+	fold(fmt.Sprintf("link      %.0f%% used until the last site is done", 100*r.busy()), 10)
+	fold(fmt.Sprintf("planned   by %s in %s", r.method, milliseconds(r.spent)), 10)
 	if len(r.all) > 0 {
 		b.WriteString("\n")
 		if err := r.comparison().WriteTextIn(&b, room); err != nil {
@@ -87,7 +91,11 @@ func (r *planReport) verdict() string {
 	case late > 0 && late == due && due == 1:
 		return what + "the deadline is not kept. This is the plan that comes closest."
 	case late > 0:
-		return fmt.Sprintf("%s%d of %s not kept. This is the plan that comes closest.", what, late, manyAre(due, "deadline"))
+		are := "are"
+		if late == 1 {
+			are = "is"
+		}
+		return fmt.Sprintf("%s%d of %s %s not kept. This is the plan that comes closest.", what, late, many(int64(due), "deadline"), are)
 	case due == 0:
 		return fmt.Sprintf("%sall is done %s.", what, r.after(p.Max))
 	}
@@ -125,8 +133,9 @@ func (r *planReport) first(most int) []int {
 	return all
 }
 
-// table has a row for each site, or for the most important ones.
-func (r *planReport) table(most int) *chart.Table {
+// table has a row for each site, or for the most important ones, with names that
+// leave room for the rest in so many columns; 0: any.
+func (r *planReport) table(most, room int) *chart.Table {
 	t := &chart.Table{Columns: []string{"site", "size", "mean rate", "done", "deadline", "slack", "risk"}}
 	guessed := false
 	for _, i := range r.first(most) {
@@ -138,7 +147,7 @@ func (r *planReport) table(most int) *chart.Table {
 		if left, ok := r.slack(i); ok {
 			due, slack = r.when(s.Deadline), spanText(left)
 		}
-		t.Add(s.Name, size, bytesOf(r.mean(i))+"/s", r.when(r.plan.Courses[i].Finish), due, slack, r.risk(i))
+		t.Add(named(s.Name, room-rowWidth), size, bytesOf(r.mean(i))+"/s", r.when(r.plan.Courses[i].Finish), due, slack, r.risk(i))
 	}
 	if n := len(r.file.Sites) - len(t.Rows); n > 0 {
 		t.Notes = append(t.Notes, fmt.Sprintf("The %d sites with the least slack; --json and --html have the other %s too.", len(t.Rows), thousands(int64(n))))
@@ -149,10 +158,18 @@ func (r *planReport) table(most int) *chart.Table {
 	return t
 }
 
+// named cuts a name to so many columns, unless that leaves too little of it.
+func named(name string, room int) string {
+	if r := []rune(name); len(r) > room && room >= nameWidth {
+		return string(r[:room-1]) + "~"
+	}
+	return name
+}
+
 // gantt draws the rates of all sites, or of the most important ones, in the order
 // in which they are done.
 func (r *planReport) gantt(most int) *chart.Gantt {
-	g := &chart.Gantt{Unit: chart.Speed, Total: "link", Mark: "deadline", Miss: "missed"}
+	g := &chart.Gantt{Title: "Who has how much of the link, and when", Unit: chart.Speed, Total: "link", Mark: "deadline", Miss: "missed"}
 	if r.file.clock {
 		g.Zero = r.file.now
 	}
@@ -161,8 +178,11 @@ func (r *planReport) gantt(most int) *chart.Gantt {
 	for _, i := range order {
 		s, c := &r.file.Sites[i], &r.plan.Courses[i]
 		row := chart.Row{Name: s.Name, Note: r.when(c.Finish), Mark: s.Deadline, Miss: r.late(i)}
+		at := 0.0
 		for _, p := range c.Rates {
-			row.Spans = append(row.Spans, chart.Span{From: p.From, To: p.To, Level: p.Rate})
+			from := max(p.From, at) // solvers round
+			at = max(p.To, from)
+			row.Spans = append(row.Spans, chart.Span{From: from, To: at, Level: p.Rate})
 		}
 		g.Rows = append(g.Rows, row)
 	}
@@ -187,6 +207,9 @@ func (r *planReport) comparison() *chart.Table {
 			t.Add(a.method, "–", "–", "–", "–", "–", milliseconds(a.spent))
 			t.Notes = append(t.Notes, a.err.Error()+".")
 			continue
+		}
+		if a.note != "" {
+			t.Notes = append(t.Notes, a.note+".")
 		}
 		gap := "–"
 		switch g := r.gap(a); {
@@ -214,7 +237,7 @@ func (r *planReport) html() *chart.Report {
 	what := r.objective() + "; " + r.quality() + "."
 	intro = append(intro, strings.ToUpper(what[:1])+what[1:]+fmt.Sprintf(" The link is used to %.0f%% until then.", 100*r.busy()))
 	doc.Intro = strings.Join(intro, "\n\n")
-	doc.Parts = []chart.Part{{Gantt: r.gantt(0)}, {Table: r.table(0)}}
+	doc.Parts = []chart.Part{{Gantt: r.gantt(0)}, {Table: r.table(0, 0)}}
 	if len(r.all) > 0 {
 		doc.Parts = append(doc.Parts, chart.Part{Heading: "Methods", Table: r.comparison()})
 	}

@@ -273,14 +273,13 @@ func (f *finding) print(w io.Writer, room int) error {
 	fmt.Fprintf(&b, "  %12s\n\n", clock(f.RankTime))
 	fmt.Fprintf(&b, "trace     %s, %s events\n", f.trace(), thousands(f.Events))
 	fmt.Fprintf(&b, "simulated in %s, %s times as fast as it would be; the web took %s\n", short(f.wall), thousands(int64(f.speedup())), short(f.made))
-	_, err := io.WriteString(w, folded(b.String(), room))
+	_, err := io.WriteString(w, folded(b.String(), room, 10))
 	return err
 }
 
 // folded breaks lines that are too long between words; what follows stands under
-// what was said, after the name of the line.
-func folded(text string, room int) string {
-	const inset = 10
+// what was said, after the name of the line, which takes so many columns.
+func folded(text string, room, inset int) string {
 	if room <= inset {
 		return text
 	}

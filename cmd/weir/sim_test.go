@@ -210,7 +210,7 @@ func TestNumbersOfAFinding(t *testing.T) {
 // A summary fits the terminal, and loses no word.
 func TestSummaryFolds(t *testing.T) {
 	text := "time      2h44m (9,896 s), 2.50 of T*, the 1h06m that the line needs for the bytes; ended by max-time\n\nrank at        –   1h02m\n"
-	got := folded(text, 40)
+	got := folded(text, 40, 10)
 	for line := range strings.Lines(got) {
 		if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > 40 {
 			t.Errorf("a line of %d columns: %q", n, line)
@@ -219,7 +219,7 @@ func TestSummaryFolds(t *testing.T) {
 	if a, b := strings.Fields(got), strings.Fields(text); !slices.Equal(a, b) {
 		t.Errorf("%q has become %q", b, a)
 	}
-	if folded(text, 0) != text || folded(text, 200) != text {
+	if folded(text, 0, 10) != text || folded(text, 200, 10) != text {
 		t.Error("a line that fits is broken")
 	}
 }
