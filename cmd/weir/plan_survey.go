@@ -154,7 +154,7 @@ func (c *planCmd) ask(e *env, f *planFile, s *settings, names []string, how func
 	}
 	ctx, stop := signal.NotifyContext(e.ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	fmt.Fprintf(e.err, "asking %s how large they are; this takes %s at most\n", many(int64(len(names)), "site"), short(time.Duration(c.Within)))
+	fmt.Fprintf(e.err, "asking %s for sizes; this takes %s at most\n", many(int64(len(names)), "site"), short(time.Duration(c.Within)))
 	g := e.gauge(func() []string { return []string{"  " + say()} }, say)
 	err = how(ctx, cfg)
 	g.end()
