@@ -415,6 +415,8 @@ func weekly(t bandwidth.Timetable) (bytes float64, unlimited bool) {
 	return bytes, false
 }
 
+const weekLong = 7 * 24 * 3600.0 // seconds
+
 // maxSteps bounds the changes of a link; after them it has its mean rate.
 const maxSteps = 5000
 
@@ -423,7 +425,6 @@ func (f *planFile) steps(l uplink) []plan.Step {
 	if !l.table.Set() {
 		return []plan.Step{{Rate: l.rate}}
 	}
-	const weekLong = 7 * 24 * 3600.0
 	perWeek, _ := weekly(l.table)
 	mean := perWeek / weekLong
 	total, alone, last := 0.0, 0.0, 0.0

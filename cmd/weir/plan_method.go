@@ -25,19 +25,20 @@ type planReport struct {
 	attempt            // the one that was asked for
 	all      []attempt // with --method all
 	troubles []trouble
+	better   bool // weir keeps promises that this method does not
 }
 
 // trouble is a promise that cannot be kept.
 type trouble struct {
 	site     int
 	message  string
-	earliest float64 // infinite: never
-	link     float64 // that would do; infinite: none
+	earliest float64 // infinite: never; NaN: not known
+	link     float64 // that would do; infinite: none; NaN: not known
 }
 
 // planners make a plan each.
 var planners = map[string]func(*plan.Problem) (*plan.Plan, error){
-	"weir": plan.CPQ,
+	"weir": func(p *plan.Problem) (*plan.Plan, error) { return plan.Solve(p, plan.Options{}), nil },
 	"maxt": plan.MaxT,
 	"sumt": plan.SumT,
 	"cpq":  plan.CPQ,
@@ -61,6 +62,9 @@ func (c *planCmd) solve(e *env, f *planFile) (*planReport, error) {
 		return r, nil
 	}
 	ours := try("weir", &f.Problem)
+	if !r.wishes() {
+		r.explain(ours.plan)
+	}
 	one := func(method string) attempt {
 		switch method {
 		case ours.method:
@@ -87,7 +91,30 @@ func (c *planCmd) solve(e *env, f *planFile) (*planReport, error) {
 		return nil, noPlan(r.err)
 	}
 	r.know(ours.plan)
+	r.better = r.plan.Late > 0 && ours.plan.Late == 0 && !r.wishes()
 	return r, nil
+}
+
+// explain says what is in the way of promises that weir's plan does not keep.
+func (r *planReport) explain(ours *plan.Plan) {
+	if ours.Late == 0 {
+		return
+	}
+	f := r.file
+	for _, t := range plan.Explain(&f.Problem, ours) {
+		link := f.link.rate
+		if f.link.table.Set() {
+			perWeek, _ := weekly(f.link.table)
+			link = perWeek / weekLong
+		}
+		known := func(v float64) float64 {
+			if v == 0 {
+				return math.NaN()
+			}
+			return v
+		}
+		r.troubles = append(r.troubles, trouble{t.Site, t.Message, known(t.Earliest), known(t.LinkNeeded * link)})
+	}
 }
 
 // know takes over a bound that another plan has found.
@@ -116,9 +143,6 @@ func noPlan(err error) error {
 // is known. A plan that breaks promises is not compared with those that keep them.
 func (r *planReport) gap(a attempt) float64 {
 	if a.plan.Late > 0 && !r.wishes() && r.plan.Late == 0 {
-		return math.Inf(1)
-	}
-	if math.IsInf(a.plan.Bound, -1) {
 		return math.Inf(1)
 	}
 	return a.plan.Gap()

@@ -46,7 +46,9 @@ func (c *planCmd) solved(e *env, p *plan.Problem, ours *plan.Plan) (_ *plan.Plan
 	ctx, stop := signal.NotifyContext(e.ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	began := time.Now()
-	say := func() string { return fmt.Sprintf("%s has been at it for %s of %s", s.Name, short(time.Since(began)), short(mipTime)) }
+	say := func() string {
+		return fmt.Sprintf("%s has been at it for %s of %s", s.Name, short(time.Since(began)), short(mipTime))
+	}
 	w := e.gauge(func() []string { return []string{"  " + say()} }, say)
 	answer, err := s.Solve(ctx, g.WriteLP, mipTime)
 	w.end()

@@ -29,9 +29,9 @@ func (r *planReport) print(w io.Writer, room int) error {
 	var b strings.Builder
 	fold := func(text string, inset int) { b.WriteString(folded(text+"\n", room, inset)) }
 	fold(r.verdict(), 0)
-	for _, t := range r.troubles {
+	for _, text := range r.advice() {
 		b.WriteString("\n")
-		fold("- "+t.message, 2)
+		fold("- "+text, 2)
 	}
 	b.WriteString("\n")
 	some := 0
@@ -48,7 +48,7 @@ func (r *planReport) print(w io.Writer, room int) error {
 		return err
 	}
 	b.WriteString("\n")
-	fold("objective " + r.objective() + "; " + r.quality(), 10)
+	fold("objective "+r.objective()+"; "+r.quality(), 10)
 	fold(fmt.Sprintf("link      %.0f%% used until the last site is done", 100*r.busy()), 10)
 	fold(fmt.Sprintf("planned   by %s in %s", r.method, milliseconds(r.spent)), 10)
 	if len(r.all) > 0 {
@@ -100,6 +100,25 @@ func (r *planReport) verdict() string {
 		return fmt.Sprintf("%sall is done %s.", what, r.after(p.Max))
 	}
 	return fmt.Sprintf("%severy deadline is kept, and all is done %s.", what, r.after(p.Max))
+}
+
+// maxAdvice is how many promises that cannot be kept are told of.
+const maxAdvice = 12
+
+// advice says of every promise that cannot be kept what is the matter, and what
+// would help.
+func (r *planReport) advice() []string {
+	var all []string
+	for i, t := range r.troubles {
+		if i == maxAdvice {
+			return append(all, fmt.Sprintf("and %s more; --json has all", many(int64(len(r.troubles)-i), "promise")))
+		}
+		all = append(all, t.message)
+	}
+	if r.better {
+		all = append(all, "--method weir keeps every deadline.")
+	}
+	return all
 }
 
 // manyAre is many with its verb.
@@ -231,9 +250,7 @@ func (r *planReport) html() *chart.Report {
 		return doc
 	}
 	intro := []string{r.verdict()}
-	for _, t := range r.troubles {
-		intro = append(intro, t.message)
-	}
+	intro = append(intro, r.advice()...)
 	what := r.objective() + "; " + r.quality() + "."
 	intro = append(intro, strings.ToUpper(what[:1])+what[1:]+fmt.Sprintf(" The link is used to %.0f%% until then.", 100*r.busy()))
 	doc.Intro = strings.Join(intro, "\n\n")

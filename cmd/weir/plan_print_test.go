@@ -177,3 +177,18 @@ func TestPlanHTML(t *testing.T) {
 		}
 	}
 }
+
+// Without a solver a comparison leaves the integer program out and says how to
+// come by one; who asks for nothing else gets an error.
+func TestPlanWithoutSolver(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	const text = "{link: 1MB/s, sites: [{site: a.org, size: 1GB}]}"
+	all := weir(t, text, "plan", "-", "--method", "all")
+	if all.code != 0 || !strings.Contains(all.out, "mip     –") || !strings.Contains(all.out, "cbc") {
+		t.Errorf("exit %d\n%s%s", all.code, all.out, all.err)
+	}
+	one := weir(t, text, "plan", "-", "--method", "mip")
+	if one.code != exitFailed || !strings.Contains(one.err, "cbc") || !strings.Contains(one.err, "hint: --method weir needs no solver") {
+		t.Errorf("exit %d\n%s", one.code, one.err)
+	}
+}

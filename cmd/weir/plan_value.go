@@ -117,8 +117,10 @@ func parseSpeed(text string) (float64, error) {
 	if n, err := bareNumber(text); err == nil {
 		return amount(text, n)
 	}
-	if n, unit, err := number(text); err == nil && n == 0 && strings.HasSuffix(strings.ToLower(unit), "/s") {
-		return 0, nil
+	if n, unit, err := number(text); err == nil && n == 0 {
+		if _, err := bandwidth.ParseRate("1" + unit); err == nil {
+			return 0, nil
+		}
 	}
 	r, err := bandwidth.ParseRate(text)
 	switch what := measures(text); {
