@@ -11,7 +11,7 @@ FUZZTIME  = 30s
 KILLS     = 30
 BENCH     =
 
-.PHONY: run demo build test lint tools check cross race bench books bench-large bench-50m bench-peers bench-wire bench-orders papers fuzz kill kill-large test-sites
+.PHONY: run demo build test lint tools check cross race bench books bench-large bench-50m bench-peers bench-wire bench-orders bench-deadlines papers fuzz kill kill-large test-sites
 
 ## run, demo: a small web on loopback, crawled with a limit; works offline
 run demo:
@@ -124,6 +124,11 @@ bench-wire:
 ## bench-orders: do the orders that win in the laboratory win on the real clock
 bench-orders:
 	go run ./internal/bench $(BENCH) orders
+
+## bench-deadlines: promises kept on the real clock, and what fair shares would have met; takes
+## a quarter of an hour. BENCH='-runs 3' tries three webs
+bench-deadlines:
+	go run ./internal/bench $(BENCH) deadlines
 
 ## papers: the tables and figures of the papers, at a tenth of their size
 papers:

@@ -54,8 +54,17 @@ type report struct {
 	Parked    int64
 	Bytes     int64
 	WireBytes int64 `json:"wire_bytes"`
+	Seconds   float64
+	Promises  []promised
 	// CommitMS is how long groups took to become durable in this run.
 	CommitMS *struct{ P50, P99, Max float64 } `json:"commit_ms"`
+}
+
+// promised is how a deadline stood at the end.
+type promised struct {
+	Site     string
+	Deadline time.Time
+	Standing string
 }
 
 // known is how many URLs a crawl has met, of those that may be fetched.

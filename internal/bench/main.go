@@ -43,6 +43,7 @@ var suites = []suite{
 	{"large-50m", "fifty million URLs over 5,000 sites", true, func(l *lab) error { return l.grow(fifty) }},
 	{"large-warc", "a million URLs over 10,000 sites, with an archive", true, func(l *lab) error { return l.grow(archived) }},
 	{"orders", "orders of a small uneven web under a limit, on the real clock", true, (*lab).orders},
+	{"deadlines", "deadlines of 8 uneven sites of 20 under a limit, and the same without, on the real clock", true, (*lab).deadlines},
 	{"slow", "5,000 servers of 2 KB/s", true, (*lab).slow},
 	{"wire", "a limit held on the wire: three controls, strict, TLS, keep-alive, yield, and aria2, wget, curl", true, (*lab).wire},
 	{"peers", "wget, wget2, httrack, scrapy and colly on 20 x 1,000 pages", true, (*lab).others},

@@ -21,7 +21,9 @@ import (
 type webConfig struct {
 	Sites     []testweb.Site
 	Addresses int
-	Port      int // 0: a free one
+	Port      int           // 0: a free one
+	Wait      time.Duration // that visitors owe every host
+	Each      bool          // the audit tells of each host
 }
 
 // said is what the serving process says: where it is at its start, when it heard
@@ -44,6 +46,12 @@ type audit struct {
 	Requests   int
 	Duplicates int
 	Forbidden  int
+	Hosts      []testweb.Host // if each was asked for
+}
+
+// host is the account of one host, zero when it was not visited.
+func (a audit) host(name string) testweb.Host {
+	return testweb.Report{Hosts: a.Hosts}.Host(name)
 }
 
 // serveWeb is the other process. A line on standard input asks to be told of the
@@ -80,7 +88,10 @@ func serveWeb(file string) error {
 	mu.Lock()
 	defer mu.Unlock()
 	report := w.Audit()
-	a := &audit{Problems: report.Problems(testweb.Manners{}), Requests: report.Requests()}
+	a := &audit{Problems: report.Problems(testweb.Manners{Wait: cfg.Wait}), Requests: report.Requests()}
+	if cfg.Each {
+		a.Hosts = report.Hosts
+	}
 	for _, h := range report.Hosts {
 		a.Pages += h.Pages
 		a.Duplicates += h.Duplicates
