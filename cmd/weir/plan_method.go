@@ -171,18 +171,24 @@ func (r *planReport) slack(i int) (slack float64, due bool) {
 	return s.Deadline - r.plan.Courses[i].Finish, s.Deadline != 0
 }
 
-// risk says how much may go wrong before a deadline is missed.
+// risk says how much may go wrong before a deadline is missed: a twentieth of the
+// time or a fifth, or as much as an estimate of the size may be wrong.
 func (r *planReport) risk(i int) string {
 	slack, due := r.slack(i)
-	part := slack / r.file.Sites[i].Deadline
-	switch {
-	case !due:
+	if !due {
 		return ""
+	}
+	c, deadline := &r.plan.Courses[i], r.file.Sites[i].Deadline
+	more, open := 0.0, false // what the size may be beyond its estimate, as a share
+	if est := r.file.entries[i].estimate; est != nil {
+		more, open = max(est.High/est.Size-1, 0), est.More
+	}
+	switch {
 	case r.late(i):
 		return "late"
-	case part < 0.05:
+	case slack < max(0.05*deadline, more*(c.Finish-c.Start)):
 		return "high"
-	case part < 0.2:
+	case slack < 0.2*deadline || open:
 		return "some"
 	}
 	return "low"

@@ -113,7 +113,11 @@ func (r *planReport) advice() []string {
 		if i == maxAdvice {
 			return append(all, fmt.Sprintf("and %s more; --json has all", many(int64(len(r.troubles)-i), "promise")))
 		}
-		all = append(all, t.message)
+		text := t.message
+		if r.file.clock && !math.IsNaN(t.earliest) && !math.IsInf(t.earliest, 0) {
+			text += " The earliest time is " + r.when(t.earliest) + "."
+		}
+		all = append(all, text)
 	}
 	if r.better {
 		all = append(all, "--method weir keeps every deadline.")

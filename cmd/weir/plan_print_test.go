@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/survey"
 	"weir/plan"
 )
 
@@ -190,5 +191,25 @@ func TestPlanWithoutSolver(t *testing.T) {
 	one := weir(t, text, "plan", "-", "--method", "mip")
 	if one.code != exitFailed || !strings.Contains(one.err, "cbc") || !strings.Contains(one.err, "hint: --method weir needs no solver") {
 		t.Errorf("exit %d\n%s", one.code, one.err)
+	}
+}
+
+// Risk is what may go wrong: too little slack, or a size that may be larger.
+func TestPlanRisk(t *testing.T) {
+	r := handmade(t)
+	for _, c := range []struct {
+		deadline float64
+		est      *survey.Estimate
+		want     string
+	}{
+		{0, nil, ""}, {2520, nil, "high"}, {2600, nil, "high"}, {3000, nil, "some"}, {4000, nil, "low"}, {2000, nil, "late"},
+		{4000, &survey.Estimate{Size: 1e6, Low: 1e6, High: 1.1e6}, "low"},
+		{4000, &survey.Estimate{Size: 1e6, Low: 1e6, High: 2e6}, "high"},
+		{4000, &survey.Estimate{Size: 1e6, More: true}, "some"},
+	} {
+		r.file.Sites[0].Deadline, r.file.entries[0].estimate = c.deadline, c.est
+		if got := r.risk(0); got != c.want {
+			t.Errorf("done at 2520, due at %g, size %+v: %q, want %q", c.deadline, c.est, got, c.want)
+		}
 	}
 }
