@@ -61,7 +61,6 @@ type Engine struct {
 	ranker   ranker
 	idle     idle
 	started  bool
-	resumed  bool
 	began    page.Time
 	flights  flights
 	asking   int // pages ordered and not answered
@@ -149,7 +148,7 @@ func (e *Engine) Step(now page.Time, ev Event) []Order {
 }
 
 func (e *Engine) start(now page.Time, ev Start) {
-	e.started, e.resumed, e.began, e.idle.at = true, ev.Resumed, now, now
+	e.started, e.began, e.idle.at = true, now, now
 	e.ranker.version, e.ranker.news = ev.Version, true
 	e.totals = ev.Totals
 	e.pages, e.bytes = ev.Totals.Fetched, ev.Totals.Bytes
@@ -217,6 +216,7 @@ func (e *Engine) committed(now page.Time, ev Committed) {
 		} else {
 			e.f.Settled(fl.key)
 		}
+		e.over(fl)
 		if fl.done {
 			e.flights.land(fl)
 		}
@@ -337,7 +337,7 @@ func (e *Engine) order(p frontier.Pick) {
 		id := e.flights.start(flight{key: page.Key{Site: p.Site, Hash: p.Entry.Hash}, host: p.Host, settle: true, done: true})
 		e.settling++
 		e.ranker.handed()
-		e.lost(p.Host, p.Outcome)
+		e.settled(p.Host, p.Outcome)
 		e.out = append(e.out, Settle{ID: id, Site: p.Site, Entry: p.Entry, Outcome: p.Outcome})
 	case frontier.Load:
 		e.loads++

@@ -13,7 +13,7 @@ import (
 // is reckoned with its 80th percentile.
 type sample struct {
 	Had   int64   `json:",omitempty"` // pages that came
-	Body  float64 `json:",omitempty"` // bytes of them
+	Body  float64 `json:",omitempty"` // bytes of them; a page has some, however empty it is
 	Wire  float64 `json:",omitempty"` // bytes on the wire, with all that was in vain
 	Visit float64 `json:",omitempty"` // bytes that a request brings, a running mean
 	Cycle float64 `json:",omitempty"` // seconds from one request to the next that may be sent, the same
@@ -42,6 +42,9 @@ const (
 	priorPages = 4    // that a guess of the size of pages counts for
 	priorFits  = 3    // spells that what is known of others counts for
 	doubt      = 2    // how many times larger than was said a site may be
+	leastPage  = 500  // bytes: an answer without a body is not for nothing
+	maxXi      = 100
+	maxBytes   = 1e18 // that are reckoned with at all
 )
 
 // add takes an answer that occupied its host for a time.
@@ -54,25 +57,25 @@ func (s *sample) add(ev Done, cycle time.Duration, robots, final bool) {
 	}
 	s.Tries++
 	gain := max(cycleGain, 1/float64(s.Tries))
-	s.Visit += gain * (wire - s.Visit)
-	s.Cycle += gain * (cycle.Seconds() - s.Cycle)
+	s.Visit += float64(gain * (wire - s.Visit))
+	s.Cycle += float64(gain * (cycle.Seconds() - s.Cycle))
 	if !final {
 		return
 	}
-	body := float64(ev.Bytes)
+	body := float64(max(ev.Bytes, leastPage))
 	s.Had++
 	s.Body += body
 	s.Spell.Had++
 	s.Spell.Body += body
-	if s.Spell.Had < spellPages || s.Spell.Body <= 0 {
+	if s.Spell.Had < spellPages {
 		return
 	}
-	x := math.Log(max(s.Spell.Wire/s.Spell.Body, 1))
+	x := math.Log(min(max(s.Spell.Wire/s.Spell.Body, 1), maxXi))
 	s.Spell = spell{}
 	s.Fits++
 	gain = max(xiGain, 1/float64(s.Fits))
 	d := x - s.Xi
-	s.Xi += gain * d
+	s.Xi += float64(gain * d)
 	s.Dev = (1 - gain) * (s.Dev + float64(gain*d*d))
 }
 
@@ -82,10 +85,10 @@ func (s *sample) xi(all *sample) float64 {
 	mean, dev := math.Log(usualXi), usualDev*usualDev
 	for _, of := range []*sample{all, s} {
 		w := float64(of.Fits) / float64(of.Fits+priorFits)
-		mean += w * (of.Xi - mean)
-		dev += w * (of.Dev - dev)
+		mean += float64(w * (of.Xi - mean))
+		dev += float64(w * (of.Dev - dev))
 	}
-	return math.Exp(mean + percentile*math.Sqrt(dev))
+	return min(math.Exp(mean+float64(percentile*math.Sqrt(dev))), maxXi)
 }
 
 // remains returns how many bytes are still to come on the wire when so many pages
@@ -100,19 +103,19 @@ func (s *sample) remains(left int64, d Demand, doubt float64, all *sample) float
 	case all.Had > 0:
 		page = all.Body / float64(all.Had)
 	}
-	page = (s.Body + priorPages*page) / float64(s.Had+priorPages)
-	known := float64(left) * page
+	page = (s.Body + float64(priorPages*page)) / float64(s.Had+priorPages)
+	known := float64(float64(left) * page)
 	said := float64(d.Size)
 	if said == 0 {
 		said = float64(d.Pages) * page
 	}
-	if more := doubt*said - s.Body - known; more > 0 {
+	if more := float64(doubt*said) - s.Body - known; more > 0 {
 		if n := float64(s.Had + left); n > 0 {
 			more *= float64(left) / n
 		}
-		known += more
+		known += float64(more)
 	}
-	return known * s.xi(all)
+	return min(known*s.xi(all), maxBytes)
 }
 
 // bytes returns how many a request brings, about.
@@ -142,12 +145,19 @@ func (s *sample) speed(bytes, cycle float64) float64 {
 
 // sane says that a row can have been written by us.
 func (s *sample) sane() bool {
-	for _, x := range []float64{s.Body, s.Wire, s.Visit, s.Cycle, s.Dev, s.Spell.Body, s.Spell.Wire} {
-		if !(x >= 0 && x < 1e18) {
+	for _, x := range []float64{s.Body, s.Wire, s.Visit, s.Spell.Body, s.Spell.Wire} {
+		if !(x >= 0 && x < maxBytes) {
 			return false
 		}
 	}
-	return s.Had >= 0 && s.Tries >= 0 && s.Fits >= 0 && s.Spell.Had >= 0 && math.Abs(s.Xi) < 50
+	const most = 25 // of a logarithm of maxXi, or its square
+	for _, n := range []int64{s.Had, s.Tries, s.Fits} {
+		if n < 0 || n > 1e15 {
+			return false
+		}
+	}
+	return s.Spell.Had >= 0 && s.Spell.Had < spellPages &&
+		s.Cycle >= 0 && s.Cycle < 1e9 && s.Xi >= 0 && s.Xi < most && s.Dev >= 0 && s.Dev < most
 }
 
 // pace returns what is expected of a promise's site before anything came: bytes

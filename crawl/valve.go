@@ -151,6 +151,9 @@ func (e *Engine) command(now page.Time, ev Command) {
 	for _, d := range ev.Demands {
 		e.demand(d)
 	}
+	if len(ev.Demands) > 0 && e.started {
+		e.f.Sites(e.meet)
+	}
 	if ev.Limits == nil && len(ev.Demands) == 0 || ev.Stop != "" || ev.Now {
 		e.end(ev.Stop)
 	}
@@ -171,6 +174,7 @@ func (e *Engine) command(now page.Time, ev Command) {
 		e.bind(v)
 	}
 	e.valve.cfg.Limits, e.valve.stale = *ev.Limits, true
+	e.promises.stale = true
 }
 
 // tell sets the clock.
@@ -179,6 +183,7 @@ func (e *Engine) tell(now page.Time, ev Wall) {
 	if e.valve != nil {
 		e.valve.clock, e.valve.stale = e.clock, true
 	}
+	e.promises.stale, e.promises.eager = true, true
 }
 
 // recall takes what earlier runs learned, and holds it for as long as there is no

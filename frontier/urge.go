@@ -15,15 +15,15 @@ import (
 // maxUrge is how many urgent hosts are told apart. Those beyond it are equals.
 const maxUrge = 255
 
-// Urge says which hosts are urgent now, the most urgent first. Those that were
-// and are not named are not any more.
+// Urge says which hosts are urgent now, each once, the most urgent first. Those
+// that were and are not named are not any more.
 func (f *Frontier) Urge(hosts []string) {
 	for _, name := range f.urged {
 		f.hurry(name, 0)
 	}
 	f.urged = append(f.urged[:0], hosts...)
-	for _, name := range f.urged {
-		f.hurry(name, f.urgency(name))
+	for i, name := range f.urged {
+		f.hurry(name, urgeAt(i))
 	}
 }
 
@@ -42,10 +42,12 @@ func (f *Frontier) hurry(name string, urge uint8) {
 // urgency is what a host of this name has.
 func (f *Frontier) urgency(name string) uint8 {
 	if i := slices.Index(f.urged, name); i >= 0 {
-		return uint8(max(maxUrge-i, 1))
+		return urgeAt(i)
 	}
 	return 0
 }
+
+func urgeAt(i int) uint8 { return uint8(max(maxUrge-i, 1)) }
 
 // connected says that the host has one of the connections.
 func (h *host) connected() bool { return h.line.conn != nil || h.line.errand }
@@ -67,21 +69,38 @@ func (f *Frontier) opens() (best, any bool) {
 	return any, any
 }
 
-// Backlog is what is known to wait at a site.
+// Backlog is what is known of a site's pages.
 type Backlog struct {
 	Queued int64 // entries that may be taken
 	Taken  int64 // handed out, and not durable yet
+	Used   int64 // fetched, or being fetched
 	Asleep bool  // it is left alone in this run: its robots.txt could not be had
-	Over   bool  // nothing is left to do
 }
 
-// Backlog returns that of a site. One that is not in memory is over.
+// Pages returns how many have not ended.
+func (b Backlog) Pages() int64 { return b.Queued + b.Taken }
+
+// Backlog returns that of a site. One that is not in memory has none.
 func (f *Frontier) Backlog(id page.SiteID) Backlog {
 	s := f.sites.find(id)
 	if s == nil {
-		return Backlog{Over: true}
+		return Backlog{}
 	}
-	return Backlog{Queued: s.queued, Taken: int64(s.taken), Asleep: s.asleep(), Over: s.finished()}
+	return Backlog{Queued: s.queued, Taken: int64(s.taken), Used: s.used, Asleep: s.asleep()}
+}
+
+// Sites names all sites that are in memory, in the order of their numbers.
+func (f *Frontier) Sites(tell func(id page.SiteID, name string)) {
+	for _, l := range f.sites.leaves {
+		if l.sites == nil {
+			continue
+		}
+		for _, s := range l.sites {
+			if s != nil {
+				tell(s.id, s.name)
+			}
+		}
+	}
 }
 
 // Pause returns for how long nothing may be sent to a host that was visited for a

@@ -1,0 +1,192 @@
+package crawl
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"weir/page"
+	"weir/plan"
+)
+
+// changed says that a plan was made for another promise than this is now, or that
+// there is none for one that could have it.
+func (p *promise) changed() bool {
+	if p.Done != 0 || p.asleep {
+		return false
+	}
+	if p.at.p == nil {
+		return !p.unready()
+	}
+	expected := max(p.at.work-(p.Wire-p.at.wire), 0)
+	size := max(expected, p.bytes())
+	return math.Abs(p.work-expected) > float64(planChange*size)+p.bytes() || math.Abs(p.most-p.at.most) > planChange*p.at.most
+}
+
+// unready says that a promise is not to be planned yet.
+func (p *promise) unready() bool { return p.Standing == Wished && p.unexplored() }
+
+// unexplored says that too few of its pages have come to promise anything.
+func (p *promise) unexplored() bool { return p.Had < exploration && p.Done == 0 }
+
+// plan asks for a plan of all promises that have not ended.
+func (e *Engine) plan(now page.Time, wall int64) {
+	ps := &e.promises
+	ps.stale, ps.planned = false, now
+	ps.asked = ps.asked[:0]
+	o := Plan{}
+	far := 0.0
+	for _, p := range ps.all {
+		if p.Done != 0 || p.asleep || p.unready() {
+			continue
+		}
+		due := float64(p.Deadline-wall) / 1e9
+		if due <= 0 {
+			due = -1
+		}
+		far = max(far, due)
+		aim := p.Aim
+		if aim == 0 {
+			aim = p.target(wall)
+		}
+		o.Promises = append(o.Promises, plan.Promise{
+			Site:   plan.Site{Name: p.Host, Size: p.work, Deadline: due, Cap: p.most},
+			Likely: p.remains(p.left, p.Demand, 1, &ps.sample), Aim: float64(aim-wall) / 1e9, Held: p.Standing.given(), Waits: true,
+		})
+		ps.asked = append(ps.asked, asked{p, p.Deadline, p.work, p.Wire, p.most})
+	}
+	if len(o.Promises) == 0 {
+		return
+	}
+	ps.version++
+	ps.busy = true
+	o.Version, o.Link = ps.version, e.ahead(now, far)
+	e.out = append(e.out, o)
+}
+
+// target is when a promise given now should be done.
+func (p *promise) target(wall int64) int64 {
+	return wall + int64(aimShare*float64(p.Deadline-wall))
+}
+
+// ahead is the link as far as a plan must know it, in seconds from now.
+func (e *Engine) ahead(now page.Time, far float64) []plan.Step {
+	v := e.valve
+	if v == nil {
+		return []plan.Step{{Rate: someLimit}}
+	}
+	var steps []plan.Step
+	for t := now; len(steps) < maxSteps; {
+		rate, good := v.cfg.at(v.clock.Time(t), v.usage)
+		steps = append(steps, plan.Step{From: t.Sub(now).Seconds(), Rate: min(linkShare*float64(rate), someLimit)})
+		if good <= 0 || t.Sub(now).Seconds() > far {
+			break
+		}
+		t = t.Add(max(good, time.Millisecond))
+	}
+	if last := &steps[len(steps)-1]; last.Rate <= 0 {
+		// A plan needs a link that is open in the end.
+		steps = append(steps, plan.Step{From: max(last.From, far) + 1, Rate: 1})
+	}
+	return steps
+}
+
+// reserved takes a plan.
+func (e *Engine) reserved(now page.Time, ev Planned) {
+	ps := &e.promises
+	if !ps.busy || ev.Version != ps.version {
+		return
+	}
+	ps.busy = false
+	if len(ev.Reserved) != len(ps.asked) {
+		return
+	}
+	ps.eager = true
+	wall := e.clock.Time(now).UnixNano()
+	for i, r := range ev.Reserved {
+		a := ps.asked[i]
+		p := a.p
+		if p.Deadline != a.deadline || p.Done != 0 || p.asleep {
+			continue // the plan is not about it any more
+		}
+		p.curve, p.begun, p.base, p.ends, p.at = r.Rates, ps.planned, a.wire, r.Done, a
+		spare := float64(float64(p.Deadline-wall)/1e9*(1-regain)) - r.Done
+		switch {
+		case p.Standing == Missed:
+		case !r.Kept:
+			e.fail(now, p, r.Why)
+		case p.Standing == Wished, p.Standing == Refused:
+			p.Aim = p.target(wall)
+			e.stand(now, p, Held, "")
+		case p.Standing == Broken && spare > 0:
+			e.stand(now, p, Held, "")
+		}
+	}
+}
+
+// due returns how many bytes should have come by then.
+func (p *promise) due(at page.Time) float64 {
+	t := at.Sub(p.begun).Seconds()
+	sum := p.base
+	for _, r := range p.curve {
+		if t <= r.From {
+			break
+		}
+		sum += float64((min(t, r.To) - r.From) * r.Rate)
+	}
+	return sum
+}
+
+// lag returns how many bytes a promise is behind, when its next page is counted
+// that would come too late otherwise.
+func (p *promise) lag(now page.Time) float64 {
+	if p.Done != 0 || p.asleep || p.Standing == Refused {
+		return 0
+	}
+	if p.Standing == Wished || p.unexplored() {
+		return p.bytes() // how much there is must be found out first
+	}
+	next := time.Duration(p.cycle()*float64(time.Second)) + lookPause
+	return p.due(now.Add(next)) - p.Wire
+}
+
+// urge tells whose promises are behind: those that can still be kept first, by
+// how much they are behind over the time that is left.
+func (e *Engine) urge(now page.Time, wall int64) {
+	ps := &e.promises
+	type behind struct {
+		p    *promise
+		lost bool
+		rate float64
+	}
+	var late []behind
+	for _, p := range ps.all {
+		if lag := p.lag(now); lag > 0 && len(p.hosts) > 0 {
+			late = append(late, behind{p, p.Standing == Broken || p.Standing == Missed, lag / max(float64(p.Deadline-wall)/1e9, 1)})
+		}
+	}
+	slices.SortStableFunc(late, func(a, b behind) int {
+		switch {
+		case a.lost != b.lost && b.lost:
+			return -1
+		case a.lost != b.lost:
+			return 1
+		}
+		return cmp.Compare(b.rate, a.rate)
+	})
+	var hosts []string
+	for _, b := range late {
+		hosts = append(hosts, b.p.hosts...)
+	}
+	if slices.Equal(hosts, ps.urged) {
+		return
+	}
+	ps.urged = hosts
+	e.f.Urge(hosts)
+	share := Share{}
+	for i, h := range hosts {
+		share.Hosts = append(share.Hosts, Urgency{Host: h, Urge: float64(len(hosts) - i)})
+	}
+	e.out = append(e.out, share)
+}
