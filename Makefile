@@ -130,6 +130,6 @@ bench-orders:
 bench-deadlines:
 	go run ./internal/bench $(BENCH) deadlines
 
-## papers: the tables and figures of the papers, at a tenth of their size
+## papers: the tables and figures of the papers, at a tenth of their size, with live crawls where a paper has them
 papers:
-	go run ./cmd/weir sim papers --out papers
+	go run ./cmd/weir sim papers --only . --out papers

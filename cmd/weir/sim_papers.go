@@ -8,10 +8,12 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"weir/internal/solver"
 	"weir/sim/paper"
 )
 
@@ -19,7 +21,7 @@ import (
 type simPapersCmd struct {
 	Scale float64 `name:"scale" placeholder:"X" default:"0.1" help:"Size of the webs; 1 has 3.5 million pages, as in the paper. Default: 0.1."`
 	Seed  uint64  `name:"seed" placeholder:"N" default:"1" help:"Another number makes up other webs of the same kinds. Default: 1."`
-	Only  string  `name:"only" placeholder:"REGEXP" help:"Only experiments whose names match, such as table-6.1 or 'figure-6.1[0-3]'."`
+	Only  string  `name:"only" placeholder:"REGEXP" help:"Only experiments whose names match, such as table-6.1, 'figure-6.1[0-3]' or zhu."`
 	List  bool    `name:"list" help:"List the experiments and run none."`
 	Out   string  `name:"out" placeholder:"DIR" help:"Write report.html and every figure and table as SVG, PNG and CSV to this folder."`
 	JSON  bool    `name:"json" help:"Print the findings as JSON."`
@@ -27,15 +29,21 @@ type simPapersCmd struct {
 
 // Help shows examples.
 func (c *simPapersCmd) Help() string {
-	return `Every table and figure of the papers, made again with weir's own scheduler in virtual time: what the paper says, how it is
-set up here, the numbers of both, and for each target whether it was met. Ctrl-C stops and prints what there is. Results
-that depend on the number of connections need --scale 1; a tenth takes minutes.
+	return `Every table and figure of the papers, made again: what the paper says, how it is set up here, the numbers of both, and for
+each target whether it was met. Ctrl-C stops and prints what there is.
 
-Papers so far: Castillo, Effective Web Crawling, chapter 6 (scheduling).
+Papers so far:
+  table-6.1 ...   Castillo, Effective Web Crawling, chapter 6 (scheduling), with weir's own scheduler in virtual time. Results
+                  that depend on the number of connections need --scale 1; a tenth takes minutes.
+  zhu-2 ...       Zhu et al., Optimal Bandwidth Allocation for Web Crawler Systems (planning), with weir's own planner, in a
+                  second, whatever the scale. zhu-2 and zhu-3 crawl a site on loopback for half a minute, and zhu-slots has a
+                  solver (cbc, HiGHS or glpsol) work, if one is installed: these run only when --only asks for them.
 
 Examples:
-  weir sim papers --out papers            everything on a tenth of the web
+  weir sim papers --out papers            everything in virtual time, on a tenth of the web
   weir sim papers --only table-6.1        the speed-ups
+  weir sim papers --only 'zhu-1[01]'      600 sites, 30 crawlers
+  weir sim papers --only zhu --out zhu    all of Zhu et al., with live crawls
   weir sim papers --scale 1 --only figure-6.10
   weir sim papers --list --json | jq -r '.experiments[].setup'
   weir sim papers --json | jq '.findings[].targets[] | select(.verdict != "met")'
@@ -75,10 +83,11 @@ func (c *simPapersCmd) Run(e *env) error {
 	if !(c.Scale > 0 && c.Scale <= maxScale) {
 		return usage("1 is the full size, 0.1 the default", "--scale %g: choose above 0 and at most %d", c.Scale, maxScale)
 	}
-	if !somePaper(only) {
+	chosen := matching(only)
+	if len(chosen) == 0 {
 		return usage("weir sim papers --list names them", "--only %q matches no experiment", c.Only)
 	}
-	if pages := c.Scale * paperPages; pages < fewPages {
+	if pages := c.Scale * paperPages; pages < fewPages && slices.ContainsFunc(chosen, (*paper.Experiment).Scales) {
 		fmt.Fprintf(e.err, "weir: warning: --scale %g makes webs of %.0f pages; on fewer than %s the verdicts mean nothing\n", c.Scale, pages, thousands(fewPages))
 	}
 	if err := c.writable(); err != nil {
@@ -130,13 +139,15 @@ const (
 	fewPages   = 1000
 )
 
-func somePaper(only *regexp.Regexp) bool {
+// matching returns the experiments with names that match.
+func matching(only *regexp.Regexp) []*paper.Experiment {
+	var chosen []*paper.Experiment
 	for _, x := range paper.Experiments() {
 		if only.MatchString(x.Name) {
-			return true
+			chosen = append(chosen, &x)
 		}
 	}
-	return false
+	return chosen
 }
 
 // play runs the experiments and shows how far they are.
@@ -178,11 +189,20 @@ func (c *simPapersCmd) play(e *env, only *regexp.Regexp) (found []paper.Finding,
 	})
 	defer watcher.Wait()
 	defer cancel()
-	found, err = paper.Run(ctx, paper.Options{Scale: c.Scale, Seed: c.Seed, Only: only, Progress: func(p paper.Progress) {
+	opt := paper.Options{Scale: c.Scale, Seed: c.Seed, Live: visit, Progress: func(p paper.Progress) {
 		now.Lock()
 		now.Progress = p
 		now.Unlock()
-	}})
+	}}
+	if c.Only != "" {
+		opt.Only = only
+	}
+	if s, err := solver.Find(); err == nil {
+		opt.Solve = solve(s)
+	} else if c.Only != "" && only.MatchString("zhu-slots") {
+		fmt.Fprintf(e.err, "weir: warning: zhu-slots is left out: %v\n", err)
+	}
+	found, err = paper.Run(ctx, opt)
 	return found, ctx.Err() != nil, err
 }
 

@@ -171,8 +171,8 @@ func (f *Finding) allotted(title, axis, what string, all []allotted) {
 			}
 		}
 	}
-	c.Lines = lines
-	c.Y.To = 1.05 * top
+	first, last := all[0].x, all[len(all)-1].x
+	c.Lines, c.X.From, c.X.To, c.Y.To = lines, first-0.05*(last-first), last+0.05*(last-first), 1.05*top
 	f.table("", t)
 	f.chart("chart", c)
 }

@@ -140,7 +140,7 @@ type queued struct {
 }
 
 // slotNames say what the lengths of slots are.
-var slotNames = [3]string{"MILP, slots even (its bound)", "MILP, slots for CPQ's batches", "MILP, slots for any 30 sites"}
+var slotNames = [3]string{"MILP, slots equally full", "MILP, slots for CPQ's batches", "MILP, slots for any 30 sites"}
 
 // crowd makes the plans of figures 10 and 11: without a start-up time, then with.
 func crowd() (all []queued, err error) {
@@ -200,7 +200,7 @@ func (f *Finding) crowd(r *record, judge func(f *Finding, all []queued)) {
 func (f *Finding) curves(title, what string, all []queued, names []string, of func(q *queued) []float64) {
 	c := &chart.Chart{Title: title, X: chart.Axis{Label: "link U, size units a second"}, Y: chart.Axis{Label: what}}
 	for i, name := range names {
-		l := chart.Line{Name: name, Points: true, Dashed: strings.HasPrefix(name, "MILP") || name == "bound"}
+		l := chart.Line{Name: name, Points: name != "bound", Dashed: strings.HasPrefix(name, "MILP") || name == "bound"}
 		for k := range all {
 			if all[k].startup > 0 {
 				continue

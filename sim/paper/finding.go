@@ -23,10 +23,12 @@ type Experiment struct {
 	judge    func(r *record, f *Finding)
 }
 
-// arithmetic says that an experiment needs nobody's work but our own
-// sums.
+// Scales says that the experiment depends on Options.Scale.
+func (e *Experiment) Scales() bool { return len(e.trials)+len(e.webs) > 0 }
+
+// arithmetic says that an experiment needs nothing but sums.
 func (e *Experiment) arithmetic() bool {
-	return len(e.trials)+len(e.webs)+len(e.visits)+len(e.programs) == 0
+	return !e.Scales() && len(e.visits)+len(e.programs) == 0
 }
 
 // Finding is what came of an Experiment.

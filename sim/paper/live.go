@@ -73,7 +73,7 @@ func liveFigures() []Experiment {
 					chart.Axis{Label: "limit", Unit: chart.Speed}, func(v Visit, _ Visited) float64 { return v.Rate },
 					func(x float64) float64 { return fit.xi * fit.bytes / x })
 				f.straight("t = xi D / v", fit)
-				f.Comment = "xi is what a byte of a page costs on the link. At speeds where a page takes no longer than the pauses between pages, a site's own time would show, and xi would grow with v: then the site's cap, which the paper does not have, is the better model."
+				f.Comment = "xi is what a byte of a page costs on the link. " + r.drift(atSpeeds)
 			},
 		},
 		{
@@ -89,7 +89,7 @@ func liveFigures() []Experiment {
 				f.straight("t = xi D / v", fit)
 				other := r.fit(atSpeeds)
 				f.target("xi", "constant: within 5% of that of figure 2", fit.n >= 3 && other.n >= 3, math.Abs(fit.xi/other.xi-1) <= 0.05, "%.3f against %.3f", fit.xi, other.xi)
-				f.Comment = "The planner takes sizes times xi. weir fits xi of each site while it crawls."
+				f.Comment = "The planner takes sizes times xi, so the sites of figures 4 to 11 stand for any xi. " + r.drift(atSizes)
 			},
 		},
 	}
@@ -127,6 +127,18 @@ func (r *record) fit(all []Visit) (fit fitted) {
 	}
 	fit.r2 = 1 - left/spread
 	return fit
+}
+
+// drift says how constant xi is over visits.
+func (r *record) drift(all []Visit) string {
+	low, high := math.Inf(1), 0.0
+	for _, v := range all {
+		if got, ok := r.visits[v]; ok {
+			xi := got.Seconds * v.Rate / got.Bytes
+			low, high = min(low, xi), max(high, xi)
+		}
+	}
+	return fmt.Sprintf("Taken one by one, these crawls have xi from %.2f to %.2f.", low, high)
 }
 
 // straight adds the target of a fit.
