@@ -98,7 +98,7 @@ func readFields(file string, node *ast.MappingNode, all []field, taken map[strin
 
 // readSites reads the list of settings of single hosts.
 func readSites(file, at string, node ast.Node, sites *[]site) error {
-	const hint = "write it as in: sites: [{site: example.org, wait: 5s, limit: 100KB/s, max-pages: 1000, headers: [...]}]"
+	const hint = "write it as in: sites: [{site: example.org, wait: 5s, limit: 100KB/s, max-pages: 1000, deadline: 06:00, size: 2GB, headers: [...]}]"
 	list, ok := node.(*ast.SequenceNode)
 	if !ok {
 		return usage(hint, "%s: sites is not a list", at)
@@ -183,7 +183,7 @@ func kept(s *settings) yaml.MapSlice {
 					switch {
 					case f.list() && f.value.Len() > 0:
 						sites[i] = append(sites[i], yaml.MapItem{Key: f.name, Value: f.value.Interface()})
-					case !f.list() && f.text() != none:
+					case !f.list() && f.text() != none && f.text() != "":
 						sites[i] = append(sites[i], yaml.MapItem{Key: f.name, Value: plainest(f.text())})
 					}
 				}

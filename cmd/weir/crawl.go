@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -39,6 +40,10 @@ A link that is shared (weir steer changes limits while the crawl runs):
     weir crawl --timetable 'Mon-Fri 08:00-18:00 500KB/s, Sat,Sun 5MB/s, 2MB/s' https://example.org/
     weir crawl --limit 2MB/s --quota 100GB/month https://example.org/
     weir crawl --limit 2MB/s --yield --yield-probe 9.9.9.9 https://example.org/
+
+Deadlines (weir plan answers beforehand whether they can be kept):
+
+    weir crawl --limit 2MB/s --deadline example.org=06:00 https://example.org/ https://example.com/
 
 weir crawl --dir big goes on with the crawl in the folder big, under the settings it was
 started with. What may change then: bounds of the whole crawl, limits, how the network is
@@ -72,6 +77,9 @@ func (c *crawlCmd) Run(e *env, k *kong.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := s.fixDeadlines(time.Now(), at == vacant || given["deadline"]); err != nil {
+		return err
+	}
 	seeds, err := e.seeds(c.URLs, s.Seeds)
 	if err != nil {
 		return err
@@ -83,6 +91,11 @@ func (c *crawlCmd) Run(e *env, k *kong.Context) error {
 	cfg, err := setup(s, seeds)
 	if err != nil {
 		return err
+	}
+	if at == vacant {
+		if err := strangers(s, cfg.Demands, seeds); err != nil {
+			return err
+		}
 	}
 	e.warn(s, seeds)
 	for _, w := range cfg.Warnings {

@@ -181,14 +181,26 @@ func (p *progress) picture(s node.Status) []string {
 	if s.Stop != "" {
 		state = "   finishing"
 	}
-	return []string{
+	lines := []string{
 		fmt.Sprintf("  time    %s%s%s", short(s.Run), p.left(s, ", "), state),
 		fmt.Sprintf("  pages   %s fetched, %.1f/s now, %s", thousands(s.Totals.Fetched), s.Pages, many(s.Totals.Errors(), "error")),
 		fmt.Sprintf("  bytes   %s, %s/s now%s", bytesOf(float64(s.Totals.Bytes)), bytesOf(s.Rate), allowed(s.Bound)),
 		fmt.Sprintf("  queue   %s, %s, %s parked", many(s.Totals.Queued, "page"), many(int64(s.Sites), "site"), thousands(s.Totals.Parked)),
 		fmt.Sprintf("  hosts   %d connected, %s idle, %s resting", s.Active, many(int64(s.Idle), "connection"), many(int64(s.Resting), "host")),
 	}
+	promises := node.Promises(s.Promises)
+	for i, p := range promises {
+		if i == maxPromised {
+			lines = append(lines, fmt.Sprintf("          and %s more with deadlines: weir steer lists them", thousands(int64(len(promises)-i))))
+			break
+		}
+		lines = append(lines, fmt.Sprintf("  %-7s %s", p.Site, promiseLine(p, time.Now())))
+	}
+	return lines
 }
+
+// maxPromised is how many deadlines a picture shows.
+const maxPromised = 10
 
 // json writes one line for a program. Names are for programs: add, never rename.
 func (p *progress) json(s node.Status) {
@@ -220,10 +232,12 @@ func (p *progress) json(s node.Status) {
 		Part     float64    `json:"yield_part,omitempty"`
 		Yields   int        `json:"yields,omitempty"`
 		Used     int64      `json:"quota_used,omitempty"`
+
+		Promises []node.Promise `json:"promises,omitempty"`
 	}{
 		"progress", s.Run.Seconds(), s.Totals.Ended(), s.Totals.Fetched, s.Totals.Bytes, s.Totals.Errors(), s.Totals.Queued,
 		s.Totals.Parked, s.Sites, s.Rate, s.Pages, s.Active, s.Idle, s.Resting, nil, s.Commits,
-		s.Bound.Number(), s.Bound.By, nil, s.Bound.Yielding, 0, s.Bound.Yields, s.Link.Used,
+		s.Bound.Number(), s.Bound.By, nil, s.Bound.Yielding, 0, s.Bound.Yields, s.Link.Used, node.Promises(s.Promises),
 	}
 	if !s.Bound.Until.IsZero() {
 		event.Until = &s.Bound.Until

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -61,7 +62,10 @@ func settle(flags *settings, given map[string]bool, at ground) (*settings, error
 	}
 	from := fields(flags)
 	for i, f := range fields(now) {
-		if given[f.name] || f.name == "dir" {
+		switch {
+		case f.name == "deadline" && given[f.name]: // others stay
+			now.Deadline = slices.Concat(was.Deadline, flags.Deadline)
+		case given[f.name] || f.name == "dir":
 			f.value.Set(from[i].value)
 		}
 	}

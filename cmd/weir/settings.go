@@ -45,6 +45,8 @@ type settings struct {
 	Holidays  string    `name:"holidays" group:"link" placeholder:"FILE" keep:"yes" help:"Days on which servers are as fast as on a weekend, w in the paper: a date a line, 2026-12-25, or 12-25 for every year."`
 	LearnFrom string    `name:"learn-from" group:"link" placeholder:"DIR" keep:"no" help:"Take over what another crawl learned of the speed of servers, B in the paper."`
 
+	Deadline []string `name:"deadline" group:"link" sep:"none" placeholder:"SITE=TIME" keep:"yes" help:"Have all of a site by a time: example.org=06:00, a date as 2026-11-16T06:00, or a span from now as 2h30m. Its pages and bytes go first while it is behind; weir says at once if it cannot be done. SITE=none takes it back. Sizes may be told in the sites list of a config file."`
+
 	MaxPages  count `name:"max-pages" group:"bounds" placeholder:"N" default:"none" keep:"yes" help:"Stop after N pages, counted over all runs."`
 	MaxBytes  size  `name:"max-bytes" group:"bounds" placeholder:"SIZE" default:"none" keep:"yes" help:"Stop after so many bytes of bodies, counted over all runs."`
 	MaxTime   span  `name:"max-time" group:"bounds" placeholder:"TIME" default:"none" keep:"yes" help:"Stop this run after a time: 90s, 2h30m, 3d."`
@@ -91,6 +93,9 @@ type site struct {
 	Limit    rate     `name:"limit"`
 	MaxPages count    `name:"max-pages"`
 	Headers  []string `name:"headers"`
+	Deadline string   `name:"deadline"` // by when all of it shall be had
+	Size     size     `name:"size"`     // about, for the deadline
+	Pages    count    `name:"pages"`    // the same
 }
 
 // defaults are the settings when nothing is said.

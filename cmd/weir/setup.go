@@ -112,6 +112,9 @@ func setup(s *settings, seeds []node.Seed) (*node.Config, error) {
 	if err := setupLink(s, cfg, client); err != nil {
 		return nil, err
 	}
+	if err := setupDeadlines(s, cfg); err != nil {
+		return nil, err
+	}
 	return cfg, client.Close()
 }
 

@@ -5,19 +5,22 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/alecthomas/kong"
 
 	"weir/internal/node"
 )
 
-// steerCmd changes the limits of a crawl that runs.
+// steerCmd changes the limits and deadlines of a crawl that runs.
 type steerCmd struct {
 	Dir       string    `placeholder:"DIR" default:"weir-crawl" help:"Folder of the crawl."`
 	Limit     rate      `placeholder:"RATE" help:"Bandwidth that may be used from now on, none for no limit."`
 	Timetable timetable `placeholder:"SPEC" help:"Limits by day and hour from now on, none for no timetable."`
 	Quota     quota     `placeholder:"SIZE/PERIOD" help:"Bytes that a period may bring from now on, none for no quota."`
+	Deadline  []string  `sep:"none" placeholder:"SITE=TIME" help:"Have all of a site by a time, as in example.org=06:00; SITE=none takes it back. Those that were promised before go first."`
 	JSON      bool      `name:"json" help:"The answer as a line of JSON."`
 }
 
@@ -29,6 +32,7 @@ for when the crawl goes on later.
 Examples:
   weir steer
   weir steer --limit 500KB/s
+  weir steer --deadline example.org=06:00
   weir steer --dir big --timetable 'Mon-Fri 08:00-18:00 500KB/s, 5MB/s' --quota none`
 }
 
@@ -50,6 +54,12 @@ func (c *steerCmd) Run(e *env, k *kong.Context) error {
 		case "quota":
 			text := c.Quota.String()
 			change.Quota, now.Quota = &text, c.Quota
+		case "deadline":
+			text, err := c.deadlines()
+			if err != nil {
+				return err
+			}
+			change.Deadlines = &text
 		}
 	}
 	if change != (node.Steering{}) {
@@ -92,7 +102,7 @@ func (c *steerCmd) notRunning(change node.Steering) error {
 	for _, f := range []struct {
 		name string
 		text *string
-	}{{"limit", change.Limit}, {"timetable", change.Timetable}, {"quota", change.Quota}} {
+	}{{"limit", change.Limit}, {"timetable", change.Timetable}, {"quota", change.Quota}, {"deadline", change.Deadlines}} {
 		if f.text != nil {
 			flags += fmt.Sprintf(" --%s '%s'", f.name, *f.text)
 		}
@@ -124,7 +134,29 @@ func (c *steerCmd) changed(change node.Steering) (*settings, error) {
 	if change.Quota != nil {
 		s.Quota = c.Quota
 	}
+	if change.Deadlines != nil {
+		s.Deadline = append(s.Deadline, c.Deadline...)
+		if err := s.fixDeadlines(time.Now(), false); err != nil {
+			return nil, err
+		}
+	}
 	return s, nil
+}
+
+// deadlines are those to tell the crawl.
+func (c *steerCmd) deadlines() (string, error) {
+	var all []string
+	for _, text := range c.Deadline {
+		w, err := readWish(text, time.Now())
+		if err == nil {
+			err = w.over(time.Now())
+		}
+		if err != nil {
+			return "", err
+		}
+		all = append(all, w.String())
+	}
+	return strings.Join(all, ","), nil
 }
 
 // tell says what holds.
@@ -143,6 +175,9 @@ func (c *steerCmd) tell(e *env, h node.Held) error {
 		fmt.Fprintf(out, ", %s used", bytesOf(float64(h.Used)))
 	}
 	fmt.Fprintln(out)
+	for _, p := range h.Promises {
+		fmt.Fprintf(out, "  %s\t%s\n", p.Site, promiseLine(p, time.Now()))
+	}
 	if h.Late > 0 {
 		fmt.Fprintf(out, "\n%s under way when this first limit came, and may still exceed it.\n", map[bool]string{true: "One download was", false: fmt.Sprintf("%d downloads were", h.Late)}[h.Late == 1])
 	}

@@ -58,6 +58,12 @@ func summary(w io.Writer, r node.Report, archive bool) error {
 	if r.Bandwidth.Used > 0 {
 		limit += fmt.Sprintf("; %s of the quota used", bytesOf(float64(r.Bandwidth.Used)))
 	}
+	for i, p := range r.Promises {
+		if i == 0 {
+			fmt.Fprintln(out)
+		}
+		fmt.Fprintf(out, "  %s\t%s\n", p.Site, promiseLine(p, time.Now()))
+	}
 	fmt.Fprintf(out, "\n  bytes\t%s of bodies, %s on the wire\n", bytesOf(float64(r.Bytes)), bytesOf(float64(r.WireBytes)))
 	fmt.Fprintf(out, "  rate\t%s/s on average, %s at most in a second%s\n", bytesOf(r.Bandwidth.Mean), bytesOf(float64(r.Bandwidth.Max1s)), limit)
 	if archive {
