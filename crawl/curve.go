@@ -25,10 +25,7 @@ func (p *promise) changed() bool {
 }
 
 // unready says that a promise is not to be planned yet.
-func (p *promise) unready() bool { return p.Standing == Wished && p.unexplored() }
-
-// unexplored says that too few of its pages have come to promise anything.
-func (p *promise) unexplored() bool { return p.Had < exploration && p.Done == 0 }
+func (p *promise) unready() bool { return p.Standing == Wished && p.young && p.Done == 0 }
 
 // plan asks for a plan of all promises that have not ended.
 func (e *Engine) plan(now page.Time, wall int64) {
@@ -144,7 +141,7 @@ func (p *promise) lag(now page.Time) float64 {
 	if p.Done != 0 || p.asleep || p.Standing == Refused {
 		return 0
 	}
-	if p.Standing == Wished || p.unexplored() {
+	if p.Standing == Wished || p.young {
 		return p.bytes() // how much there is must be found out first
 	}
 	next := time.Duration(p.cycle()*float64(time.Second)) + lookPause

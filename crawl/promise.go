@@ -49,6 +49,7 @@ const (
 	promiseKey   = "p"                    // how the keys of promises begin, among the rows about the link
 	someLimit    = 1e12                   // bytes a second: a link without a limit
 	exploration  = 20                     // pages after which the size of a site is no mere guess
+	exploring    = 8                      // or this part of the time to its deadline
 	promiseSites = 256                    // with work that a promise is about, at most: a host has one for every port
 )
 
@@ -90,6 +91,7 @@ type promise struct {
 	hosts  []string // of its sites that have pages, two at most
 	left   int64    // pages that are known and not fetched
 	used   int64    // pages of its sites that were, also before it was wished for
+	young  bool     // too few of its pages have come to promise anything
 	asleep bool     // some of them cannot be had in this run: their robots.txt cannot
 	most   float64  // bytes a second that its site can bring
 	work   float64  // bytes that are left, with caution
@@ -114,6 +116,7 @@ type member struct {
 type promiseRow struct {
 	Demand
 	Standing Standing `json:",omitempty"`
+	Since    int64    `json:",omitempty"` // when it was wanted first, nanoseconds since 1970
 	Aim      int64    `json:",omitempty"` // when it should be done, before its deadline
 	Done     int64    `json:",omitempty"` // when its last page came, nanoseconds since 1970; 0 = it has not
 	Ended    int64    `json:",omitempty"` // pages, whatever became of them
@@ -149,7 +152,7 @@ func (e *Engine) demand(d Demand) {
 		d.Size, d.Pages = p.Size, p.Pages
 	}
 	if p.Deadline != d.Deadline {
-		p.Standing, p.Aim, p.reason, p.Done, p.curve, p.at = Wished, 0, "", 0, nil, asked{}
+		p.Standing, p.Since, p.Aim, p.reason, p.Done, p.curve, p.at = Wished, 0, 0, "", 0, nil, asked{}
 	}
 	p.Demand = d
 	p.fresh, p.saved = true, 0
@@ -271,6 +274,10 @@ func (e *Engine) look(now page.Time, wall int64, p *promise) {
 			p.hosts = append(p.hosts, m.host)
 		}
 	}
+	if p.Since == 0 {
+		p.Since = wall
+	}
+	p.young = p.Had < exploration && wall-p.Since < (p.Deadline-p.Since)/exploring
 	p.most = p.speed(e.pace(p))
 	p.work = p.remains(p.left, p.Demand, doubt, &e.promises.sample)
 	switch {
@@ -293,7 +300,7 @@ func (e *Engine) look(now page.Time, wall int64, p *promise) {
 	if p.Done == 0 {
 		e.judge(now, wall, p)
 	}
-	if p.changed() {
+	if p.changed() || p.Standing == Wished && !p.young && p.Done == 0 {
 		e.promises.stale = true
 	}
 	if p.fresh && (p.saved == 0 || now >= p.saved.Add(rowPause)) {
@@ -406,7 +413,7 @@ func (e *Engine) recallPromise(row promiseRow) {
 	}
 	p.sample, p.Ended, p.Lost = row.sample, row.Ended, row.Lost
 	if p.Deadline == row.Deadline {
-		p.Standing, p.Aim, p.Done = row.Standing, row.Aim, row.Done
+		p.Standing, p.Since, p.Aim, p.Done = row.Standing, row.Since, row.Aim, row.Done
 	}
 }
 
@@ -422,7 +429,7 @@ func (r *promiseRow) sane() bool {
 	default:
 		return false
 	}
-	return r.Deadline > 0 && r.Aim >= 0 && r.Aim <= r.Deadline && r.Done >= 0 && r.Lost >= 0 && r.Ended >= r.Lost && r.Size >= 0 && r.Pages >= 0 && r.sample.sane()
+	return r.Deadline > 0 && r.Since >= 0 && r.Aim >= 0 && r.Aim <= r.Deadline && r.Done >= 0 && r.Lost >= 0 && r.Ended >= r.Lost && r.Size >= 0 && r.Pages >= 0 && r.sample.sane()
 }
 
 // nextLook returns when the promises must be looked at although nothing happens.
