@@ -114,6 +114,7 @@ type conn struct {
 	host     *host // the one it was last used for
 	answers  int
 	left     bool
+	held     bool // see hold
 
 	busy bool // an answer is under way; guarded by host.mu
 }
@@ -378,8 +379,13 @@ func (x *exchange) reply(status int, kind, extra string, body []byte) bool {
 	return x.send(slices.Concat(head, body)) && !x.last
 }
 
-// trickle sends an answer at a rate, piece by piece.
+// trickle sends an answer at a rate, piece by piece. A visitor who lets bytes wait does not find all of them there afterwards: as on a
+// slow line, they come at the rate from then on, where the system can be told so.
 func (x *exchange) trickle(status int, head, body []byte, rate int64) bool {
+	if !x.held {
+		x.held = true
+		hold(x.raw)
+	}
 	if !x.send(head) {
 		return false
 	}

@@ -241,6 +241,27 @@ func TestSlowSite(t *testing.T) {
 	}
 }
 
+// What a visitor does not take from a site with a rate stays with the site, and is not answered.
+func TestSlowSiteHoldsBack(t *testing.T) {
+	if !canHold {
+		t.Skip("this system cannot be told how much to take from a slow server")
+	}
+	w := start(t, Config{Sites: []Site{{Name: "a.test", Pages: 1, Size: 1 << 20, Rate: 1 << 40}}})
+	c := dial(t, w, 0)
+	socket := c.conn.(*net.TCPConn)
+	socket.SetReadBuffer(4096)
+	socket.SetLinger(0)
+	fmt.Fprintf(socket, "GET / HTTP/1.1\r\nHost: a.test\r\n\r\n")
+	if _, err := socket.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	socket.Close()
+	w.Close()
+	if h := w.Audit().Host("a.test"); h.Requests != 1 || h.Pages != 0 {
+		t.Errorf("%d requests, %d pages answered to somebody who read one byte", h.Requests, h.Pages)
+	}
+}
+
 // A site slows down after so many answers and stays so, whoever asks.
 func TestSlowingSite(t *testing.T) {
 	tired := Slows{After: 2, Factor: 0.1}
