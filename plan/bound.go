@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"math"
 	"slices"
+	"sort"
 )
 
 // bound returns a value of the objective that no plan of the jobs can beat. Where
@@ -92,6 +93,9 @@ func (t *task) boundSum() float64 {
 	dues := t.dues
 	if !t.fits(dues) {
 		dues = slices.Repeat([]float64{math.Inf(1)}, len(dues))
+	}
+	if b := t.together(); b > best {
+		best = b
 	}
 	for _, m := range t.machines() {
 		bounds := []float64{t.meanBusy(&m, dues)}
@@ -199,6 +203,94 @@ func (t *task) meanBusyFrom(m *machine) float64 {
 		now = max(end, now)
 	}
 	return sum
+}
+
+// together bounds the weighted sum by mean times as meanBusy does, for the link and
+// the sites' own speeds at once, without deadlines. Of the k jobs that matter most
+// a byte, no more is done by a time than the link carries, nor than the jobs can
+// take, each at its speed; so the sum of the times at which their bytes come is at
+// least what is left to be done, over all time. The bounds for all k add up to one
+// for all jobs, as what a byte matters falls from one to the next.
+func (t *task) together() float64 {
+	n := len(t.jobs)
+	if !t.capped || n > 1500 {
+		return 0
+	}
+	bytes := newLink(t.steps)
+	order := t.order(func(j int) float64 { return -t.jobs[j].weight / t.jobs[j].size })
+	var own []int // the k jobs, by the time that each takes
+	time := func(j int) float64 { return t.jobs[j].size / t.jobs[j].most }
+	total, sum := 0.0, 0.0
+	for k, j := range order {
+		w := &t.jobs[j]
+		at := sort.Search(len(own), func(i int) bool { return time(own[i]) > time(j) })
+		own = slices.Insert(own, at, j)
+		total += w.size
+		sum += w.weight * w.size / w.most / 2
+		matters := w.weight / w.size
+		if k+1 < n {
+			matters -= t.jobs[order[k+1]].weight / t.jobs[order[k+1]].size
+		}
+		if matters > 0 {
+			sum += matters * t.undone(&bytes, own, total)
+		}
+	}
+	return sum
+}
+
+// undone returns the least that can be left of jobs, over all time; own lists them
+// by the time that each takes.
+func (t *task) undone(l *link, own []int, total float64) (area float64) {
+	speed, done := 0.0, 0.0 // of the jobs, each alone
+	for _, j := range own {
+		speed += t.jobs[j].most
+	}
+	step, next := 0, 0
+	for now := 0.0; ; {
+		end := l.end(step)
+		if now < t.startup {
+			end = min(end, t.startup)
+		} else if next < len(own) {
+			end = min(end, t.startup+t.jobs[own[next]].size/t.jobs[own[next]].most)
+		}
+		carried := l.done[step] + l.steps[step].Rate*(now-l.steps[step].From)
+		if next == len(own) {
+			if carried >= total*(1-1e-12) {
+				return area
+			}
+			if math.IsInf(end, 1) && l.steps[step].Rate == 0 {
+				return area
+			}
+			if end = min(end, now+(total-carried)/l.steps[step].Rate); end <= now {
+				return area
+			}
+		}
+		rate := 0.0
+		if now >= t.startup {
+			rate = speed
+		}
+		d := end - now
+		area += over(total-carried, total-carried-l.steps[step].Rate*d, max(total-done, 0), max(total-done-rate*d, 0), d)
+		done += rate * d
+		for now = end; next < len(own) && now >= t.startup+t.jobs[own[next]].size/t.jobs[own[next]].most; next++ {
+			speed = max(speed-t.jobs[own[next]].most, 0)
+		}
+		for l.end(step) <= now {
+			step++
+		}
+	}
+}
+
+// over returns the area under the higher of two lines, that run from a to b and
+// from c to d within a time.
+func over(a, b, c, d, time float64) float64 {
+	x, y := a-c, b-d
+	if x*y >= 0 {
+		return time * (max(a, c) + max(b, d)) / 2
+	}
+	cross := x / (x - y)
+	mid := a + (b-a)*cross
+	return time * (cross*(max(a, c)+mid) + (1-cross)*(mid+max(b, d))) / 2
 }
 
 // shortest bounds the sum by Smith's rule, which is exact for one machine and equal

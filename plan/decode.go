@@ -57,7 +57,12 @@ func (d *decoder) soon(j int) float64 {
 	if job.from > q.segs[0].from {
 		first = q.split(job.from)
 	}
-	k := first
+	for q.head < len(q.segs)-1 && !q.usable(q.head, d.t.least) {
+		q.head++
+		q.work++
+	}
+	k := max(first, q.head)
+	first = k
 	for ; ; k++ {
 		s := &q.segs[k]
 		rate, end := min(job.most, s.rest), q.end(k)
@@ -70,7 +75,7 @@ func (d *decoder) soon(j int) float64 {
 		}
 		from := s.from
 		done := from + need/rate
-		last := done <= end || need <= rate*(end-from)*(1+1e-12)
+		last := done <= end || need-rate*(end-from) <= crumb(job, rate, end)
 		if last && past(end, done) {
 			q.cut(k, done)
 			s = &q.segs[k]
@@ -91,6 +96,9 @@ func (d *decoder) soon(j int) float64 {
 		need -= rate * (end - from)
 	}
 }
+
+// crumb returns the bytes of a job that are lost to rounding by a time, and may be.
+func crumb(j *load, rate, t float64) float64 { return 1e-12*j.size + 1e-15*rate*t }
 
 // run gives job j what is left in one go, after its start-up, and returns when it is
 // done. It pauses only while the link itself is too slow.
@@ -151,7 +159,7 @@ func (d *decoder) attempt(j int, begin float64) (done, again float64) {
 			return 0, end + t.startup
 		case rate >= job.least:
 			stop := from + need/rate
-			if stop <= end || need <= rate*(end-from)*(1+1e-12) {
+			if stop <= end || need-rate*(end-from) <= crumb(job, rate, end) {
 				stop = min(stop, end)
 				d.pieces = append(d.pieces, Rate{from, stop, rate})
 				d.spans[len(d.spans)-1].to = stop

@@ -1,33 +1,43 @@
 package plan
 
 import (
+	"cmp"
 	"math"
+	"slices"
+	"sort"
 )
 
 // guard turns an order into a plan for fluid tasks: one by one, each job is done
 // as soon as all jobs before it allow, and all deadlines of those after it. It is
 // slow, and exact where booking is not.
 type guard struct {
-	t    *task
-	due  []float64 // deadlines
-	dues []float64 // deadlines of jobs to come, times of jobs that were placed
-	jobs []job
-	last float64
-	work int
+	t     *task
+	due   []float64 // deadlines
+	alone []float64 // when each job would be done if it were the only one
+	last  float64   // by then everything can be done
+	dues  []float64 // deadlines of jobs to come, times of jobs that were placed
+	work  int
+
+	// An order that was decoded before, so that others that begin like it need not begin again.
+	base   []int
+	finish []float64
+
+	jobs     []job // all but the one that is being placed, by due
+	head     leveler
+	lv       leveler
+	headJobs int
 }
 
 func newGuard(t *task, dues []float64) *guard {
-	g := &guard{t: t, due: dues, dues: make([]float64, len(dues)), last: t.horizon()}
-	return g
+	return &guard{t: t, due: dues, alone: t.alone(), last: t.horizon(), dues: make([]float64, len(dues)), finish: make([]float64, len(dues))}
 }
 
 // horizon returns a time by which any sensible plan of a fluid task is over.
 func (t *task) horizon() float64 {
 	bytes, own := 0.0, 0.0
-	for j := range t.jobs {
-		w := &t.jobs[j]
-		bytes += w.size
-		own = max(own, t.link.finish(w.from+t.startup, w.size, w.most))
+	for j, f := range t.alone() {
+		bytes += t.jobs[j].size
+		own = max(own, f)
 	}
 	return own + t.link.time(t.link.work(own)+bytes)
 }
@@ -35,43 +45,101 @@ func (t *task) horizon() float64 {
 // decode returns when jobs are done; the slice is overwritten by the next call.
 func (g *guard) decode(order []int) []float64 {
 	copy(g.dues, g.due)
-	for _, j := range order {
-		w := &g.t.jobs[j]
-		low, high := g.t.link.finish(w.from, w.size, w.most), min(g.dues[j], g.last)
-		g.dues[j] = low
-		if g.fits() {
-			continue
-		}
-		for range 40 {
-			mid := low + (high-low)/2
-			if high-low <= 1e-10*high || mid <= low || mid >= high {
-				break
-			}
-			g.dues[j] = mid
-			if g.fits() {
-				high = mid
-			} else {
-				low = mid
-			}
-		}
-		g.dues[j] = high
+	same := 0
+	for same < len(g.base) && order[same] == g.base[same] {
+		g.dues[order[same]] = g.finish[order[same]]
+		same++
+	}
+	for _, j := range order[same:] {
+		g.dues[j] = g.place(j)
 	}
 	return g.dues
 }
 
-func (g *guard) fits() bool {
+// rebase makes the last order that was decoded the one that others are compared with.
+func (g *guard) rebase(order []int) {
+	g.base = append(g.base[:0], order...)
+	copy(g.finish, g.dues)
+}
+
+// place returns the first time by which j can be done.
+func (g *guard) place(j int) float64 {
+	low, high := g.alone[j], min(g.dues[j], g.last)
+	g.ready(j, low)
+	for i := 0; high-low > 1e-9*high; i++ {
+		// What is lacking cannot come sooner than at full speed, so that is where to
+		// look next; where others slow it down, halving is faster.
+		lacks := g.lacks(j, low)
+		if lacks == 0 {
+			return low
+		}
+		if low += lacks / g.t.jobs[j].most; i == 0 {
+			continue
+		}
+		if mid := low + (high-low)/2; mid < high {
+			if lacks := g.lacks(j, mid); lacks == 0 {
+				high = mid
+			} else {
+				low = mid + lacks/g.t.jobs[j].most
+			}
+		}
+	}
+	return high
+}
+
+// ready sorts the jobs that j has to fit in with. Those that are due before from come
+// into the head, which all questions share.
+func (g *guard) ready(j int, from float64) {
 	g.jobs = g.jobs[:0]
-	for j, due := range g.dues {
-		if !math.IsInf(due, 1) {
-			w := g.t.jobs[j].job
+	for i, due := range g.dues {
+		if i != j && !math.IsInf(due, 1) {
+			w := g.t.jobs[i].job
 			w.due = due
 			g.jobs = append(g.jobs, w)
 		}
 	}
-	g.work += 4 * len(g.jobs)
+	slices.SortFunc(g.jobs, func(a, b job) int { return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.site, b.site)) })
+	g.work += 2 * len(g.jobs)
 	if g.t.late {
-		g.work += 20 * len(g.jobs)
+		return
 	}
-	fails, _, _ := admit(&g.t.link, g.jobs, false)
-	return fails < 0
+	g.head = leveler{link: &g.t.link, groups: g.head.groups[:0]}
+	g.headJobs = 0
+	for g.headJobs < len(g.jobs) && g.jobs[g.headJobs].due < from {
+		g.head.add(&g.jobs[g.headJobs])
+		g.headJobs++
+	}
+}
+
+// lacks returns how many bytes are too many if j is to be done by a time; 0 if all fit.
+func (g *guard) lacks(j int, due float64) float64 {
+	w := g.t.jobs[j].job
+	w.due = due
+	at := sort.Search(len(g.jobs), func(i int) bool { return g.jobs[i].due > due })
+	if g.t.late {
+		g.work += 30 * len(g.jobs)
+		jobs := slices.Insert(slices.Clone(g.jobs), at, w)
+		fails, fits, _ := admit(&g.t.link, jobs, false)
+		if fails < 0 {
+			return 0
+		}
+		return g.t.p.Sites[fails].Size - fits
+	}
+	groups := append(g.lv.groups[:0], g.head.groups...)
+	g.lv = g.head
+	g.lv.groups = groups
+	g.work += 5 * (len(g.jobs) + 1 - g.headJobs)
+	for i := g.headJobs; i <= len(g.jobs); i++ {
+		if i == at {
+			if fits, ok := g.lv.add(&w); !ok {
+				return w.size - fits
+			}
+		}
+		if i < len(g.jobs) {
+			if fits, ok := g.lv.add(&g.jobs[i]); !ok {
+				return g.jobs[i].size - fits
+			}
+		}
+	}
+	return 0
 }

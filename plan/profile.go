@@ -10,7 +10,8 @@ import (
 // time. The last stretch has no end.
 type profile struct {
 	segs []segment
-	work int // stretches that were looked at or moved, in thirds of a cache line: the measure of effort
+	head int // stretches before it serve nobody
+	work int // stretches that were looked at, and some for those that were moved: the measure of effort
 }
 
 // segment is a stretch: it ends where the next begins.
@@ -26,13 +27,18 @@ func past(a, b float64) bool { return a > b && (math.IsInf(a, 1) || a-b > 1e-13*
 
 // reset makes the profile that of an empty link.
 func (q *profile) reset(steps []Step, free int) {
-	q.segs = q.segs[:0]
+	q.segs, q.head = q.segs[:0], 0
 	for _, s := range steps {
 		q.segs = append(q.segs, segment{s.From, s.Rate, free})
 	}
 }
 
-func (q *profile) copy(from *profile) { q.segs = append(q.segs[:0], from.segs...) }
+func (q *profile) copy(from *profile) { q.segs, q.head = append(q.segs[:0], from.segs...), 0 }
+
+// usable says whether a site could get something in stretch k.
+func (q *profile) usable(k int, least float64) bool {
+	return q.segs[k].free > 0 && q.segs[k].rest >= least
+}
 
 func (q *profile) end(k int) float64 {
 	if k+1 < len(q.segs) {
@@ -65,6 +71,9 @@ func (q *profile) cut(k int, t float64) {
 	s := q.segs[k]
 	s.from = t
 	q.segs = slices.Insert(q.segs, k+1, s)
+	if k+1 <= q.head {
+		q.head++
+	}
 	q.work += (len(q.segs) - k) / 8
 }
 
@@ -78,7 +87,9 @@ func (q *profile) take(x, y int, rate float64) {
 
 // give gives them back.
 func (q *profile) give(from, to, rate float64) {
-	for x, y := q.split(from), q.split(to); x < y; x++ {
+	x, y := q.split(from), q.split(to)
+	q.head = min(q.head, x)
+	for ; x < y; x++ {
 		q.segs[x].rest += rate
 		q.segs[x].free++
 	}
@@ -88,18 +99,17 @@ func (q *profile) give(from, to, rate float64) {
 // usable stretches that is not over before the shortest site could be done, or any
 // if brief is 0. Starting up, for lead before, needs no link.
 func (q *profile) trim(least, brief, lead float64) {
-	usable := func(k int) bool { return q.segs[k].free > 0 && q.segs[k].rest >= least }
 	k, last := 0, len(q.segs)-1
 	for k < last {
-		if !usable(k) {
+		if !q.usable(k, least) {
 			k++
 			continue
 		}
 		e := k
-		for e < last && usable(e) && q.segs[e+1].from-q.segs[k].from < brief {
+		for e < last && q.usable(e, least) && q.segs[e+1].from-q.segs[k].from < brief {
 			e++
 		}
-		if usable(e) {
+		if q.usable(e, least) {
 			break
 		}
 		k = e
@@ -111,5 +121,6 @@ func (q *profile) trim(least, brief, lead float64) {
 	// Moving what is left pays only now and then.
 	if k > 16 {
 		q.segs = q.segs[:copy(q.segs, q.segs[k:])]
+		q.head = 0
 	}
 }

@@ -42,12 +42,13 @@ const (
 	guarded             // as soon as all deadlines allow
 )
 
-// usualWork is the effort of a search that is given none: a twentieth of a second.
-const usualWork = 6e6
+// usualWork is the effort of a search that is given none: some hundredths of a
+// second, and a second for ten thousand jobs.
+func usualWork(jobs int) int { return 4e6 + 4e3*jobs }
 
 func newSearch(t *task, bound float64, effort int) *search {
 	s := &search{t: t, bound: bound, plain: newDecoder(t), rng: rand.New(rand.NewPCG(6, uint64(len(t.jobs))))}
-	s.mostPlans, s.mostWork = math.MaxInt, usualWork
+	s.mostPlans, s.mostWork = math.MaxInt, usualWork(len(t.jobs))
 	if effort > 0 {
 		s.mostPlans, s.mostWork = effort, math.MaxInt
 	}
@@ -122,7 +123,7 @@ func (s *search) run() {
 			return
 		}
 	}
-	if tight || !s.t.hard {
+	if tight || s.t.p.Objective != Sum {
 		s.settle(orders)
 	}
 	if tight && !s.over() {
@@ -160,7 +161,18 @@ func (s *search) orders() [][]int {
 	if t.late {
 		orders = append(orders, t.order(func(j int) float64 { return t.jobs[j].from + t.jobs[j].size/t.jobs[j].most }))
 	}
-	return orders
+	return distinct(orders)
+}
+
+// distinct leaves out orders that were there before.
+func distinct(orders [][]int) [][]int {
+	out := orders[:0]
+	for _, o := range orders {
+		if !slices.ContainsFunc(out, func(p []int) bool { return slices.Equal(o, p) }) {
+			out = append(out, o)
+		}
+	}
+	return out
 }
 
 // settle books what the deadlines need, and tries the orders around it.
@@ -169,10 +181,13 @@ func (s *search) settle(orders [][]int) {
 	if t.startup > 0 {
 		return
 	}
-	dues := t.target()
-	booked, around := t.book(dues)
-	if booked == nil && t.fluid() {
-		booked, around = t.level(dues)
+	dues := t.dues
+	var booked [][]Rate
+	var around profile
+	if t.p.Objective == Sum {
+		booked, around = t.reserve(dues)
+	} else {
+		booked, around = s.worst()
 	}
 	if booked != nil {
 		s.booked = newDecoder(t)
@@ -187,7 +202,7 @@ func (s *search) settle(orders [][]int) {
 			}
 		}
 	}
-	if t.hard && t.fluid() && len(t.jobs) <= 120 && t.fits(dues) {
+	if t.p.Objective == Sum && t.fluid() && len(t.jobs) <= 120 && t.fits(dues) {
 		s.guard = newGuard(t, dues)
 		for _, o := range append([][]int{slices.Clone(s.best.order)}, orders...) {
 			if s.spent() > 0.3 {
@@ -199,9 +214,66 @@ func (s *search) settle(orders [][]int) {
 	}
 }
 
-// target returns the times by which jobs have to be done: their deadlines, or for
-// the objectives that are about the worst job, what the bound asks of each.
-func (t *task) target() []float64 { return t.dues }
+// reserve books what jobs need to be done by dues, or returns nil.
+func (t *task) reserve(dues []float64) (booked [][]Rate, around profile) {
+	booked, around = t.book(dues)
+	if booked == nil && t.fluid() {
+		booked, around = t.level(dues)
+	}
+	return booked, around
+}
+
+// worst books what jobs need if none of them may be worse than the bound, by
+// objectives that are about the worst job; or, where that is too much, no worse
+// than a little more, between the bound and the best plan so far.
+func (s *search) worst() (booked [][]Rate, around profile) {
+	t := s.t
+	if t.p.Objective == Tardiness {
+		return nil, around
+	}
+	low, high := s.bound, s.best.score.value
+	if math.IsInf(high, 1) {
+		return nil, around
+	}
+	ease := 1e-10 * max(math.Abs(low), math.Abs(high))
+	for range 30 {
+		try := min(low+ease, high)
+		if b, a := t.reserve(t.worstDues(try)); b != nil {
+			booked, around, high = b, a, try
+			break
+		}
+		if try == high {
+			return nil, around
+		}
+		low, ease = try, 4*ease
+	}
+	for range 10 {
+		if high-low <= 1e-9*max(math.Abs(low), math.Abs(high)) {
+			break
+		}
+		mid := low + (high-low)/2
+		if b, a := t.reserve(t.worstDues(mid)); b != nil {
+			booked, around, high = b, a, mid
+		} else {
+			low = mid
+		}
+	}
+	return booked, around
+}
+
+// worstDues returns the times by which jobs have to be done so that the objective
+// is no more than a value.
+func (t *task) worstDues(value float64) []float64 {
+	dues := slices.Clone(t.dues)
+	for j := range dues {
+		if t.p.Objective == Max {
+			dues[j] = min(dues[j], value)
+		} else {
+			dues[j] += value
+		}
+	}
+	return dues
+}
 
 // repair takes Smith's orders and shortens the deadlines that are missed, until none is.
 func (s *search) repair() {
@@ -347,6 +419,9 @@ func (s *search) improve() {
 		if !cur.score.less(sc) {
 			cur.score = sc
 			cur.order, next = next, cur.order
+			if cur.way == guarded {
+				s.guard.rebase(cur.order)
+			}
 		}
 	}
 }

@@ -34,8 +34,10 @@ func BenchmarkSolve10000Startup(b *testing.B)     { benchmarkSolve(b, fleet(1000
 func BenchmarkSolve10000Slow(b *testing.B) {
 	p := fleet(10000, 0, 0)
 	for i := range p.Sites {
-		p.Sites[i].Cap /= 400
-		p.Sites[i].Deadline *= 2
+		s := &p.Sites[i]
+		if s.Cap /= 400; s.Deadline > 0 {
+			s.Deadline += 2 * s.Size / s.Cap
+		}
 	}
 	benchmarkSolve(b, p)
 }

@@ -159,7 +159,7 @@ func (q *profile) late(j *load, due float64) []Rate {
 			continue
 		}
 		from := max(end-need/rate, s.from)
-		last := need <= rate*(end-s.from)*(1+1e-12)
+		last := need-rate*(end-s.from) <= crumb(j, rate, end)
 		if last && past(from, s.from) {
 			q.cut(k, from)
 			k++
