@@ -57,6 +57,8 @@ type sim struct {
 	pipe  *pipe  // nil: answers take the time the world says
 	watch *watch // nil: nobody asks who went before whom
 
+	wishes *wishes // nil: there are no deadlines
+
 	ranked *Ranked            // comes with the next group
 	scores map[string]float32 // of seeds, where the world gives them
 	runs   int
@@ -90,7 +92,7 @@ func (h *simHeap) Pop() any {
 
 func (s *sim) fatalf(format string, args ...any) {
 	s.t.Helper()
-	s.t.Fatalf("seed %d (go test ./crawl -run TestSimulation -seed %d), run %d, %v: %s", s.seed, s.seed, s.run, s.now, fmt.Sprintf(format, args...))
+	s.t.Fatalf("seed %d (go test ./crawl -run %s -seed %d), run %d, %v: %s", s.seed, s.t.Name(), s.seed, s.run, s.now, fmt.Sprintf(format, args...))
 }
 
 func (s *sim) after(d time.Duration, do func()) int {
@@ -193,6 +195,7 @@ func (s *sim) start() {
 	if p := s.pipe; p != nil { // what was under way ends with the run
 		p.flows, p.bytes, p.at, p.idle, p.past, p.mark = nil, 0, s.now, s.now, nil, 0
 	}
+	s.wishes.begin()
 	s.step(Wall{Unix: s.wall(), Offset: 3600})
 	s.step(st)
 	if s.pipe != nil {
@@ -261,6 +264,10 @@ func (s *sim) order(o Order) {
 		s.commit(func() error { s.ledger.Keep(o); return nil })
 	case Limit:
 		s.pipe.limit(o.Rate)
+	case Plan:
+		s.wishes.plan(o)
+	case News:
+		s.wishes.hear(o)
 	case Rank:
 		s.after(time.Duration(s.rng.IntN(5000))*time.Millisecond, func() { s.rank(o) })
 	case Wake:
