@@ -25,7 +25,7 @@ func (p *promise) changed() bool {
 }
 
 // unready says that a promise is not to be planned yet.
-func (p *promise) unready() bool { return p.Standing == Wished && p.young && p.Done == 0 }
+func (p *promise) unready() bool { return p.Standing == Wished && (p.young || p.left == 0) }
 
 // plan asks for a plan of all promises that have not ended.
 func (e *Engine) plan(now page.Time, wall int64) {
@@ -44,8 +44,11 @@ func (e *Engine) plan(now page.Time, wall int64) {
 		}
 		far = max(far, due)
 		aim := p.Aim
-		if aim == 0 {
-			aim = p.target(wall)
+		switch p.Standing {
+		case Wished, Refused:
+			aim = p.target(wall, aimShare)
+		case Broken:
+			aim = p.target(wall, 1-regain)
 		}
 		o.Promises = append(o.Promises, plan.Promise{
 			Site:   plan.Site{Name: p.Host, Size: p.work, Deadline: due, Cap: p.most},
@@ -62,9 +65,10 @@ func (e *Engine) plan(now page.Time, wall int64) {
 	e.out = append(e.out, o)
 }
 
-// target is when a promise given now should be done.
-func (p *promise) target(wall int64) int64 {
-	return wall + int64(aimShare*float64(p.Deadline-wall))
+// target is when a promise given now should be done: a share of the time that is
+// left.
+func (p *promise) target(wall int64, share float64) int64 {
+	return wall + int64(share*float64(p.Deadline-wall))
 }
 
 // ahead is the link as far as a plan must know it, in seconds from now.
@@ -108,15 +112,16 @@ func (e *Engine) reserved(now page.Time, ev Planned) {
 			continue // the plan is not about it any more
 		}
 		p.curve, p.begun, p.base, p.ends, p.at = r.Rates, ps.planned, a.wire, r.Done, a
-		spare := float64(float64(p.Deadline-wall)/1e9*(1-regain)) - r.Done
+		left := float64(p.Deadline-wall)/1e9 + now.Sub(ps.planned).Seconds()
 		switch {
 		case p.Standing == Missed:
 		case !r.Kept:
 			e.fail(now, p, r.Why)
 		case p.Standing == Wished, p.Standing == Refused:
-			p.Aim = p.target(wall)
+			p.Aim = p.target(wall, aimShare)
 			e.stand(now, p, Held, "")
-		case p.Standing == Broken && spare > 0:
+		case p.Standing == Broken && r.Done < (1-regain/2)*left:
+			p.Aim = p.target(wall, aimShare)
 			e.stand(now, p, Held, "")
 		}
 	}

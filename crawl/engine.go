@@ -201,7 +201,6 @@ func (e *Engine) committed(now page.Time, ev Committed) {
 	for _, s := range ev.Sites {
 		e.f.Add(now, s)
 	}
-	e.acquaint(ev.Sites)
 	for _, id := range ev.IDs {
 		fl := e.flights.find(id)
 		if fl == nil || fl.saved {
@@ -227,6 +226,7 @@ func (e *Engine) committed(now page.Time, ev Committed) {
 	for _, q := range ev.Queued {
 		e.f.Push(now, q.Site, q.Entry)
 	}
+	e.acquaint(ev.Sites)
 	e.ranker.news = e.ranker.news || len(ev.Queued) > 0
 	e.totals = ev.Totals
 }

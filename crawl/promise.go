@@ -86,16 +86,17 @@ type asked struct {
 // promise is one of them.
 type promise struct {
 	promiseRow
-	met    bool // a site of it is, or was, in memory
-	sites  []member
-	hosts  []string // of its sites that have pages, two at most
-	left   int64    // pages that are known and not fetched
-	used   int64    // pages of its sites that were, also before it was wished for
-	young  bool     // too few of its pages have come to promise anything
-	asleep bool     // some of them cannot be had in this run: their robots.txt cannot
-	most   float64  // bytes a second that its site can bring
-	work   float64  // bytes that are left, with caution
-	reason string
+	met     bool // a site of it is, or was, in memory
+	sites   []member
+	crowded bool     // there are more of them
+	hosts   []string // of its sites that have pages, two at most
+	left    int64    // pages that are known and not fetched
+	used    int64    // pages of its sites that were, also before it was wished for
+	young   bool     // too few of its pages have come to promise anything
+	asleep  bool     // some of them cannot be had in this run: their robots.txt cannot
+	most    float64  // bytes a second that its site can bring
+	work    float64  // bytes that are left, with caution
+	reason  string
 
 	curve []plan.Rate // in seconds since begun
 	begun page.Time
@@ -200,9 +201,11 @@ func (e *Engine) meet(id page.SiteID, name string) {
 	if len(p.sites) == promiseSites {
 		p.sites = slices.DeleteFunc(p.sites, func(m member) bool { return e.f.Backlog(m.id).Pages() == 0 })
 	}
-	if len(p.sites) < promiseSites {
-		p.sites = append(p.sites, member{id, host})
+	if len(p.sites) == promiseSites {
+		p.crowded = true
+		return
 	}
+	p.sites = append(p.sites, member{id, host})
 }
 
 // delivered counts an answer towards the promise of its host, and towards what is
@@ -264,15 +267,10 @@ func (e *Engine) attend(now page.Time) {
 
 // look works out what is left of a promise, and whether it has ended.
 func (e *Engine) look(now page.Time, wall int64, p *promise) {
-	p.left, p.used, p.asleep, p.hosts = 0, 0, false, p.hosts[:0]
-	for _, m := range p.sites {
-		b := e.f.Backlog(m.id)
-		p.left += b.Pages()
-		p.used += b.Used
-		p.asleep = p.asleep || b.Asleep && b.Queued > 0
-		if b.Pages() > 0 && !slices.Contains(p.hosts, m.host) {
-			p.hosts = append(p.hosts, m.host)
-		}
+	if e.count(p); p.left == 0 && p.crowded {
+		p.sites, p.crowded = p.sites[:0], false
+		e.f.Sites(e.meet)
+		e.count(p)
 	}
 	if p.Since == 0 {
 		p.Since = wall
@@ -300,11 +298,25 @@ func (e *Engine) look(now page.Time, wall int64, p *promise) {
 	if p.Done == 0 {
 		e.judge(now, wall, p)
 	}
-	if p.changed() || p.Standing == Wished && !p.young && p.Done == 0 {
+	if p.changed() {
 		e.promises.stale = true
 	}
 	if p.fresh && (p.saved == 0 || now >= p.saved.Add(rowPause)) {
 		e.savePromise(now, p)
+	}
+}
+
+// count adds up the pages of a promise's sites.
+func (e *Engine) count(p *promise) {
+	p.left, p.used, p.asleep, p.hosts = 0, 0, false, p.hosts[:0]
+	for _, m := range p.sites {
+		b := e.f.Backlog(m.id)
+		p.left += b.Pages()
+		p.used += b.Used
+		p.asleep = p.asleep || b.Asleep && b.Queued > 0
+		if b.Pages() > 0 && !slices.Contains(p.hosts, m.host) {
+			p.hosts = append(p.hosts, m.host)
+		}
 	}
 }
 
