@@ -46,8 +46,11 @@ type Credit struct {
 	dip    float64                          // wire bytes that a short span may hold
 
 	flows   []*Flow
-	floor   int64   // what the one that had least has had
-	queue   []*Flow // those who wait, in a Tick
+	floor   [2]int64            // what the one that had least of its class has had
+	queue   []*Flow             // those who wait, in a Tick
+	rush    []*Flow             // those who are urgent, in a Tick; see urgent.go
+	yielded int                 // how many of them have room kept for them
+	kept    [aheadSlots]float64 // wire bytes that are reserved for them in each slot ahead
 	ids     uint64
 	think   time.Duration // what servers take beyond the round trip, a running mean
 	bytes   float64       // wire bytes so far
@@ -275,6 +278,7 @@ func (c *Credit) Tick(now page.Time) []Grant {
 			c.queue = append(c.queue, f)
 		}
 	}
+	c.rushing()
 	all := len(c.queue) == 0 || c.serve()
 	if all && !math.IsInf(c.limit, 1) && c.fits(0, Packet) {
 		if c.idle += passed; c.idle >= idleGrow {
@@ -287,33 +291,41 @@ func (c *Credit) Tick(now page.Time) []Grant {
 }
 
 // serve gives what may be given: first to those whose promises are behind, the
-// furthest first, then to those who have had least. A request stands before the
+// furthest first and each as much as it can take, then to those who have had least.
+// A request stands before the
 // reads of its class, and what it needs is kept for it, or the reads would
 // always be there first with less. A read that finds no room lets others go on,
 // since theirs may bring bytes at another time; but nobody gets further ahead of
 // it than lead, or distant servers, whose bytes are booked long before they
 // come, would leave nothing to near ones. It returns whether all were served.
 func (c *Credit) serve() bool {
-	least := int64(math.MaxInt64)
+	least := [2]int64{math.MaxInt64, math.MaxInt64}
 	for _, f := range c.queue {
-		if !f.asks {
-			f.had = max(f.had, c.floor)
-			least = min(least, f.had)
+		if k := f.class(); !f.asks {
+			f.had[k] = max(f.had[k], c.floor[k])
+			least[k] = min(least[k], f.had[k])
 		}
 	}
-	if least < math.MaxInt64 {
-		c.floor = least
+	for k := range least {
+		if least[k] < math.MaxInt64 {
+			c.floor[k] = least[k]
+		}
 	}
 	slices.SortFunc(c.queue, before)
 	waiting := len(c.queue)
 	lead := int64(max(leadMin, c.limit*leadTime.Seconds()/float64(waiting)))
 	all := true
 	for _, f := range c.queue {
-		if !f.asks && f.urge == 0 && f.had > c.floor+lead {
+		c.yieldTo(f.urge)
+		if !f.asks && f.urge == 0 && f.had[0] > c.floor[0]+lead {
 			return false
 		}
+		reads := !f.asks
 		if g, ok := c.grant(f, waiting); ok {
 			c.grants = append(c.grants, g)
+			if reads && f.urge > 0 {
+				c.widen(f)
+			}
 			continue
 		}
 		if all = false; f.asks {
@@ -333,19 +345,35 @@ func before(f, g *Flow) int {
 	case f.asks != g.asks:
 		return 1
 	}
-	return cmp.Or(cmp.Compare(f.had, g.had), cmp.Compare(f.id, g.id))
+	k := f.class()
+	return cmp.Or(cmp.Compare(f.had[k], g.had[k]), cmp.Compare(f.id, g.id))
 }
 
-// grant gives a flow its next bytes if there is room for what they bring.
+// grant gives a flow its next bytes if there is room for what they bring: its part
+// of a turn, or when it is urgent as much as possible.
 func (c *Credit) grant(f *Flow, waiting int) (Grant, bool) {
+	if f.asks || f.urge == 0 {
+		return c.give(f, max(1, packetsIn(int(c.limit*turnTime.Seconds())/waiting)))
+	}
+	for n := packetsIn(f.wants); n > 0; n-- {
+		if g, ok := c.give(f, n); ok {
+			return g, true
+		}
+	}
+	return Grant{}, false
+}
+
+// give gives a flow so many packets, or sends its request.
+func (c *Credit) give(f *Flow, packets int) (Grant, bool) {
 	var bytes, opens, brings int
 	if f.asks {
 		brings = f.window / segment * mss
 	} else {
-		bytes, opens = f.part(max(1, packetsIn(int(c.limit*turnTime.Seconds())/waiting)))
+		bytes, opens = f.part(packets)
 		if brings = min(opens, f.due()); f.full(bytes) {
 			brings = 0
 		}
+		brings = min(brings, f.beyond(bytes))
 	}
 	at := f.slotsAhead()
 	cost := float64(brings) * f.factor
@@ -367,7 +395,7 @@ func (c *Credit) grant(f *Flow, waiting int) (Grant, bool) {
 	} else {
 		f.kept += bytes - opens
 	}
-	f.had += int64(brings)
+	f.had[f.class()] += int64(brings)
 	f.granted = bytes
 	g := Grant{Flow: f, Bytes: bytes}
 	f.asks, f.wants = false, 0
@@ -447,24 +475,40 @@ func (c *Credit) grow() {
 		open += f.open()
 	}
 	for _, f := range c.flows {
-		more := min(max(f.window/growth/segment*segment, segment), maxWindow-f.window)
-		if float64(open+more) > c.limit*growTime.Seconds() {
+		if float64(open+f.growth()) > c.limit*growTime.Seconds() {
 			return // more could come at once than can be borne
 		}
-		trip := max(f.rtt, c.slot) // nearer servers are looked at no more often
-		full := f.speed*trip.Seconds() > 0.6*float64(f.window)
-		at := f.slotsAhead()
-		cost := float64(more) * f.factor
-		if more < segment || !f.busy || f.ended || !full || f.due() == 0 || c.now.Sub(f.grown) < trip || !c.fits(at, cost) {
-			continue
+		if c.widen(f) {
+			return
 		}
-		c.take(at, cost)
-		f.window += more
-		f.grown = c.now
-		f.promise(c, more)
-		c.grants = append(c.grants, Grant{Flow: f, Window: f.window})
-		return
 	}
+}
+
+// growth is by how much the window of a flow grows, if it does.
+func (f *Flow) growth() int {
+	return min(max(f.window/growth/segment*segment, segment), maxWindow-f.window)
+}
+
+// widen opens a flow's window further if its server fills it and there is room.
+func (c *Credit) widen(f *Flow) bool {
+	more := f.growth()
+	trip := max(f.rtt, c.slot) // nearer servers are looked at no more often
+	full := f.speed*trip.Seconds() > 0.6*float64(f.window)
+	at := f.slotsAhead()
+	cost := float64(more) * f.factor
+	if more < segment || !f.busy || f.ended || !full || f.due() == 0 || c.now.Sub(f.grown) < trip || !c.fits(at, cost) {
+		return false
+	}
+	c.take(at, cost)
+	f.window += more
+	f.grown = c.now
+	brings := more
+	if f.urge > 0 {
+		brings = more / segment * mss // no byte more than comes, or the flow seems to pause; see pace
+	}
+	f.promise(c, brings)
+	c.grants = append(c.grants, Grant{Flow: f, Window: f.window})
+	return true
 }
 
 // Bytes returns how many wire bytes have come.

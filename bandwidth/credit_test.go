@@ -248,7 +248,7 @@ func TestCreditEven(t *testing.T) {
 			for _, g := range c.Tick(now) {
 				g.Flow.Took(g.Bytes)
 			}
-			least, most := flows[0].had, flows[0].had
+			least, most := flows[0].had[0], flows[0].had[0]
 			for _, f := range flows {
 				// It comes when it is due.
 				if len(f.ahead) > 0 && f.ahead[0].slot <= c.slotNo {
@@ -256,15 +256,15 @@ func TestCreditEven(t *testing.T) {
 					f.Seen(now, Sample{Payload: f.received + n, Wire: f.wire + n*27/26, Window: -1})
 				}
 				f.Want(plenty)
-				least, most = min(least, f.had), max(most, f.had)
+				least, most = min(least, f.had[0]), max(most, f.had[0])
 			}
 			if most-least > bound {
 				t.Fatalf("%s, round %d: one has had %d bytes, another %d", FormatRate(limit), round, most, least)
 			}
 			now = now.Add(4 * time.Millisecond)
 		}
-		if flows[0].had < limit/20 {
-			t.Errorf("%s: %d bytes in 8 s for each of seven", FormatRate(limit), flows[0].had)
+		if flows[0].had[0] < limit/20 {
+			t.Errorf("%s: %d bytes in 8 s for each of seven", FormatRate(limit), flows[0].had[0])
 		}
 	}
 }

@@ -22,6 +22,8 @@ type Flow struct {
 	urge   float64 // how far its promise is behind; see Urge
 
 	window   int
+	calm     int   // what it was before the flow became urgent
+	wide     bool  // it was larger while the flow was urgent; see beyond
 	shrunk   bool  // it was made smaller; see full
 	received int64 // payload
 	wire     int64
@@ -37,16 +39,16 @@ type Flow struct {
 	grown    page.Time
 
 	ahead   []promised
-	had     int64   // bytes promised so far, for the sake of fairness
-	granted int     // bytes that a reader may take and has not
-	twice   float64 // wire bytes that may come a second time
-	kept    int     // bytes taken of a packet that is not ended: see part
-	wants   int     // bytes in the socket that a reader waits for
-	asks    bool    // a request waits to be sent
-	busy    bool    // an answer is under way
-	first   bool    // nothing of it has come
-	fresh   bool    // nothing of it was read
-	ended   bool    // the other side has closed
+	had     [2]int64 // bytes promised so far by class, for the sake of fairness
+	granted int      // bytes that a reader may take and has not
+	twice   float64  // wire bytes that may come a second time
+	kept    int      // bytes taken of a packet that is not ended: see part
+	wants   int      // bytes in the socket that a reader waits for
+	asks    bool     // a request waits to be sent
+	busy    bool     // an answer is under way
+	first   bool     // nothing of it has come
+	fresh   bool     // nothing of it was read
+	ended   bool     // the other side has closed
 }
 
 // promised are bytes that are due in a slot.
@@ -162,10 +164,6 @@ func (f *Flow) Window() int { return f.window }
 
 // Desist says that nobody waits any more.
 func (f *Flow) Desist() { f.asks, f.wants = false, 0 }
-
-// Urge says how urgent the flow is: grants go first to the most urgent. Zero is
-// what most are.
-func (f *Flow) Urge(lag float64) { f.urge = lag }
 
 // Quiet says that nothing is expected of the flow just now: its counters can
 // wait.

@@ -111,7 +111,7 @@ func (c *Client) dial(ctx context.Context, host string, to netip.AddrPort, refus
 	}
 	l := c.newLink(conn, host)
 	if exact && l.raw != nil {
-		l.tap = c.cfg.Wire.open(newSocket(l.raw, packetHeader(to.Addr())), window, to.Addr())
+		l.tap = c.cfg.Wire.open(newSocket(l.raw, packetHeader(to.Addr())), window, to.Addr(), host)
 	}
 	return l, nil
 }

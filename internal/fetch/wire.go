@@ -31,7 +31,8 @@ type Wire struct {
 	credit  *bandwidth.Credit
 	flows   map[*bandwidth.Flow]*flow
 	habits  map[netip.Addr]bandwidth.Habit
-	turn    []*flow // of flows, in order of opening: what is done must not depend on the map
+	urges   map[string]float64 // by host; see Share
+	turn    []*flow            // of flows, in order of opening: what is done must not depend on the map
 	wake    chan struct{}
 	counted int64 // of the account's bytes, by the meter
 }
@@ -96,6 +97,25 @@ func (w *Wire) SetLimit(limit int64) {
 		w.rough.SetRate(int64(float64(min(limit, 1<<50)) * roughShare))
 	}
 	w.rouse()
+}
+
+// Share says which hosts are urgent, and how much: what they can send comes
+// before anything else, the most urgent first; the others have the rest. It holds
+// for connections that are open and those to come, until Share says otherwise;
+// hosts that are not named are not urgent. The caller must not change the map
+// afterwards. Nobody comes first where the limit is none, or held by somebody else, or where
+// reads are all that can be counted.
+func (w *Wire) Share(urges map[string]float64) {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.urges = urges
+	for _, f := range w.turn {
+		f.flow.Urge(urges[f.host])
+		f.resize()
+	}
 }
 
 // State is how the link is doing.
@@ -214,6 +234,7 @@ type flow struct {
 	wire  *Wire
 	sock  *socket
 	to    netip.Addr
+	host  string // that is visited over it
 	flow  *bandwidth.Flow
 	grant chan int
 	waits bool // the reader waits on grant
@@ -232,12 +253,13 @@ type flow struct {
 }
 
 // open puts a connection under the cap.
-func (w *Wire) open(sock *socket, window int, to netip.Addr) *flow {
-	f := &flow{wire: w, sock: sock, to: to, grant: make(chan int, 1), window: window}
+func (w *Wire) open(sock *socket, window int, to netip.Addr, host string) *flow {
+	f := &flow{wire: w, sock: sock, to: to, host: host, grant: make(chan int, 1), window: window}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.clock()
 	f.flow = w.credit.Open(now, window, packetHeader(to), w.habits[to])
+	f.flow.Urge(w.urges[host])
 	w.flows[f.flow] = f
 	w.turn = append(w.turn, f)
 	f.resize() // the limit may have changed meanwhile

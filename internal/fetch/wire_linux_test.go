@@ -244,7 +244,7 @@ func TestHabitsAreBounded(t *testing.T) {
 	for i := range uint32(maxHabits + 100) {
 		var a [4]byte
 		binary.BigEndian.PutUint32(a[:], 1<<24+i)
-		f := w.open(sock, w.window(), netip.AddrFrom4(a))
+		f := w.open(sock, w.window(), netip.AddrFrom4(a), "site.test")
 		f.flow.Seen(w.clock(), bandwidth.Sample{Payload: 1, Wire: 53, Window: -1})
 		f.close()
 		f.close()

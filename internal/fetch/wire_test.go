@@ -18,6 +18,12 @@ import (
 func newWire(t testing.TB, limit int64, heed func(*Wire)) *Wire {
 	t.Helper()
 	w := stillWire(limit)
+	runWire(t, w, heed)
+	return w
+}
+
+// runWire runs a Wire until the test ends.
+func runWire(t testing.TB, w *Wire, heed func(*Wire)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var runs sync.WaitGroup
 	runs.Go(func() {
@@ -31,7 +37,6 @@ func newWire(t testing.TB, limit int64, heed func(*Wire)) *Wire {
 		cancel()
 		runs.Wait()
 	})
-	return w
 }
 
 // stillWire returns a Wire that nobody runs.
@@ -184,8 +189,9 @@ func TestWireCountsLookups(t *testing.T) {
 	}
 }
 
-// A Wire that is nowhere takes charges.
+// A Wire that is nowhere takes charges, and word of who comes first.
 func TestNoWire(t *testing.T) {
 	var w *Wire
 	w.Charge(100)
+	w.Share(map[string]float64{"site.test": 1})
 }

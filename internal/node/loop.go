@@ -100,6 +100,8 @@ func (n *node) step(ctx context.Context, timer *time.Timer, ev crawl.Event) bool
 			n.work.Go(func() { n.rank(ctx, o) })
 		case crawl.Limit:
 			n.flow(o.Rate)
+		case crawl.Share:
+			n.share(o)
 		case crawl.Plan:
 			n.work.Go(func() { n.reserve(ctx, o) })
 		case crawl.News:

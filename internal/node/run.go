@@ -44,12 +44,13 @@ type node struct {
 	engine  *crawl.Engine
 	ecfg    crawl.EngineConfig
 	client  atomic.Pointer[fetch.Client]
-	before  *fetch.Client // the one from before there was a limit; nil: there was none before
-	wire    *fetch.Wire   // nil without a limit
-	limits  crawl.Limits  // of the loop: as they hold now
-	due     bool          // of the loop: there are deadlines
-	yield   *yielding     // nil: never steps aside
-	probe   fetch.Target  // for yield
+	before  *fetch.Client      // the one from before there was a limit; nil: there was none before
+	wire    *fetch.Wire        // nil without a limit
+	urges   map[string]float64 // of the loop: whose bytes come first, as the Engine said last
+	limits  crawl.Limits       // of the loop: as they hold now
+	due     bool               // of the loop: there are deadlines
+	yield   *yielding          // nil: never steps aside
+	probe   fetch.Target       // for yield
 	secret  page.Secret
 	resumed bool // the folder was there before: hosts may have been visited a moment ago
 	fresh   crawl.Totals

@@ -37,6 +37,7 @@ func (n *node) runWire(ctx context.Context) {
 func (n *node) cap(ctx context.Context, timer *time.Timer) error {
 	cfg := n.cfg.Fetch
 	cfg.Wire = n.newWire()
+	cfg.Wire.Share(n.urges)
 	client, err := fetch.New(cfg)
 	if err != nil {
 		return err
@@ -46,6 +47,15 @@ func (n *node) cap(ctx context.Context, timer *time.Timer) error {
 	n.runWire(ctx)
 	n.tellWall(ctx, timer)
 	return nil
+}
+
+// share tells the cap whose bytes come first, and remembers it for one to come.
+func (n *node) share(o crawl.Share) {
+	n.urges = make(map[string]float64, len(o.Hosts))
+	for _, h := range o.Hosts {
+		n.urges[h.Host] = h.Urge
+	}
+	n.wire.Share(n.urges)
 }
 
 // carriage is what passed over the link in this run.
