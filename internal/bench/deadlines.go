@@ -136,7 +136,7 @@ func newContest(seed uint64, scale float64) *contest {
 	}
 	c.sites[c.slow].Slows = testweb.Slows{After: c.sites[c.slow].Pages / 2, Factor: 1.0 / 3}
 	slices.SortFunc(c.dues, func(a, b due) int { return int(a.after - b.after) })
-	c.limit = int64(0.35*speeds/1000) * 1000
+	c.limit = int64(0.3*speeds/1000) * 1000
 	return c
 }
 
