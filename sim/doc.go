@@ -11,7 +11,8 @@
 //	rows    the Ledger's store, in memory
 //
 // A page costs its site's latency, then its bytes flow over the line, shared
-// with all other downloads (sim/link). What is learned is durable a moment
+// with all other downloads (sim/link). Its site may become slower or faster
+// meanwhile (Change). What is learned is durable a moment
 // later. Under a limit of the crawl's own the line tells the Engine what it
 // carries ten times a second, as the limiter of a live crawl does.
 //
