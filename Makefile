@@ -126,7 +126,7 @@ bench-orders:
 	go run ./internal/bench $(BENCH) orders
 
 ## bench-deadlines: promises kept on the real clock, and what fair shares would have met; takes
-## a quarter of an hour. BENCH='-runs 3' tries three webs
+## a quarter of an hour. BENCH='-runs 3' tries three webs, '-seed 4' the fourth
 bench-deadlines:
 	go run ./internal/bench $(BENCH) deadlines
 

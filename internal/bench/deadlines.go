@@ -18,7 +18,7 @@ import (
 
 // deadlines crawls uneven sites behind a link that is too small for them all, with
 // deadlines for some, on the real clock: the contest of sim/deadline_test.go at a
-// few minutes. Run n has seed n.
+// few minutes. Every run has another web.
 //
 // A deadline is met when the server gave out the last page of its site in time, by
 // its own clock. A promised one must be met by the crawl's account as well, which
@@ -26,9 +26,9 @@ import (
 // deadlines, and another order, show what they are good for.
 func (l *lab) deadlines() error {
 	var given, met, kept, use, faults, fair, flat figures
-	for seed := range max(1, l.runs) {
-		c := newContest(uint64(seed+1), l.scale)
-		l.say("seed %d: %d sites, --limit %dKB/s, %s falls to a third of its %d KB/s after %d answers", seed+1, len(c.sites), c.limit/1000, c.sites[c.slow].Name, c.sites[c.slow].Rate/1000, c.sites[c.slow].Slows.After)
+	for seed := l.seed; seed < l.seed+max(1, l.runs); seed++ {
+		c := newContest(uint64(seed), l.scale)
+		l.say("seed %d: %d sites, --limit %dKB/s, %s falls to a third of its %d KB/s after %d answers", seed, len(c.sites), c.limit/1000, c.sites[c.slow].Name, c.sites[c.slow].Rate/1000, c.sites[c.slow].Slows.After)
 		l.say("%s", c.config())
 		with, err := l.contend(c, true, "--order", "siteopic")
 		if err != nil {

@@ -23,6 +23,7 @@ type lab struct {
 	runs    int           // of everything that takes seconds
 	longest time.Duration // a large run may take, 0 for no bound
 	n       int           // crawls so far
+	seed    int           // of the first web of the suite called deadlines
 
 	// Of the suite called wire.
 	only     string

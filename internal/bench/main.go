@@ -62,6 +62,7 @@ func main() {
 	minutes := flag.Float64("minutes", 0, "let a large crawl grow for so long, and judge nothing that was not reached; the time of an attempt of wire")
 	flag.StringVar(&l.only, "only", "", "wire: make only the attempts whose name matches this `regexp`, such as '^weir at 140|^yield'")
 	flag.IntVar(&l.seeds, "seeds", 3, "wire: webs to try each attempt on")
+	flag.IntVar(&l.seed, "seed", 1, "deadlines: the first web to try; -runs says how many")
 	flag.IntVar(&l.parallel, "parallel", 1, "wire: laboratories open at once")
 	flag.StringVar(&l.drawings, "drawings", "docs/results", "wire: `folder` for the figures")
 	flag.Parse()
