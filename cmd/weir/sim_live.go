@@ -57,7 +57,8 @@ func visit(ctx context.Context, v paper.Visit) (got paper.Visited, err error) {
 	if report.Fetched != int64(v.Pages) && ctx.Err() == nil {
 		return got, fmt.Errorf("%d of %d pages were fetched in %.1f s", report.Fetched, v.Pages, report.Seconds)
 	}
-	return paper.Visited{Bytes: float64(report.Bytes), Seconds: report.Seconds}, nil
+	wire := report.Bandwidth.Mean * max(report.Seconds, 1) // a mean is taken over a second at least
+	return paper.Visited{Bytes: float64(report.Bytes), Wire: wire, Seconds: report.Seconds}, nil
 }
 
 // solveTime is how long a solver may take for one program.

@@ -20,7 +20,7 @@ func TestVisitCrawlsTheWholeSite(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.Seconds <= 0 || got.Bytes < 12*8e3 || got.Bytes > 12*32e3 {
+		if got.Seconds <= 0 || got.Bytes < 12*8e3 || got.Bytes > 12*32e3 || got.Wire < got.Bytes {
 			t.Errorf("%+v", got)
 		}
 		bytes = append(bytes, got.Bytes)

@@ -36,7 +36,7 @@ Papers so far:
   table-6.1 ...   Castillo, Effective Web Crawling, chapter 6 (scheduling), with weir's own scheduler in virtual time. Results
                   that depend on the number of connections need --scale 1; a tenth takes minutes.
   zhu-2 ...       Zhu et al., Optimal Bandwidth Allocation for Web Crawler Systems (planning), with weir's own planner, in a
-                  second, whatever the scale. zhu-2 and zhu-3 crawl a site on loopback for half a minute, and zhu-slots has a
+                  second, whatever the scale. zhu-2 and zhu-3 crawl a site on loopback for most of a minute, and zhu-slots has a
                   solver (cbc, HiGHS or glpsol) work, if one is installed: these run only when --only asks for them.
 
 Examples:

@@ -20,7 +20,7 @@ import (
 func visitOf(xi float64) func(context.Context, Visit) (Visited, error) {
 	return func(_ context.Context, v Visit) (Visited, error) {
 		bytes := 16e3 * float64(v.Pages)
-		return Visited{Bytes: bytes, Seconds: xi * bytes / v.Rate}, nil
+		return Visited{Bytes: bytes, Wire: bytes, Seconds: xi * bytes / v.Rate}, nil
 	}
 }
 
