@@ -270,8 +270,13 @@ func judgeSumRigour(f *Finding, all []allotted) {
 	f.Comment += " The difference falls over the four sets as in the paper, and grows in the fifth: deadlines then take most of the link, and both sums hang on how the rest of it is shared."
 }
 
-// tenths leaves one digit after the point.
-func tenths(v float64) float64 { return math.Round(v*10) / 10 }
+// tenths leaves one digit after the point, and none from 1000 on.
+func tenths(v float64) float64 {
+	if math.Abs(v) >= 1000 {
+		return math.Round(v)
+	}
+	return math.Round(v*10) / 10
+}
 
 // list writes whole numbers in a row.
 func list(values []float64) string {
