@@ -348,7 +348,14 @@ func (g *Program) read(values map[string]float64) []float64 {
 	for n, i := range g.busy {
 		missing := g.p.Sites[i].Size
 		for r := range rooms {
-			missing -= sets[r*len(g.busy)+n]
+			// What a solver sets aside for a site that is done must not make up, late,
+			// for what it rounded away before.
+			at := r*len(g.busy) + n
+			if missing <= rounding*g.p.Sites[i].Size {
+				rooms[r] += sets[at]
+				sets[at] = 0
+			}
+			missing -= sets[at]
 		}
 		if missing > rounding*g.p.Sites[i].Size {
 			continue

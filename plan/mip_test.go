@@ -172,3 +172,20 @@ func TestProgramTrustsNobody(t *testing.T) {
 		}
 	})
 }
+
+// A solver that rounds a little away, and sets bytes aside for a site that is
+// done, does not make it late.
+func TestProgramSurplus(t *testing.T) {
+	p := &Problem{Link: []Step{{Rate: 10}}, Sites: []Site{{Name: "a", Size: 10}}}
+	g, err := Slots(p, 1, 9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pl, err := g.Plan(map[string]float64{"y0_0": 1, "x0_0": 1 - 1e-6, "y0_8": 1, "x0_8": 0.6})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pl.Max > 1.001 {
+		t.Errorf("it is done after %v s, want 1", pl.Max)
+	}
+}
