@@ -216,20 +216,25 @@ func unite(times []span) []span {
 	return out
 }
 
-// join sorts rates by time and joins those that touch and are equal but for rounding;
-// those of nothing it leaves out.
+// join sorts rates by time and joins those that touch and are equal.
 func join(rates []Rate) []Rate {
 	slices.SortFunc(rates, func(a, b Rate) int { return cmp.Compare(a.From, b.From) })
 	out := rates[:0]
 	for _, r := range rates {
-		if r.Rate <= 0 || r.To <= r.From {
-			continue
-		}
-		if n := len(out); n > 0 && out[n-1].To == r.From && math.Abs(out[n-1].Rate-r.Rate) <= 1e-12*r.Rate {
-			out[n-1].To = r.To
-		} else {
-			out = append(out, r)
-		}
+		out = extend(out, r)
 	}
 	return slices.Clip(out)
+}
+
+// extend adds a rate after others: to the last if they touch and are equal but
+// for rounding, and not at all if it is of nothing.
+func extend(rates []Rate, r Rate) []Rate {
+	if r.Rate <= 0 || r.To <= r.From {
+		return rates
+	}
+	if n := len(rates); n > 0 && rates[n-1].To == r.From && math.Abs(rates[n-1].Rate-r.Rate) <= 1e-12*r.Rate {
+		rates[n-1].To = r.To
+		return rates
+	}
+	return append(rates, r)
 }

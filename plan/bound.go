@@ -359,12 +359,18 @@ func (t *task) smallest(low float64, dues func(x float64) []float64) float64 {
 func (m *machine) smallest(t *task, low float64, dues func(x float64) []float64) float64 {
 	fits := func(x float64) bool {
 		var jobs []job
+		same := true
 		for j, due := range dues(x) {
 			if !math.IsInf(due, 1) {
-				jobs = append(jobs, job{site: j, size: m.size[j], most: m.most[j], from: m.from[j], due: due})
+				jobs = append(jobs, job{j, m.size[j], m.most[j], m.from[j], due})
+				same = same && due == jobs[0].due
 			}
 		}
-		fails, _, _ := admit(&m.link, jobs, false)
+		l := &m.link
+		if same && t.late {
+			l, jobs = mirror(l, jobs)
+		}
+		fails, _, _ := admit(l, jobs, false)
 		return fails < 0
 	}
 	if fits(low) {
@@ -390,6 +396,26 @@ func (m *machine) smallest(t *task, low float64, dues func(x float64) []float64)
 		}
 	}
 	return low
+}
+
+// mirror turns time around for jobs that all are due at the same time: begins become
+// deadlines, and all begin at once, which is much faster to decide.
+func mirror(l *link, jobs []job) (*link, []job) {
+	end := jobs[0].due
+	if end <= 0 {
+		return l, jobs
+	}
+	var steps []Step
+	for i := l.at(end); i >= 0; i-- {
+		if l.steps[i].From < end {
+			steps = append(steps, Step{max(end-l.end(i), 0), l.steps[i].Rate})
+		}
+	}
+	back := newLink(steps)
+	for i := range jobs {
+		jobs[i].from, jobs[i].due = 0, end-jobs[i].from
+	}
+	return &back, jobs
 }
 
 // boundTardiness is the better of two: some job is as late as the best plan for

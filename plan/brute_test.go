@@ -126,3 +126,50 @@ func TestSolveAgainstEverything(t *testing.T) {
 		}
 	}
 }
+
+// oneLink returns the best value of sites that each can take the whole link, over all
+// orders, by subsets; infinite if no order keeps the deadlines that come first.
+func oneLink(p *Problem) float64 {
+	n := len(p.Sites)
+	l := newLink(p.Link)
+	b := brute{p: p}
+	best := make([]float64, 1<<n)
+	best[0] = b.nothing()
+	for set := 1; set < 1<<n; set++ {
+		bytes := 0.0
+		for i := range n {
+			if set>>i&1 == 1 {
+				bytes += p.Sites[i].Size
+			}
+		}
+		done := l.time(bytes)
+		best[set] = math.Inf(1)
+		for i := range n {
+			if set>>i&1 == 1 {
+				best[set] = min(best[set], b.join(best[set&^(1<<i)], b.cost(&p.Sites[i], done)))
+			}
+		}
+	}
+	return best[len(best)-1]
+}
+
+// One link, whatever the objective: the plan is the best there is.
+func TestSolveOneLink(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 7))
+	for i := range 120 {
+		w := wild{sites: 2 + r.IntN(11), steps: i % 3, weights: i%2 == 0, deadline: 0.3 + 0.7*r.Float64(), tight: 0.5 + r.Float64()}
+		p := w.random(r)
+		p.Objective = Objective(r.IntN(4))
+		best := oneLink(p)
+		pl := solve(t, p, Options{})
+		if math.IsInf(best, 0) {
+			continue
+		}
+		if pl.Bound > best+1e-9*math.Abs(best) {
+			t.Errorf("problem %d: a bound of %g, yet %g is possible\n%+v", i, pl.Bound, best, p)
+		}
+		if p.Objective <= Max && pl.Late > 0 || !near(pl.Value, best, 1e-6) && pl.Value > 1e-6 {
+			t.Errorf("problem %d: %v of %g with %d late, the best is %g\n%+v", i, p.Objective, pl.Value, pl.Late, best, p)
+		}
+	}
+}

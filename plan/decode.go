@@ -87,7 +87,7 @@ func (d *decoder) soon(j int) float64 {
 			if last {
 				rate = min(rate, need/(end-from))
 			}
-			d.rates[j] = append(d.rates[j], Rate{from, end, rate})
+			d.rates[j] = extend(d.rates[j], Rate{from, end, rate})
 		}
 		if last {
 			q.work += k - first
@@ -129,7 +129,9 @@ func (d *decoder) run(j int) float64 {
 		done = r.To
 	}
 	if d.keep {
-		d.rates[j] = append(d.rates[j], d.pieces...)
+		for _, r := range d.pieces {
+			d.rates[j] = extend(d.rates[j], r)
+		}
 	}
 	return done
 }

@@ -44,7 +44,7 @@ const (
 
 // usualWork is the effort of a search that is given none: some hundredths of a
 // second, and a second for ten thousand jobs.
-func usualWork(jobs int) int { return 4e6 + 4e3*jobs }
+func usualWork(jobs int) int { return max(4e6, 4e3*jobs) }
 
 func newSearch(t *task, bound float64, effort int) *search {
 	s := &search{t: t, bound: bound, plain: newDecoder(t), rng: rand.New(rand.NewPCG(6, uint64(len(t.jobs))))}
@@ -120,9 +120,13 @@ func (s *search) run() {
 		_, sc, _ := s.try(o, plainly)
 		tight = tight || sc.tardiness > 0
 		if s.over() {
-			return
+			break
 		}
 	}
+	if s.proud {
+		return
+	}
+	// However little effort is left, deadlines that can be kept are.
 	if tight || s.t.p.Objective != Sum {
 		s.settle(orders)
 	}
@@ -225,30 +229,25 @@ func (t *task) reserve(dues []float64) (booked [][]Rate, around profile) {
 
 // worst books what jobs need if none of them may be worse than the bound, by
 // objectives that are about the worst job; or, where that is too much, no worse
-// than a little more, between the bound and the best plan so far.
+// than a little more.
 func (s *search) worst() (booked [][]Rate, around profile) {
 	t := s.t
 	if t.p.Objective == Tardiness {
 		return nil, around
 	}
-	low, high := s.bound, s.best.score.value
-	if math.IsInf(high, 1) {
-		return nil, around
-	}
-	ease := 1e-10 * max(math.Abs(low), math.Abs(high))
-	for range 30 {
-		try := min(low+ease, high)
-		if b, a := t.reserve(t.worstDues(try)); b != nil {
-			booked, around, high = b, a, try
-			break
-		}
-		if try == high {
+	low := s.bound
+	high := low
+	ease := 1e-10 * (math.Abs(low) + t.horizon())
+	for booked == nil {
+		if ease > 10*t.horizon() || math.IsInf(ease, 1) {
 			return nil, around
 		}
-		low, ease = try, 4*ease
+		low, high = high, low+ease
+		booked, around = t.reserve(t.worstDues(high))
+		ease *= 16
 	}
 	for range 10 {
-		if high-low <= 1e-9*max(math.Abs(low), math.Abs(high)) {
+		if high-low <= tiny*max(math.Abs(low), math.Abs(high)) {
 			break
 		}
 		mid := low + (high-low)/2

@@ -1,5 +1,7 @@
 package plan
 
+import "slices"
+
 // Options say how a plan is made.
 type Options struct {
 	Effort int // plans that the search may try; 0 = as many as a moment allows, by count
@@ -43,7 +45,7 @@ func (s *search) courses(courses []Course) {
 	d.decode(s.best.order)
 	for j := range t.jobs {
 		c := &courses[t.jobs[j].site]
-		c.Rates = join(d.rates[j])
+		c.Rates = slices.Clip(d.rates[j])
 		c.Finish = d.finish[j]
 		if len(c.Rates) > 0 {
 			c.Start = c.Rates[0].From - t.startup

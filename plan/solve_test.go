@@ -39,6 +39,9 @@ func BenchmarkSolve10000Slow(b *testing.B) {
 			s.Deadline += 2 * s.Size / s.Cap
 		}
 	}
+	if a := Admit(p); a.Fails >= 0 {
+		b.Fatalf("%d fails", a.Fails)
+	}
 	benchmarkSolve(b, p)
 }
 
@@ -122,4 +125,37 @@ func drawProblem(t *rapid.T) *Problem {
 		p.Sites = append(p.Sites, s)
 	}
 	return p
+}
+
+// Thousands of sites, of which some are of no size, have no time, or no link for
+// hours: the plan holds, and is made at once.
+func TestSolveMany(t *testing.T) {
+	for _, o := range []Objective{Sum, Max, Lateness, Tardiness} {
+		for _, startup := range []float64{0, 3} {
+			p := fleet(3000, 20, startup)
+			p.Link = []Step{{0, 8}, {100, 0}, {300, 12}, {1000, 4}, {2000, 8}}
+			p.Objective = o
+			for i := range p.Sites {
+				s := &p.Sites[i]
+				switch i % 10 {
+				case 1:
+					s.Size = 0
+				case 2:
+					s.Deadline = 1
+				case 3:
+					s.Deadline = 5000
+				case 4:
+					s.NotBefore = float64(i)
+				case 5:
+					s.Size *= 1e-6
+				case 6:
+					s.Weight = 3
+				}
+			}
+			pl := solve(t, p, Options{})
+			if pl.Late < 300 {
+				t.Errorf("%v: only %d are late", o, pl.Late)
+			}
+		}
+	}
 }
