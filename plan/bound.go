@@ -90,7 +90,10 @@ func (t *task) boundSum() float64 {
 	for j, f := range t.alone() {
 		best += t.jobs[j].weight * f
 	}
-	dues := t.dues
+	dues := slices.Clone(t.dues)
+	for j := range dues {
+		dues[j] += 3 * tiny * math.Abs(dues[j]) // a little late is not late
+	}
 	if !t.fits(dues) {
 		dues = slices.Repeat([]float64{math.Inf(1)}, len(dues))
 	}
@@ -367,7 +370,7 @@ func (m *machine) smallest(t *task, low float64, dues func(x float64) []float64)
 			}
 		}
 		l := &m.link
-		if same && t.late {
+		if same && t.late && len(jobs) > 0 {
 			l, jobs = mirror(l, jobs)
 		}
 		fails, _, _ := admit(l, jobs, false)

@@ -1,6 +1,9 @@
 package plan
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // decoder turns an order of sites into a plan: one by one, each gets whatever is
 // left as soon as it can. It is used over and over, so it owns its memory.
@@ -8,12 +11,13 @@ type decoder struct {
 	t      *task
 	q      profile
 	finish []float64
-	keep   bool     // note courses, too
-	rates  [][]Rate // when kept
-	booked [][]Rate // what is held back for each site until its turn, or nil
-	around profile  // the empty profile, without what is booked
-	spans  []span   // of a run: while it counts as a site
-	pieces []Rate   // of a run
+	keep   bool      // note courses, too
+	rates  [][]Rate  // when kept
+	booked [][]Rate  // what is held back for each site until its turn, or nil
+	around profile   // the empty profile, without what is booked
+	brief  []float64 // no run of a job from here on in the order is shorter
+	spans  []span    // of a run: while it counts as a site
+	pieces []Rate    // of a run
 }
 
 func newDecoder(t *task) *decoder {
@@ -32,9 +36,22 @@ func (d *decoder) decode(order []int) {
 		d.rates = make([][]Rate, len(t.jobs))
 	}
 	d.q.work += len(order)
-	for _, j := range order {
+	if t.startup > 0 {
+		d.brief = slices.Grow(d.brief[:0], len(order))[:len(order)]
+		brief := math.Inf(1)
+		for i := len(order) - 1; i >= 0; i-- {
+			w := &t.jobs[order[i]]
+			brief = min(brief, w.size/w.most)
+			d.brief[i] = brief
+		}
+	}
+	for i, j := range order {
 		if d.booked == nil {
-			d.q.trim(t.least, t.brief, t.startup)
+			brief := 0.0
+			if t.startup > 0 {
+				brief = d.brief[i]
+			}
+			d.q.trim(&t.link, t.least, brief, t.startup)
 		} else {
 			for _, r := range d.booked[j] {
 				d.q.give(r.From, r.To, r.Rate)
@@ -106,6 +123,7 @@ func (d *decoder) run(j int) float64 {
 	q, t, job := &d.q, d.t, &d.t.jobs[j]
 	begin := max(job.from, q.segs[0].from) + t.startup
 	for {
+		begin = d.likely(j, begin)
 		done, again := d.attempt(j, begin)
 		if again < 0 {
 			if math.IsInf(done, 1) {
@@ -134,6 +152,27 @@ func (d *decoder) run(j int) float64 {
 		}
 	}
 	return done
+}
+
+// likely returns the first time from begin on at which job j has enough of the
+// link, and a site, for as long as it takes, or until the link itself pauses.
+func (d *decoder) likely(j int, begin float64) float64 {
+	q, job := &d.q, &d.t.jobs[j]
+	first, need := q.find(begin), job.size
+	for k := first; ; k++ {
+		q.work++
+		s := &q.segs[k]
+		rate := min(job.most, s.rest)
+		if s.free > 0 && rate >= job.least {
+			if need -= rate * (q.end(k) - max(s.from, begin)); need > 0 {
+				continue
+			}
+		} else if k < len(q.segs)-1 && (k == first || d.t.link.steps[d.t.link.at(s.from)].Rate >= job.least) {
+			first, need = k+1, job.size
+			continue
+		}
+		return max(begin, q.segs[first].from)
+	}
 }
 
 // attempt tries to begin job j's bytes at a time. It notes spans and pieces and

@@ -95,10 +95,10 @@ func (q *profile) give(from, to, rate float64) {
 	}
 }
 
-// trim forgets stretches before the first in which a site could begin: a run of
-// usable stretches that is not over before the shortest site could be done, or any
-// if brief is 0. Starting up, for lead before, needs no link.
-func (q *profile) trim(least, brief, lead float64) {
+// trim forgets stretches before the first in which a site could begin: where it would
+// get no less than least, and for as long as brief unless the link itself pauses then.
+// Starting up, for lead before, needs no link.
+func (q *profile) trim(l *link, least, brief, lead float64) {
 	k, last := 0, len(q.segs)-1
 	for k < last {
 		if !q.usable(k, least) {
@@ -109,7 +109,7 @@ func (q *profile) trim(least, brief, lead float64) {
 		for e < last && q.usable(e, least) && q.segs[e+1].from-q.segs[k].from < brief {
 			e++
 		}
-		if q.usable(e, least) {
+		if q.usable(e, least) || l.steps[l.at(q.segs[e].from)].Rate < least {
 			break
 		}
 		k = e

@@ -17,7 +17,6 @@ type task struct {
 	startup float64
 	floor   float64 // the least rate, but for slow sites
 	least   float64 // below it, what is left of the link serves nobody
-	brief   float64 // no run is shorter; 0 = it may be
 	late    bool    // some begin later than at 0
 	even    bool    // all weights are equal
 	capped  bool    // some are slower than the link
@@ -35,16 +34,13 @@ type load struct {
 func newTask(p *Problem) *task {
 	t := &task{
 		p: p, link: newLink(p.Link), startup: p.Startup, floor: p.MinRate,
-		least: math.Inf(1), brief: math.Inf(1), even: true,
+		least: math.Inf(1), even: true,
 		hard: p.Objective == Sum || p.Objective == Max,
 	}
 	if len(p.Link) == 0 {
 		return t
 	}
-	most, slowest := t.link.most(), math.Inf(1)
-	for _, s := range p.Link {
-		slowest = min(slowest, s.Rate)
-	}
+	most := t.link.most()
 	for i := range p.Sites {
 		s := &p.Sites[i]
 		if s.Size == 0 {
@@ -54,7 +50,6 @@ func newTask(p *Problem) *task {
 		// Crumbs of the link would only make a plan long.
 		j.least = max(min(p.MinRate, j.most)*(1-tiny), min(tiny*most, 1e-3*j.most))
 		t.least = min(t.least, j.least)
-		t.brief = min(t.brief, j.size/j.most)
 		t.late = t.late || j.from > 0
 		t.even = t.even && j.weight == s.Worth() && j.weight == p.Sites[t.firstSite(i)].Worth()
 		t.capped = t.capped || j.most < most
@@ -68,9 +63,6 @@ func newTask(p *Problem) *task {
 	t.slots = len(t.jobs)
 	if p.MaxSites > 0 {
 		t.slots = min(t.slots, p.MaxSites)
-	}
-	if t.startup == 0 || slowest < t.least {
-		t.brief = 0
 	}
 	return t
 }
