@@ -157,18 +157,26 @@ func oneLink(p *Problem) float64 {
 func TestSolveOneLink(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 7))
 	for i := range 120 {
-		w := wild{sites: 2 + r.IntN(11), steps: i % 3, weights: i%2 == 0, deadline: 0.3 + 0.7*r.Float64(), tight: 0.5 + r.Float64()}
+		w := wild{sites: 2 + r.IntN(11), steps: i % 3, weights: i%3 > 0, deadline: 0.3 + 0.7*r.Float64(), tight: 0.5 + r.Float64()}
 		p := w.random(r)
 		p.Objective = Objective(r.IntN(4))
 		best := oneLink(p)
+		if i%2 == 0 {
+			// A hair slower, so that the search has to find it.
+			for k := range p.Sites {
+				l := newLink(p.Link)
+				p.Sites[k].Cap = l.most() * (1 - 1e-8)
+				p.Sites[k].Deadline *= 1 + 1e-7
+			}
+		}
 		pl := solve(t, p, Options{})
 		if math.IsInf(best, 0) {
 			continue
 		}
-		if pl.Bound > best+1e-9*math.Abs(best) {
+		if pl.Bound > best+1e-6*math.Abs(best) {
 			t.Errorf("problem %d: a bound of %g, yet %g is possible\n%+v", i, pl.Bound, best, p)
 		}
-		if p.Objective <= Max && pl.Late > 0 || !near(pl.Value, best, 1e-6) && pl.Value > 1e-6 {
+		if p.Objective <= Max && pl.Late > 0 || math.Abs(pl.Value-best) > 1e-4*(1+math.Abs(best)) {
 			t.Errorf("problem %d: %v of %g with %d late, the best is %g\n%+v", i, p.Objective, pl.Value, pl.Late, best, p)
 		}
 	}

@@ -123,7 +123,7 @@ func (s *search) run() {
 			break
 		}
 	}
-	if s.proud {
+	if s.proud || s.prove() {
 		return
 	}
 	// However little effort is left, deadlines that can be kept are.
@@ -138,6 +138,25 @@ func (s *search) run() {
 		return
 	}
 	s.improve()
+}
+
+// prove finds the best plan there is by looking at all sets of jobs, where that
+// is possible, and raises the bound to it.
+func (s *search) prove() bool {
+	t := s.t
+	if len(t.jobs) > mostSubsets || !t.single() || t.p.Objective != Sum && t.p.Objective != Tardiness {
+		return false
+	}
+	order := t.subsets()
+	if order == nil {
+		return false
+	}
+	if s.try(order, plainly); s.best.score.tardiness > 0 {
+		return false // by rounding
+	}
+	s.bound = max(s.bound, s.best.score.value*(1-1e-11))
+	s.proud = true
+	return true
 }
 
 // orders returns orders worth a try, the likely best first.
@@ -331,7 +350,10 @@ func (s *search) all() {
 	}
 	// Heap's way through all permutations.
 	each()
-	for i := 0; i < n && !s.over(); {
+	for i := 0; i < n; {
+		if s.over() {
+			return
+		}
 		if count[i] >= i {
 			count[i] = 0
 			i++
@@ -345,6 +367,10 @@ func (s *search) all() {
 		each()
 		count[i]++
 		i = 0
+	}
+	// One of them is the order of the best, but for what the simplex method rounds.
+	if s.exact != nil && len(s.t.p.Link) == 1 && !s.t.late && s.best.score.tardiness == 0 {
+		s.bound = max(s.bound, s.best.score.value*(1-strict))
 	}
 }
 

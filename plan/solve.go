@@ -16,10 +16,9 @@ type Options struct {
 // Smith's rule are best where sites are faster than the link.
 func Solve(p *Problem, opt Options) *Plan {
 	t := newTask(p)
-	b := t.bound()
-	s := newSearch(t, b, opt.Effort)
+	s := newSearch(t, t.bound(), opt.Effort)
 	s.run()
-	pl := &Plan{Method: "weir", Courses: idle(p), Bound: t.whole(b)}
+	pl := &Plan{Method: "weir", Courses: idle(p), Bound: t.whole(s.bound)}
 	if len(t.jobs) > 0 {
 		s.courses(pl.Courses)
 	}
