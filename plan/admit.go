@@ -70,6 +70,27 @@ func admit(l *link, jobs []job, rates bool) (fails int, fits float64, _ [][]Rate
 	return -1, 0, lv.rates
 }
 
+// refused returns the sites of all jobs that do not fit in besides those that are
+// due before and do.
+func refused(l *link, jobs []job) (sites []int) {
+	slices.SortStableFunc(jobs, func(a, b job) int { return cmp.Compare(a.due, b.due) })
+	add := (&leveler{link: l}).add
+	if slices.ContainsFunc(jobs, func(j job) bool { return j.from > 0 }) {
+		f := newFlow(l, jobs)
+		i := -1
+		add = func(*job) (float64, bool) {
+			i++
+			return f.add(i)
+		}
+	}
+	for i := range jobs {
+		if _, ok := add(&jobs[i]); !ok {
+			sites = append(sites, jobs[i].site)
+		}
+	}
+	return sites
+}
+
 // leveler fills the link job by job, each as level as it can be: it takes first
 // where most of the link is left. Jobs come in the order of their deadlines.
 //

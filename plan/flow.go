@@ -65,14 +65,8 @@ func newFlow(l *link, jobs []job) *flow {
 
 func (f *flow) admit() (fails int, fits float64, _ [][]Rate) {
 	for i := range f.jobs {
-		j := &f.jobs[i]
-		need := f.soon(i)
-		for need > tiny*j.size {
-			moved := f.chain(i, need)
-			if moved == 0 {
-				return j.site, j.size - need, nil
-			}
-			need -= moved
+		if fits, ok := f.add(i); !ok {
+			return f.jobs[i].site, fits, nil
 		}
 	}
 	rates := make([][]Rate, len(f.jobs))
@@ -84,6 +78,25 @@ func (f *flow) admit() (fails int, fits float64, _ [][]Rate) {
 		rates[i] = join(rates[i])
 	}
 	return -1, 0, rates
+}
+
+// add lets job i in, or says how many bytes of it fit; then none of them stay.
+func (f *flow) add(i int) (fits float64, ok bool) {
+	size := f.jobs[i].size
+	need := f.soon(i)
+	for need > tiny*size {
+		moved := f.chain(i, need)
+		if moved == 0 {
+			for len(f.parts[i]) > 0 {
+				p := f.parts[i][0]
+				f.left[p.at] += p.bytes
+				f.give(i, p.at, -p.bytes)
+			}
+			return size - need, false
+		}
+		need -= moved
+	}
+	return size, true
 }
 
 // window returns the stretches in which a job may have bytes.

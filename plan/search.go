@@ -205,12 +205,15 @@ func (s *search) settle(orders [][]int) {
 		return
 	}
 	dues := t.dues
+	if t.hard {
+		dues = t.keepable()
+	}
 	var booked [][]Rate
 	var around profile
 	if t.p.Objective == Sum {
 		booked, around = t.reserve(dues)
 	} else {
-		booked, around = s.worst()
+		booked, around = s.worst(dues)
 	}
 	if booked != nil {
 		s.booked = newDecoder(t)
@@ -225,7 +228,7 @@ func (s *search) settle(orders [][]int) {
 			}
 		}
 	}
-	if t.p.Objective == Sum && t.fluid() && len(t.jobs) <= 120 && t.fits(dues) {
+	if t.p.Objective == Sum && t.fluid() && len(t.jobs) <= 120 {
 		s.guard = newGuard(t, dues)
 		for _, o := range append([][]int{slices.Clone(s.best.order)}, orders...) {
 			if s.spent() > 0.3 {
@@ -249,7 +252,7 @@ func (t *task) reserve(dues []float64) (booked [][]Rate, around profile) {
 // worst books what jobs need if none of them may be worse than the bound, by
 // objectives that are about the worst job; or, where that is too much, no worse
 // than a little more.
-func (s *search) worst() (booked [][]Rate, around profile) {
+func (s *search) worst(dues []float64) (booked [][]Rate, around profile) {
 	t := s.t
 	if t.p.Objective == Tardiness {
 		return nil, around
@@ -262,7 +265,7 @@ func (s *search) worst() (booked [][]Rate, around profile) {
 			return nil, around
 		}
 		low, high = high, low+ease
-		booked, around = t.reserve(t.worstDues(high))
+		booked, around = t.reserve(t.within(dues, high))
 		ease *= 16
 	}
 	for range 10 {
@@ -270,7 +273,7 @@ func (s *search) worst() (booked [][]Rate, around profile) {
 			break
 		}
 		mid := low + (high-low)/2
-		if b, a := t.reserve(t.worstDues(mid)); b != nil {
+		if b, a := t.reserve(t.within(dues, mid)); b != nil {
 			booked, around, high = b, a, mid
 		} else {
 			low = mid
@@ -279,10 +282,10 @@ func (s *search) worst() (booked [][]Rate, around profile) {
 	return booked, around
 }
 
-// worstDues returns the times by which jobs have to be done so that the objective
+// within returns the times by which jobs have to be done so that the objective
 // is no more than a value.
-func (t *task) worstDues(value float64) []float64 {
-	dues := slices.Clone(t.dues)
+func (t *task) within(dues []float64, value float64) []float64 {
+	dues = slices.Clone(dues)
 	for j := range dues {
 		if t.p.Objective == Max {
 			dues[j] = min(dues[j], value)

@@ -159,3 +159,21 @@ func TestSolveMany(t *testing.T) {
 		}
 	}
 }
+
+// Promises that cannot be kept take none of the others with them.
+func TestSolveKeepsOthers(t *testing.T) {
+	for _, maxSites := range []int{0, 30} {
+		for _, startup := range []float64{0, 2} {
+			for _, o := range []Objective{Sum, Max} {
+				p := fleet(300, maxSites, startup)
+				p.Objective = o
+				for _, i := range []int{0, 100, 200} {
+					p.Sites[i].Deadline = 0.001
+				}
+				if pl := solve(t, p, Options{}); pl.Late != 3 {
+					t.Errorf("%d at a time, start-up %g, %v: %d are late", maxSites, startup, o, pl.Late)
+				}
+			}
+		}
+	}
+}

@@ -51,9 +51,9 @@ func newTask(p *Problem) *task {
 		j.least = max(min(p.MinRate, j.most)*(1-tiny), min(tiny*most, 1e-3*j.most))
 		t.least = min(t.least, j.least)
 		t.late = t.late || j.from > 0
-		t.even = t.even && j.weight == s.Worth() && j.weight == p.Sites[t.firstSite(i)].Worth()
 		t.capped = t.capped || j.most < most
 		t.jobs = append(t.jobs, j)
+		t.even = t.even && j.weight == t.jobs[0].weight
 		t.dues = append(t.dues, j.due)
 	}
 	t.steps = p.Link
@@ -65,14 +65,6 @@ func newTask(p *Problem) *task {
 		t.slots = min(t.slots, p.MaxSites)
 	}
 	return t
-}
-
-// firstSite returns the first site with something to come, i if there is none before.
-func (t *task) firstSite(i int) int {
-	if len(t.jobs) > 0 {
-		return t.jobs[0].site
-	}
-	return i
 }
 
 // crowded says that MaxSites can matter.
@@ -207,4 +199,15 @@ func (t *task) fits(dues []float64) bool {
 	jobs, _ := t.promises(dues)
 	fails, _, _ := admit(&t.link, jobs, false)
 	return fails < 0
+}
+
+// keepable returns the deadlines without those that cannot be kept besides those
+// before them.
+func (t *task) keepable() []float64 {
+	dues := slices.Clone(t.dues)
+	jobs, index := t.promises(dues)
+	for _, site := range refused(&t.link, jobs) {
+		dues[index[site]] = math.Inf(1)
+	}
+	return dues
 }
