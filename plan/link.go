@@ -109,3 +109,12 @@ func (l *link) mean(from, to float64) float64 {
 	}
 	return sum / (to - from)
 }
+
+// carries returns the bytes that come from one time to another, at the link's
+// rate or most, whichever is less.
+func (l *link) carries(from, to, most float64) (bytes float64) {
+	for i := l.at(from); i < len(l.steps) && l.steps[i].From < to; i++ {
+		bytes += min(l.steps[i].Rate, most) * (min(to, l.end(i)) - max(from, l.steps[i].From))
+	}
+	return bytes
+}
