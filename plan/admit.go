@@ -129,9 +129,16 @@ func (lv *leveler) add(j *job) (fits float64, ok bool) {
 		return 0, false
 	}
 	lv.extend(j.due)
-	level, fits := lv.level(j)
-	if fits < j.size*(1-tiny)-1e-13*lv.link.work(j.due) {
+	for i := len(lv.groups) - 1; i >= 0 && fits <= j.size*(1+tiny); i-- {
+		fits += lv.groups[i].length * min(lv.groups[i].rest, j.most)
+	}
+	// What rounding takes from a small job after many great ones is forgiven.
+	if fits < j.size*(1-tiny)-min(1e-13*lv.link.work(j.due), 3e-7*j.size) {
 		return fits, false
+	}
+	level := 0.0
+	if fits > j.size*(1+tiny) {
+		level = lv.level(j)
 	}
 	lv.fill(j, level)
 	return j.size, true
@@ -151,14 +158,14 @@ func (lv *leveler) extend(due float64) {
 	}
 }
 
-// level returns the level down to which j takes the rest, and how much it gets.
-func (lv *leveler) level(j *job) (level, fits float64) {
+// level returns the level down to which j takes the rest, if it fits.
+func (lv *leveler) level(j *job) float64 {
 	g := lv.groups
 	// From the top down: below its rest a group gives, most below that it has
 	// given all it may.
 	enter, leave := len(g)-1, len(g)-1
-	level = g[len(g)-1].rest
-	length := 0.0
+	level := g[len(g)-1].rest
+	fits, length := 0.0, 0.0
 	for leave >= 0 {
 		next, entering := g[leave].rest-j.most, false
 		if enter >= 0 && g[enter].rest >= next {
@@ -166,7 +173,7 @@ func (lv *leveler) level(j *job) (level, fits float64) {
 		}
 		next = max(next, 0)
 		if got := fits + length*(level-next); got >= j.size {
-			return max(level-(j.size-fits)/length, next), j.size
+			return max(level-(j.size-fits)/length, next)
 		} else if next < level {
 			fits, level = got, next
 		}
@@ -181,7 +188,7 @@ func (lv *leveler) level(j *job) (level, fits float64) {
 			leave--
 		}
 	}
-	return level, fits
+	return level
 }
 
 // fill takes the rest down to level, by at most what j can take.
@@ -191,8 +198,14 @@ func (lv *leveler) fill(j *job, level float64) {
 	high := low + sort.Search(len(g)-low, func(k int) bool { return g[low+k].rest > level+j.most })
 	if lv.keep {
 		var rates []Rate
+		got := 0.0
 		for k := low; k < len(g); k++ {
-			rate := min(g[k].rest-level, j.most)
+			got += g[k].length * min(g[k].rest-level, j.most)
+		}
+		// Small rates, as differences of great ones, are not exact.
+		scale := j.size / got
+		for k := low; k < len(g); k++ {
+			rate := min((g[k].rest-level)*scale, j.most)
 			for _, s := range g[k].times {
 				rates = append(rates, Rate{s.from, s.to, rate})
 			}

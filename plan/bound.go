@@ -149,14 +149,11 @@ func (t *task) meanBusy(m *machine, dues []float64) float64 {
 			return t.meanBusy(m, slices.Repeat([]float64{math.Inf(1)}, n))
 		}
 		j := light.jobs[0]
-		to := at - left[j]
-		if len(byDue) > 0 {
-			to = max(to, min(due[byDue[0]], at))
-		}
-		to = max(to, 0)
-		bytes := min(at-to, left[j])
-		if left[j]-bytes <= tiny*m.size[j] {
-			bytes = left[j]
+		bytes, to := left[j], max(at-left[j], 0)
+		if len(byDue) > 0 && due[byDue[0]] > to {
+			to = due[byDue[0]]
+			bytes = min(at-to, bytes)
+		} else {
 			heap.Pop(light)
 		}
 		sum -= light.key[j] * bytes * m.link.mean(to, at)
