@@ -129,15 +129,15 @@ func (lv *leveler) add(j *job) (fits float64, ok bool) {
 		return 0, false
 	}
 	lv.extend(j.due)
-	for i := len(lv.groups) - 1; i >= 0 && fits <= j.size*(1+tiny); i-- {
+	for i := len(lv.groups) - 1; i >= 0 && fits <= j.size*(1+hair); i-- {
 		fits += lv.groups[i].length * min(lv.groups[i].rest, j.most)
 	}
 	// What rounding takes from a small job after many great ones is forgiven.
-	if fits < j.size*(1-tiny)-min(1e-13*lv.link.work(j.due), 3e-7*j.size) {
+	if fits < j.size*(1-hair)-min(1e-13*lv.link.work(j.due), 3e-7*j.size) {
 		return fits, false
 	}
 	level := 0.0
-	if fits > j.size*(1+tiny) {
+	if fits > j.size*(1+hair) {
 		level = lv.level(j)
 	}
 	lv.fill(j, level)

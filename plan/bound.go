@@ -32,6 +32,10 @@ func (t *task) bound() (b float64) {
 	return b - 1e-11*math.Abs(b) // what rounding adds must not make it too high
 }
 
+// fair is the share of sizes that bounds are about: plans may lack a hair, and the
+// link may pause just there.
+const fair = 1 - 10*hair
+
 // machine is a relaxation: jobs that share one thing and nothing else. It is
 // the link, that carries bytes, or the sites at a time, that take time.
 type machine struct {
@@ -80,7 +84,7 @@ func (t *task) alone() []float64 {
 	done := make([]float64, len(t.jobs))
 	for j := range t.jobs {
 		w := &t.jobs[j]
-		done[j] = t.link.finish(w.from+t.startup, w.size, w.most)
+		done[j] = t.link.finish(w.from+t.startup, w.size*fair, w.most)
 	}
 	return done
 }
@@ -156,7 +160,7 @@ func (t *task) meanBusy(m *machine, dues []float64) float64 {
 		} else {
 			heap.Pop(light)
 		}
-		sum -= light.key[j] * bytes * m.link.mean(to, at)
+		sum -= light.key[j] * bytes * m.link.mean(to*fair, at*fair)
 		left[j] -= bytes
 		at = to
 	}
@@ -304,7 +308,7 @@ func (t *task) shortest(m *machine, dues []float64) float64 {
 		total += s
 	}
 	for range n {
-		end := m.link.time(total * (1 - 1e-12))
+		end := m.link.time(total * fair)
 		for len(byDue) > 0 && dues[byDue[0]] >= end*(1-tiny) {
 			heap.Push(long, byDue[0])
 			byDue = byDue[1:]
@@ -441,7 +445,7 @@ func (t *task) boundTardiness() float64 {
 		total := 0.0
 		for k, s := range sizes {
 			total += s
-			soon[k] = max(soon[k], m.link.time(total*(1-1e-12)))
+			soon[k] = max(soon[k], m.link.time(total*fair))
 		}
 	}
 	alone := t.alone()

@@ -84,7 +84,7 @@ func (f *flow) admit() (fails int, fits float64, _ [][]Rate) {
 func (f *flow) add(i int) (fits float64, ok bool) {
 	size := f.jobs[i].size
 	need := f.soon(i)
-	for need > tiny*size {
+	for need > hair*size {
 		moved := f.chain(i, need)
 		if moved == 0 {
 			for len(f.parts[i]) > 0 {

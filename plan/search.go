@@ -92,6 +92,11 @@ func (s *search) try(order []int, how way) (finish []float64, sc score, better b
 		finish = s.booked.finish
 	case guarded:
 		finish = s.guard.decode(order)
+		// A link that ends, or rounding, can leave the guard without a way.
+		if math.IsInf(slices.Max(finish), 1) || !s.t.fits(finish) {
+			worst := math.Inf(1)
+			return finish, score{worst, worst, worst}, false
+		}
 	}
 	return s.note(order, how, finish)
 }

@@ -4,6 +4,9 @@ package plan
 // leaves over thousands of sums, far below what anybody would notice.
 const tiny = 1e-9
 
+// hair is the share of a size that may be missing where it just does not fit.
+const hair = 1e-11
+
 // missed says whether a site that is done at finish is late. One without anything
 // to come never is.
 func (s *Site) missed(finish float64) bool {
