@@ -13,7 +13,7 @@ import (
 // changed says that a plan was made for another promise than this is now, or that
 // there is none for one that could have it.
 func (p *promise) changed() bool {
-	if p.Done != 0 || p.asleep {
+	if p.Done != 0 || p.stuck != "" {
 		return false
 	}
 	if p.at.p == nil {
@@ -35,7 +35,7 @@ func (e *Engine) plan(now page.Time, wall int64) {
 	o := Plan{}
 	far := 0.0
 	for _, p := range ps.all {
-		if p.Done != 0 || p.asleep || p.unready() {
+		if p.Done != 0 || p.stuck != "" || p.unready() {
 			continue
 		}
 		due := float64(p.Deadline-wall) / 1e9
@@ -108,7 +108,7 @@ func (e *Engine) reserved(now page.Time, ev Planned) {
 	for i, r := range ev.Reserved {
 		a := ps.asked[i]
 		p := a.p
-		if p.Deadline != a.deadline || p.Done != 0 || p.asleep {
+		if p.Deadline != a.deadline || p.Done != 0 || p.stuck != "" {
 			continue // the plan is not about it any more
 		}
 		p.curve, p.begun, p.base, p.ends, p.at = r.Rates, ps.planned, a.wire, r.Done, a
@@ -143,7 +143,7 @@ func (p *promise) due(at page.Time) float64 {
 // lag returns how many bytes a promise is behind, when its next page is counted
 // that would come too late otherwise.
 func (p *promise) lag(now page.Time) float64 {
-	if p.Done != 0 || p.asleep || p.Standing == Refused {
+	if p.Done != 0 || p.stuck != "" || p.Standing == Refused {
 		return 0
 	}
 	if p.Standing == Wished || p.young {

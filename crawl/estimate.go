@@ -32,6 +32,7 @@ type spell struct {
 
 const (
 	cycleGain  = 0.1
+	longRest   = 10 // times the usual
 	xiGain     = 0.2
 	spellPages = 10
 	usualXi    = 1.1  // until something is known
@@ -47,18 +48,23 @@ const (
 	maxBytes   = 1e18 // that are reckoned with at all
 )
 
-// add takes an answer that occupied its host for a time.
-func (s *sample) add(ev Done, cycle time.Duration, robots, final bool) {
+// add takes an answer after which its host rests for a time. A rest that is far
+// longer than usual, as a server asks for now and then, says little of the next.
+func (s *sample) add(ev Done, rest time.Duration, robots, final bool) {
 	wire := float64(max(ev.Wire, ev.Bytes))
 	s.Wire += wire
 	s.Spell.Wire += wire
 	if robots {
 		return
 	}
+	pause := rest.Seconds()
+	if s.Tries >= 1/cycleGain {
+		pause = min(pause, float64(longRest*s.Cycle))
+	}
 	s.Tries++
 	gain := max(cycleGain, 1/float64(s.Tries))
 	s.Visit += float64(gain * (wire - s.Visit))
-	s.Cycle += float64(gain * (cycle.Seconds() - s.Cycle))
+	s.Cycle += float64(gain * (max(ev.Elapsed-ev.Waited, 0).Seconds() + pause - s.Cycle))
 	if !final {
 		return
 	}

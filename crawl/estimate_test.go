@@ -169,6 +169,25 @@ func TestVainBytes(t *testing.T) {
 	}
 }
 
+// A server that asks for a long pause once is not slow.
+func TestLongRest(t *testing.T) {
+	var s sample
+	for range 50 {
+		s.add(Done{Bytes: 10_000}, time.Second, false, true)
+	}
+	before := s.speed(usualPage, usualTime)
+	s.add(Done{Bytes: 100}, time.Hour, false, false)
+	if got := s.speed(usualPage, usualTime); got < before/3 {
+		t.Errorf("%g bytes a second, before an hour's rest %g", got, before)
+	}
+	for range 50 {
+		s.add(Done{Bytes: 10_000}, time.Hour, false, true)
+	}
+	if got := s.speed(usualPage, usualTime); got > 100 {
+		t.Errorf("%g bytes a second, with an hour's rest after each page", got)
+	}
+}
+
 // What a site can bring follows its server and its waits.
 func TestSpeed(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -93,7 +93,7 @@ type promise struct {
 	left    int64    // pages that are known and not fetched
 	used    int64    // pages of its sites that were, also before it was wished for
 	young   bool     // too few of its pages have come to promise anything
-	asleep  bool     // some of them cannot be had in this run: their robots.txt cannot
+	stuck   string   // why some of them cannot be had in time, if nothing may be asked for
 	most    float64  // bytes a second that its site can bring
 	work    float64  // bytes that are left, with caution
 	reason  string
@@ -215,11 +215,11 @@ func (e *Engine) delivered(now page.Time, fl *flight, ev Done) {
 	if len(ps.all) == 0 {
 		return
 	}
-	cycle := max(ev.Elapsed-ev.Waited, 0) + e.f.Pause(now, fl.host, fl.key.Site)
+	pause := e.f.Pause(now, fl.host, fl.key.Site)
 	final := ev.Outcome.Final(fl.attempt) && ev.Outcome.Row().Answer
-	ps.add(ev, cycle, fl.robots, final)
+	ps.add(ev, pause, fl.robots, final)
 	if p := ps.by[bare(fl.host)]; p != nil {
-		p.add(ev, cycle, fl.robots, final)
+		p.add(ev, pause, fl.robots, final)
 		p.fresh = true
 		if !fl.robots && ev.Outcome.Final(fl.attempt) {
 			p.Ended++
@@ -267,10 +267,10 @@ func (e *Engine) attend(now page.Time) {
 
 // look works out what is left of a promise, and whether it has ended.
 func (e *Engine) look(now page.Time, wall int64, p *promise) {
-	if e.count(p); p.left == 0 && p.crowded {
+	if e.count(now, wall, p); p.left == 0 && p.crowded {
 		p.sites, p.crowded = p.sites[:0], false
 		e.f.Sites(e.meet)
-		e.count(p)
+		e.count(now, wall, p)
 	}
 	if p.Since == 0 {
 		p.Since = wall
@@ -307,14 +307,21 @@ func (e *Engine) look(now page.Time, wall int64, p *promise) {
 }
 
 // count adds up the pages of a promise's sites.
-func (e *Engine) count(p *promise) {
-	p.left, p.used, p.asleep, p.hosts = 0, 0, false, p.hosts[:0]
+func (e *Engine) count(now page.Time, wall int64, p *promise) {
+	p.left, p.used, p.stuck, p.hosts = 0, 0, "", p.hosts[:0]
 	for _, m := range p.sites {
 		b := e.f.Backlog(m.id)
 		p.left += b.Pages()
 		p.used += b.Used
-		p.asleep = p.asleep || b.Asleep && b.Queued > 0
-		if b.Pages() > 0 && !slices.Contains(p.hosts, m.host) {
+		if b.Pages() == 0 {
+			continue
+		}
+		if b.Asleep {
+			p.stuck = "its robots.txt could not be had, and nothing may be fetched without"
+		} else if rest := e.f.Pause(now, m.host, m.id); wall <= p.Deadline && wall+int64(rest) > p.Deadline && b.Queued > 0 {
+			p.stuck = fmt.Sprintf("it is left alone for %v, as it asks or since it does not answer", rest.Round(time.Second))
+		}
+		if !slices.Contains(p.hosts, m.host) {
 			p.hosts = append(p.hosts, m.host)
 		}
 	}
@@ -322,17 +329,18 @@ func (e *Engine) count(p *promise) {
 
 // judge says what can be said of a promise without a plan.
 func (e *Engine) judge(now page.Time, wall int64, p *promise) {
-	why := fmt.Sprintf("its deadline is over, and %d pages are left", p.left)
+	why := p.stuck
 	switch {
-	case p.asleep:
-		why = "its robots.txt could not be had, and nothing may be fetched without"
+	case why != "":
 	case p.left == 0:
 		why = "no page of it is known"
+	default:
+		why = fmt.Sprintf("its deadline is over, and %d pages are left", p.left)
 	}
 	switch {
 	case wall > p.Deadline && p.Standing != Missed:
 		e.stand(now, p, Missed, why)
-	case p.asleep || e.stop == StopDone: // it is left alone in this run
+	case p.stuck != "" || e.stop == StopDone: // it is left alone in this run
 		e.fail(now, p, why)
 	}
 }

@@ -446,6 +446,30 @@ func TestAsleepIsTold(t *testing.T) {
 	}
 }
 
+// A host that asks to be left alone until after the deadline breaks its promise
+// at once, and is not looked after again and again.
+func TestRestBeyondDeadline(t *testing.T) {
+	k := newKeeper(t, Demand{Host: "a.org", Deadline: in(20 * time.Minute)})
+	k.start()
+	k.explore()
+	k.hears("a.org held.")
+	at := slices.IndexFunc(k.flying, func(f Fetch) bool { return f.Host == "a.org" })
+	f := k.flying[at]
+	k.flying = slices.Delete(k.flying, at, at+1)
+	k.answered(f, Done{Outcome: page.RateLimited, Status: 429, Asked: time.Hour}, nil)
+	k.wait(time.Second)
+	if len(k.news) != 1 || k.news[0].Standing != Broken || !strings.Contains(k.news[0].Why, "left alone for 59m") && !strings.Contains(k.news[0].Why, "left alone for 1h0m") {
+		t.Fatalf("%+v", k.news)
+	}
+	k.wait(10 * time.Minute)
+	k.hears("a.org broken.")
+	if len(k.urged) > 0 {
+		t.Errorf("%v is urgent", k.urged)
+	}
+	k.wait(20 * time.Minute)
+	k.hears("a.org missed.")
+}
+
 // The last page may come with the end of the crawl: that is told too, and so is
 // what never turned up.
 func TestEndIsTold(t *testing.T) {
@@ -632,7 +656,7 @@ func FuzzPromiseRow(f *testing.F) {
 		for _, p := range e.promises.all {
 			p.left = 1 << 40
 			p.work = p.remains(p.left, p.Demand, doubt, &e.promises.sample)
-			p.Done, p.asleep = 0, false
+			p.Done, p.stuck = 0, ""
 			e.out = nil
 			e.plan(3, monday.Unix)
 			for _, o := range e.out {
