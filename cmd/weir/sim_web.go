@@ -150,9 +150,11 @@ func (s origin) open(memory int64) (*place, error) {
 		if err != nil {
 			return nil, err
 		}
-		if n := need(shape.Pages, int(float64(shape.Pages)*shape.Links), 1); n > memory {
+		n := need(shape.Pages, int(float64(shape.Pages)*shape.Links), 1)
+		if n > memory {
 			return nil, tooLarge(shape.Name, n, memory)
 		}
+		spread(n)
 		if p.Web, err = web.Generate(shape); err != nil {
 			return nil, failure(err, "choose another --scale")
 		}
@@ -193,9 +195,11 @@ func (s origin) read(memory int64) (*web.Web, error) {
 	case err != nil:
 		return nil, failure(fmt.Errorf("--web %s: %w", s.name, err), "it must be a web that weir sim record wrote, or a text in one of the forms that weir sim run --help shows")
 	}
-	if n := need(w.Pages(), w.Links(), 1); n > memory {
+	n := need(w.Pages(), w.Links(), 1)
+	if n > memory {
 		return nil, tooLarge(s.name, n, memory)
 	}
+	spread(n)
 	if w.Name == "" {
 		w.Name = filepath.Base(name)
 	}
