@@ -3,6 +3,7 @@ package sim
 import (
 	"bytes"
 	"encoding/binary"
+	"math/bits"
 	"slices"
 	"sort"
 
@@ -133,12 +134,13 @@ func (r *rows) scanQueue(lower []byte, fn func(key, value []byte) bool) error {
 			items = items[run.find(seq)-run.head:]
 		}
 		key[5] = run.class
-		for _, it := range items {
-			if it.at == 0 {
+		for i := range items {
+			it := &items[i]
+			if it.n == 0 {
 				continue
 			}
 			binary.BigEndian.PutUint64(key[6:], it.seq)
-			if !fn(key, r.texts.get(it.at)) {
+			if !fn(key, r.texts.get(it.n, it.text[:])) {
 				return nil
 			}
 		}
@@ -168,8 +170,9 @@ type run struct {
 }
 
 type item struct {
-	seq uint64
-	at  uint32 // its value; 0 = it left
+	seq  uint64
+	n    uint8 // of its value; 0 = it left
+	text [15]byte
 }
 
 func (q *queue) run(class uint8, create bool) *run {
@@ -188,32 +191,39 @@ func (q *queue) run(class uint8, create bool) *run {
 
 // find returns where an entry with this number is, or would be.
 func (r *run) find(seq uint64) int {
-	if n := len(r.items); n == r.head || r.items[n-1].seq < seq {
+	n := len(r.items)
+	switch {
+	case n == r.head || r.items[n-1].seq < seq:
 		return n
+	case r.items[r.head].seq >= seq:
+		return r.head
 	}
-	return r.head + sort.Search(len(r.items)-r.head, func(i int) bool { return r.items[r.head+i].seq >= seq })
+	return r.head + sort.Search(n-r.head, func(i int) bool { return r.items[r.head+i].seq >= seq })
 }
 
 func (r *run) has(i int, seq uint64) bool {
-	return i < len(r.items) && r.items[i].seq == seq && r.items[i].at != 0
+	return i < len(r.items) && r.items[i].seq == seq && r.items[i].n != 0
 }
 
 func (q *queue) set(class uint8, seq uint64, texts *arena, value []byte) {
 	r := q.run(class, true)
 	i := r.find(seq)
 	switch {
-	case r.has(i, seq):
-		texts.free(r.items[i].at)
-		r.items[i].at = texts.put(value)
-	case i < len(r.items) && r.items[i].seq == seq:
-		r.items[i].at = texts.put(value)
-		r.gone--
+	case i == len(r.items):
+		r.items = append(r.items, item{seq: seq})
+	case r.items[i].seq == seq:
+		if r.items[i].n == 0 {
+			r.gone--
+		}
 	case i == r.head && r.head > 0:
 		r.head--
-		r.items[r.head] = item{seq, texts.put(value)}
+		i--
+		r.items[i] = item{seq: seq}
 	default:
-		r.items = slices.Insert(r.items, i, item{seq, texts.put(value)})
+		r.items = slices.Insert(r.items, i, item{seq: seq})
 	}
+	it := &r.items[i]
+	it.n = texts.set(it.n, it.text[:], value)
 }
 
 func (q *queue) get(class uint8, seq uint64, texts *arena) []byte {
@@ -221,10 +231,12 @@ func (q *queue) get(class uint8, seq uint64, texts *arena) []byte {
 	if r == nil {
 		return nil
 	}
-	if i := r.find(seq); r.has(i, seq) {
-		return texts.get(r.items[i].at)
+	i := r.find(seq)
+	if !r.has(i, seq) {
+		return nil
 	}
-	return nil
+	it := &r.items[i]
+	return texts.get(it.n, it.text[:])
 }
 
 // drop takes an entry out, and says whether it was there.
@@ -237,10 +249,10 @@ func (q *queue) drop(class uint8, seq uint64, texts *arena) bool {
 	if !r.has(i, seq) {
 		return false
 	}
-	texts.free(r.items[i].at)
-	r.items[i].at = 0
+	it := &r.items[i]
+	it.n = texts.drop(it.n, it.text[:])
 	r.gone++
-	for r.head < len(r.items) && r.items[r.head].at == 0 {
+	for r.head < len(r.items) && r.items[r.head].n == 0 {
 		r.head++
 		r.gone--
 	}
@@ -248,15 +260,15 @@ func (q *queue) drop(class uint8, seq uint64, texts *arena) bool {
 	case r.head == len(r.items):
 		r.items, r.head, r.gone = nil, 0, 0
 	case r.head+r.gone > 32 && r.head+r.gone > len(r.items)/2:
-		r.items = slices.DeleteFunc(r.items[:copy(r.items, r.items[r.head:])], func(it item) bool { return it.at == 0 })
+		r.items = slices.DeleteFunc(r.items[:copy(r.items, r.items[r.head:])], func(it item) bool { return it.n == 0 })
 		r.head, r.gone = 0, 0
 	}
 	return true
 }
 
-// table holds the rows of pages.
+// table holds the rows of pages: open addressing, seven eighths full at most.
 type table struct {
-	slots []slot // a power of two of them, open addressing
+	slots []slot
 	n     int
 	texts arena
 }
@@ -264,59 +276,60 @@ type table struct {
 type slot struct {
 	hash uint64
 	site page.SiteID
-	at   uint32 // its value; 0 = free
+	n    uint8 // of its value; 0 = free
+	text [27]byte
 }
 
-func (t *table) init(pages int) {
-	size := 1024
-	for size*7/8 < pages {
-		size *= 2
-	}
-	t.slots = make([]slot, size)
-	t.texts.least = 28 // what a row grows to when its page ends
-}
+func (t *table) init(pages int) { t.slots = make([]slot, pages+pages/3+64) }
 
 func (t *table) slot(site page.SiteID, hash uint64) *slot {
-	mask := uint64(len(t.slots) - 1)
-	for i := (hash ^ uint64(site)*0x9e3779b97f4a7c15) & mask; ; i = (i + 1) & mask {
-		if s := &t.slots[i]; s.at == 0 || s.hash == hash && s.site == site {
+	home, _ := bits.Mul64(hash^uint64(site)*0x9e3779b97f4a7c15, uint64(len(t.slots)))
+	for i := int(home); ; {
+		if s := &t.slots[i]; s.n == 0 || s.hash == hash && s.site == site {
 			return s
+		}
+		if i++; i == len(t.slots) {
+			i = 0
 		}
 	}
 }
 
 func (t *table) get(site page.SiteID, hash uint64) []byte {
-	if s := t.slot(site, hash); s.at != 0 {
-		return t.texts.get(s.at)
+	if s := t.slot(site, hash); s.n != 0 {
+		return t.texts.get(s.n, s.text[:])
 	}
 	return nil
 }
 
 func (t *table) set(site page.SiteID, hash uint64, value []byte) {
 	s := t.slot(site, hash)
-	if s.at != 0 {
-		s.at = t.texts.replace(s.at, value)
-		return
+	if s.n == 0 {
+		if t.n++; t.n > len(t.slots)/8*7 {
+			t.grow()
+			s = t.slot(site, hash)
+		}
+		s.hash, s.site = hash, site
 	}
-	*s = slot{hash, site, t.texts.put(value)}
-	if t.n++; t.n > len(t.slots)*7/8 {
-		old := t.slots
-		t.slots = make([]slot, 2*len(old))
-		for _, s := range old {
-			if s.at != 0 {
-				*t.slot(s.site, s.hash) = s
-			}
+	s.n = t.texts.set(s.n, s.text[:], value)
+}
+
+func (t *table) grow() {
+	old := t.slots
+	t.slots = make([]slot, 2*len(old))
+	for i := range old {
+		if s := &old[i]; s.n != 0 {
+			*t.slot(s.site, s.hash) = *s
 		}
 	}
 }
 
-// arena holds texts, short ones each with its length and its room in front. Room
-// that is given back is used again for texts of the same size. The few long ones
+// arena holds the texts that are too long for the room that their owner has for
+// them; the others lie there. Each has its length in front, and the room of one
+// that left is used again for texts of the same length. The few very long ones
 // lie apart.
 type arena struct {
 	blocks [][]byte
 	used   int // of the last block
-	least  int // room that every text has
 	spare  [256][]uint32
 	long   [][]byte
 	unused []uint32 // of long
@@ -325,7 +338,37 @@ type arena struct {
 const (
 	blockBits = 20
 	longText  = 1 << 31 // the place of a long text, with this added
+	elsewhere = 255     // the owner's n of a text that lies here: its room begins with the place
 )
+
+// set keeps a text in place of one that there is, if n is not 0, and returns
+// the owner's n of it.
+func (a *arena) set(n uint8, room, text []byte) uint8 {
+	if n == elsewhere {
+		a.free(binary.LittleEndian.Uint32(room))
+	}
+	if len(text) > 0 && len(text) <= len(room) {
+		copy(room, text)
+		return uint8(len(text))
+	}
+	binary.LittleEndian.PutUint32(room, a.put(text))
+	return elsewhere
+}
+
+func (a *arena) get(n uint8, room []byte) []byte {
+	if n == elsewhere {
+		return a.read(binary.LittleEndian.Uint32(room))
+	}
+	return room[:n:n]
+}
+
+// drop forgets a text, and returns the owner's n of none.
+func (a *arena) drop(n uint8, room []byte) uint8 {
+	if n == elsewhere {
+		a.free(binary.LittleEndian.Uint32(room))
+	}
+	return 0
+}
 
 func (a *arena) put(text []byte) uint32 {
 	if len(text) > 255 {
@@ -338,38 +381,31 @@ func (a *arena) put(text []byte) uint32 {
 		a.long = append(a.long, bytes.Clone(text))
 		return longText | uint32(len(a.long)-1)
 	}
-	room := max(len(text), a.least)
-	if list := a.spare[room]; len(list) > 0 {
-		at := list[len(list)-1]
-		a.spare[room] = list[:len(list)-1]
-		a.write(at, text)
-		return at
+	var at uint32
+	if list := a.spare[len(text)]; len(list) > 0 {
+		at = list[len(list)-1]
+		a.spare[len(text)] = list[:len(list)-1]
+	} else {
+		if len(a.blocks) == 0 || a.used+len(text) >= 1<<blockBits {
+			a.blocks, a.used = append(a.blocks, make([]byte, 1<<blockBits)), 0
+		}
+		at = uint32(len(a.blocks)-1)<<blockBits | uint32(a.used)
+		a.used += 1 + len(text)
 	}
-	if len(a.blocks) == 0 || a.used+room+2 > 1<<blockBits {
-		a.blocks = append(a.blocks, make([]byte, 1<<blockBits))
-		a.used = 1 // no text lies at 0
-	}
-	at := uint32(len(a.blocks)-1)<<blockBits | uint32(a.used)
-	a.blocks[len(a.blocks)-1][a.used] = byte(room)
-	a.used += room + 2
-	a.write(at, text)
+	b := a.at(at)
+	b[0] = byte(len(text))
+	copy(b[1:], text)
 	return at
 }
 
 func (a *arena) at(at uint32) []byte { return a.blocks[at>>blockBits][at&(1<<blockBits-1):] }
 
-func (a *arena) write(at uint32, text []byte) {
-	b := a.at(at)
-	b[1] = byte(len(text))
-	copy(b[2:], text)
-}
-
-func (a *arena) get(at uint32) []byte {
+func (a *arena) read(at uint32) []byte {
 	if at >= longText {
 		return a.long[at-longText]
 	}
 	b := a.at(at)
-	return b[2 : 2+int(b[1])]
+	return b[1 : 1+int(b[0])]
 }
 
 func (a *arena) free(at uint32) {
@@ -378,16 +414,6 @@ func (a *arena) free(at uint32) {
 		a.unused = append(a.unused, at-longText)
 		return
 	}
-	room := a.at(at)[0]
-	a.spare[room] = append(a.spare[room], at)
-}
-
-// replace writes another text in place of one, and returns where it is now.
-func (a *arena) replace(at uint32, text []byte) uint32 {
-	if at < longText && len(text) <= int(a.at(at)[0]) {
-		a.write(at, text)
-		return at
-	}
-	a.free(at)
-	return a.put(text)
+	n := a.at(at)[0]
+	a.spare[n] = append(a.spare[n], at)
 }
