@@ -22,8 +22,8 @@ func (f *Frontier) check(t fataler) {
 		}
 		in[h] = s
 	}
-	checkHeap(t, "ready", &f.ready, func(h *host) { file(h, ready) })
-	checkHeap(t, "timers", &f.timers, func(h *host) { file(h, resting) })
+	checkRoster(t, "ready", &f.ready, func(h *host) { file(h, ready) })
+	checkRoster(t, "timers", &f.timers, func(h *host) { file(h, resting) })
 	napping := map[*site]bool{}
 	checkHeap(t, "naps", &f.naps, func(n *nap) { napping[n.site] = true })
 	for _, h := range f.open.items[f.open.head:] {
@@ -43,7 +43,7 @@ func (f *Frontier) check(t fataler) {
 	}
 	active, called := map[*server]int{}, map[*server]int{}
 	for _, srv := range f.servers {
-		checkHeap(t, "waiting", &srv.waiting, func(h *host) { file(h, crowded) })
+		checkRoster(t, "waiting", &srv.waiting, func(h *host) { file(h, crowded) })
 	}
 	conns, lines, hurried := 0, 0, 0
 	known, led := map[*host]int{}, map[*server]int{}
@@ -177,5 +177,19 @@ func checkHeap[T any](t fataler, name string, h *heap[T], each func(T)) {
 			t.Fatalf("%s: item %d comes before its parent", name, i)
 		}
 		each(x)
+	}
+}
+
+// checkRoster also finds hosts whose keys have changed behind the roster's back.
+func checkRoster(t fataler, name string, r *roster, each func(*host)) {
+	t.Helper()
+	for i, x := range r.items {
+		if x.host.placed != int32(i+1) || x.key != r.key(x.host) {
+			t.Fatalf("%s: %s, number %d with key %d, believes it is at %d, and its key is %d", name, x.host.name, i, x.key, x.host.placed-1, r.key(x.host))
+		}
+		if i > 0 && r.before(x, r.items[(i-1)/4]) {
+			t.Fatalf("%s: %s, number %d, comes before its parent", name, x.host.name, i)
+		}
+		each(x.host)
 	}
 }

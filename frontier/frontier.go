@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"cmp"
+	"math"
 	"net/netip"
 	"strings"
 	"time"
@@ -80,8 +81,8 @@ type Frontier struct {
 	noCare  care                 // of hosts that need none
 	noLine  line                 // of hosts that have none
 
-	ready  heap[*host]
-	timers heap[*host]
+	ready  roster
+	timers roster
 	naps   heap[*nap]
 	open   fifo[*host] // holding, in turn
 	stall  [needs]fifo[*host]
@@ -140,27 +141,29 @@ func New(cfg Config) *Frontier {
 		ka, kb := cfg.Order.Site(f.view(a)), cfg.Order.Site(f.view(b))
 		return ka < kb || ka == kb && a.id < b.id
 	}
-	f.ready = heap[*host]{less: f.earlier, place: hostPlace}
-	f.timers = heap[*host]{less: func(a, b *host) bool {
-		return a.next < b.next || a.next == b.next && a.turn < b.turn
-	}, place: hostPlace}
+	f.ready = f.roster()
+	f.timers = roster{key: func(h *host) int64 { return int64(h.next) }}
 	f.naps = heap[*nap]{less: func(a, b *nap) bool {
 		return a.until < b.until || a.until == b.until && a.site.id < b.site.id
 	}, place: func(n *nap) *int32 { return &n.placed }}
 	return f
 }
 
-func hostPlace(h *host) *int32 { return &h.placed }
 func sitePlace(s *site) *int32 { return &s.placed }
 
-// earlier orders hosts whose turn it could be: the most urgent first, then by
-// key, then who came first.
-func (f *Frontier) earlier(a, b *host) bool {
-	if a.urge != b.urge {
-		return a.urge > b.urge
+// roster is one of hosts whose turn it could be: the most urgent first, then by
+// key, then who came first. Those that are urgent, or go before every page of
+// the ranking, share a few keys at the lower end.
+func (f *Frontier) roster() roster {
+	return roster{
+		key: func(h *host) int64 {
+			if h.urge > 0 {
+				return math.MinInt64 + maxUrge - int64(h.urge)
+			}
+			return max(f.key(h), coarse-1)
+		},
+		finer: func(a, b *host) int { return cmp.Compare(f.key(a), f.key(b)) },
 	}
-	ka, kb := f.key(a), f.key(b)
-	return ka < kb || ka == kb && a.turn < b.turn
 }
 
 // key says how early a host goes, whatever the Gate: errands first, since a
@@ -168,7 +171,7 @@ func (f *Frontier) earlier(a, b *host) bool {
 // to go before every page of the ranking gets its key here.
 func (f *Frontier) key(h *host) int64 {
 	if h.runs() || h.sites.len() == 0 {
-		return -1 << 63
+		return math.MinInt64
 	}
 	return f.cfg.Order.Site(f.view(h.sites.top()))
 }

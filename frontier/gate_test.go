@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -79,12 +80,12 @@ func (d *driver) inTurn() []*host {
 	if d.gate == nil {
 		return nil
 	}
-	all := slices.Clone(d.f.ready.items)
+	var all []*host
+	for _, x := range d.f.ready.items {
+		all = append(all, x.host)
+	}
 	slices.SortFunc(all, func(a, b *host) int {
-		if d.f.earlier(a, b) {
-			return -1
-		}
-		return 1
+		return cmp.Or(cmp.Compare(b.urge, a.urge), cmp.Compare(d.f.key(a), d.f.key(b)), cmp.Compare(a.turn, b.turn))
 	})
 	return all
 }

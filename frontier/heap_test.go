@@ -1,10 +1,13 @@
 package frontier
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"weir/page"
 )
 
 type item struct {
@@ -49,6 +52,43 @@ func TestHeap(t *testing.T) {
 		}
 		if !slices.Equal(got, want) {
 			t.Fatalf("popped %v, want %v", got, want)
+		}
+	})
+}
+
+// TestRoster: a roster gives hosts as sorting would, by key, by what is finer
+// where keys are rough, and then in turn.
+func TestRoster(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		key := func(h *host) int64 { return max(int64(h.next), coarse-2) }
+		r := roster{key: key, finer: func(a, b *host) int { return cmp.Compare(a.next, b.next) }}
+		next := rapid.Map(rapid.IntRange(0, 8), func(n int) page.Time { return page.Time(coarse - 6 + n) })
+		var all []*host
+		for i := range rapid.IntRange(0, 80).Draw(t, "n") {
+			switch act := rapid.IntRange(0, 3).Draw(t, "act"); {
+			case act < 2 || len(all) == 0:
+				h := &host{next: next.Draw(t, "next"), turn: uint64(i)}
+				r.push(h)
+				all = append(all, h)
+			case act == 2:
+				h := rapid.SampledFrom(all).Draw(t, "moved")
+				h.next = next.Draw(t, "next")
+				r.fix(h)
+			default:
+				h := rapid.SampledFrom(all).Draw(t, "removed")
+				r.remove(h)
+				all = slices.DeleteFunc(all, func(o *host) bool { return o == h })
+				if h.placed != 0 {
+					t.Fatalf("a removed host believes it is at %d", h.placed)
+				}
+			}
+			checkRoster(t, "roster", &r, func(*host) {})
+		}
+		slices.SortFunc(all, func(a, b *host) int { return cmp.Or(cmp.Compare(a.next, b.next), cmp.Compare(a.turn, b.turn)) })
+		for i, want := range all {
+			if h := r.pop(); h != want {
+				t.Fatalf("host %d is the one of turn %d, want that of %d", i, h.turn, want.turn)
+			}
 		}
 	})
 }

@@ -174,7 +174,7 @@ type server struct {
 	lines   int // that lead here
 	active  int // connections
 	called  int // hosts that room is kept for
-	waiting heap[*host]
+	waiting roster
 	domains []string // registered domains that it serves, until there are so many that it is a CDN
 	cdn     bool
 }

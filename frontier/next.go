@@ -294,7 +294,7 @@ func (f *Frontier) reach(now page.Time, h *host, room Room) (p Pick, ok, sent bo
 	addr := h.addr().Unmap()
 	srv := f.servers[addr]
 	if srv == nil {
-		srv = &server{addr: addr, waiting: heap[*host]{less: f.earlier, place: hostPlace}}
+		srv = &server{addr: addr, waiting: f.roster()}
 		f.servers[addr] = srv
 	}
 	if l.server != srv {
@@ -395,8 +395,8 @@ func (f *Frontier) Wake() (page.Time, bool) {
 // they fall free.
 func (f *Frontier) Stop() {
 	f.stopping = true
-	for _, h := range slices.Clone(f.timers.items) {
-		if h.line.conn != nil {
+	for _, x := range slices.Clone(f.timers.items) {
+		if h := x.host; h.line.conn != nil {
 			f.timers.remove(h)
 			f.hold(h)
 		}
