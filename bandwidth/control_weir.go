@@ -64,7 +64,7 @@ func (c *weir) Open(b *Book, ahead int) bool {
 		c.idle = false
 		c.need = max(c.need, float64(n+1)/c.wire.Limit)
 	}
-	if float64(n) < c.need*c.wire.Limit-0.5 {
+	if float64(n) < float64(c.need*c.wire.Limit)-0.5 {
 		return true
 	}
 	if c.cold > 0 && float64(n) >= c.cold {
@@ -72,7 +72,7 @@ func (c *weir) Open(b *Book, ahead int) bool {
 	}
 	supply := c.Expected(b)
 	if run := b.Len(); run > 0 {
-		supply += supply / float64(run) * float64(ahead) // those will be like these
+		supply += float64(supply / float64(run) * float64(ahead)) // those will be like these
 	}
 	return supply < surplus*c.wire.Limit
 }

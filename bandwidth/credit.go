@@ -123,12 +123,12 @@ const (
 // At first nothing is known of any server, and more room is kept.
 func (c *Credit) share() float64 {
 	packet := min(Packet/c.limit, 0.05)
-	share := 1.000 - 0.1*packet
+	share := 1.000 - float64(0.1*packet)
 	if young := 1 - c.now.Sub(c.began).Seconds()/youth.Seconds(); young > 0 {
-		share -= 0.08 * young * young
+		share -= float64(0.08 * young * young)
 	}
 	if c.cfg.Strict {
-		share = min(share, 0.988-0.6*packet)
+		share = min(share, 0.988-float64(0.6*packet))
 	}
 	return share
 }
@@ -165,7 +165,7 @@ func (c *Credit) SetLimit(now page.Time, limit int64) {
 	if limit != Off {
 		c.room = c.limit * (c.slot * spanSlots).Seconds()
 	}
-	c.dip = surge*c.limit*(c.slot*briefSlots).Seconds() + Packet
+	c.dip = float64(surge*c.limit*(c.slot*briefSlots).Seconds()) + Packet
 }
 
 // rebin divides the span anew. What came keeps its time.
@@ -212,7 +212,7 @@ func (c *Credit) arrive(now page.Time, wire float64) {
 	c.past[c.slotNo%spanSlots] += wire
 	c.sum += wire
 	c.bytes += wire
-	c.rate += wire / rateTime.Seconds()
+	c.rate += float64(wire / rateTime.Seconds())
 }
 
 // advance moves the span to now.
@@ -223,7 +223,7 @@ func (c *Credit) advance(now page.Time) {
 		if c.slot > minSpan/spanSlots {
 			// A long span that is empty would let many seconds' worth in at once.
 			for i := range c.past {
-				c.past[i] = c.limit * c.slot.Seconds()
+				c.past[i] = float64(c.limit * c.slot.Seconds())
 				c.sum += c.past[i]
 			}
 		}
@@ -376,13 +376,13 @@ func (c *Credit) give(f *Flow, packets int) (Grant, bool) {
 		brings = min(brings, f.beyond(bytes))
 	}
 	at := f.slotsAhead()
-	cost := float64(brings) * f.factor
+	cost := float64(float64(brings) * f.factor)
 	if (brings > 0 || c.bound == 0) && !c.fits(at, cost) {
 		return Grant{}, false
 	}
 	if f.asks {
 		// The first packet will be read at once, which brings another.
-		later, more := f.slotAt(f.rtt+f.think+f.rtt), mss*f.factor+f.doubt()
+		later, more := f.slotAt(f.rtt+f.think+f.rtt), float64(mss*f.factor)+f.doubt()
 		if !c.fits(later, cost+more) {
 			return Grant{}, false
 		}
@@ -495,7 +495,7 @@ func (c *Credit) widen(f *Flow) bool {
 	trip := max(f.rtt, c.slot) // nearer servers are looked at no more often
 	full := f.speed*trip.Seconds() > 0.6*float64(f.window)
 	at := f.slotsAhead()
-	cost := float64(more) * f.factor
+	cost := float64(float64(more) * f.factor)
 	if more < segment || !f.busy || f.ended || !full || f.due() == 0 || c.now.Sub(f.grown) < trip || !c.fits(at, cost) {
 		return false
 	}

@@ -100,7 +100,7 @@ func (f *Flow) Close(now page.Time) {
 		return
 	}
 	c := f.c
-	c.arrive(now, float64(f.header)+float64(f.open())*f.factor)
+	c.arrive(now, float64(f.header)+float64(float64(f.open())*f.factor))
 	f.Rest()
 	f.Desist()
 	last := len(c.flows) - 1
@@ -259,7 +259,7 @@ func (f *Flow) hasten(now page.Time, came int64) {
 			if f.speed == 0 {
 				f.speed = speed
 			}
-			f.speed += (speed - f.speed) / 4
+			f.speed += float64((speed - f.speed) / 4)
 		}
 	}
 	f.came = now
@@ -384,7 +384,7 @@ func (f *Flow) foresee(c *Credit) {
 	}
 	after := f.twice
 	if f.fresh {
-		after += mss * f.factor
+		after += float64(mss * f.factor)
 		if f.first {
 			next = next.Add(f.rtt)
 		}

@@ -26,7 +26,7 @@ func (s *server) learnExact(alpha *[24]float32, w, minute int, rate float64) {
 	s.judge(ln(rate / float64(s.hour[w][minute/60])))
 	hour := &s.hour[w]
 	for h, a := range alpha {
-		hour[h] = (1-a)*hour[h] + a*m
+		hour[h] = float32((1-a)*hour[h]) + float32(a*m)
 	}
 	s.n = min(s.n+1, maxCount)
 }
@@ -38,7 +38,7 @@ const (
 
 // judge takes in how far the logarithm of a rate was from what was foretold.
 func (s *server) judge(e float32) {
-	s.err = max(s.err+max(errGain, 1/float32(s.n+1))*(e*e-s.err), minErr)
+	s.err = max(s.err+float32(max(errGain, 1/float32(s.n+1))*(float32(e*e)-s.err)), minErr)
 }
 
 func (s *server) rateExact(w, minute int) Estimate {

@@ -42,8 +42,8 @@ type day [24]point
 
 // toward moves q by the share g of the way to t.
 func (q *point) toward(t point, g float32) {
-	q.first += g * (t.first - q.first)
-	q.rate += g * (t.rate - q.rate)
+	q.first += float32(g * (t.first - q.first))
+	q.rate += float32(g * (t.rate - q.rate))
 }
 
 var (
@@ -59,7 +59,7 @@ func (q point) bound() point {
 func (q point) estimate(size, err float32) Estimate {
 	s := math.Exp(float64(size))
 	return Estimate{
-		Rate:  s / (math.Exp(float64(q.first)) + s*math.Exp(-float64(q.rate))),
+		Rate:  s / (math.Exp(float64(q.first)) + float64(s*math.Exp(-float64(q.rate)))),
 		Sigma: math.Sqrt(float64(err)),
 	}
 }
@@ -73,7 +73,7 @@ func ln(x float64) float32 {
 	m := math.Float64frombits(bits&(1<<52-1) | 1023<<52)
 	t := (m - math.Sqrt2) / (m + math.Sqrt2)
 	u := t * t
-	return float32((e+0.5)*math.Ln2 + 2*t*(1+u*(1./3+u*(1./5+u*(1./7+u/9)))))
+	return float32(float64((e+0.5)*math.Ln2) + float64(2*t*(1+float64(u*(1./3+float64(u*(1./5+float64(u*(1./7+u/9)))))))))
 }
 
 // level is what is known of many servers together: those of a network, of a
@@ -128,20 +128,20 @@ func newSample(m Measure) sample {
 func (s *sample) against(q point, size float32) (to point, news bool, off float32) {
 	t0, inverse := math.Exp(float64(q.first)), math.Exp(-float64(q.rate))
 	typical := math.Exp(float64(size))
-	off = ln(s.bytes * (t0 + typical*inverse) / (s.elapsed * typical))
+	off = ln(s.bytes * (t0 + float64(typical*inverse)) / (s.elapsed * typical))
 
-	body := s.bytes * inverse
+	body := float64(s.bytes * inverse)
 	share := body / (t0 + body) // of the time foretold for s that is after the first byte
 	to = q
 	if s.first > 0 {
 		to.first = s.lnFirst
 		if s.body > 0 {
 			// A page that came with the first segments says little about the rate.
-			to.rate += float32(max(share, s.body/s.elapsed)) * (s.lnBody - q.rate)
+			to.rate += float32(float32(max(share, s.body/s.elapsed)) * (s.lnBody - q.rate))
 		}
 	} else {
 		// Only the sum is known: take the least change of both that explains it.
-		e := float64(ln(s.elapsed/(t0+body))) / (share*share + (1-share)*(1-share))
+		e := float64(ln(s.elapsed/(t0+body))) / (float64(share*share) + float64((1-share)*(1-share)))
 		to.first += float32(e * (1 - share))
 		to.rate -= float32(e * share)
 	}
@@ -155,7 +155,7 @@ func (s *sample) against(q point, size float32) (to point, news bool, off float3
 
 // weigh moves a typical size by the share g towards that of s.
 func (s *sample) weigh(size *float32, g float32) {
-	*size += g * min(max(s.lnBytes-*size, -sizeReach), sizeReach)
+	*size += float32(g * min(max(s.lnBytes-*size, -sizeReach), sizeReach))
 }
 
 // learn updates a server, and while it is new its network, its domain and the
@@ -271,7 +271,7 @@ func (l *level) learn(n uint16, m *sample) {
 	}
 	if n == 0 {
 		if news {
-			l.err = max(l.err+max(errGain, 1/(float32(l.n)+1+levelWeight))*(off*off-l.err), minErr)
+			l.err = max(l.err+float32(max(errGain, 1/(float32(l.n)+1+levelWeight))*(float32(off*off)-l.err)), minErr)
 		}
 		l.n = min(l.n+1, maxCount)
 	}

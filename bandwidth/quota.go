@@ -232,7 +232,7 @@ func spread(bytes float64, t, end time.Time, tt Timetable) float64 {
 		if rate <= float64(s.rate) {
 			return rate
 		}
-		bytes -= float64(s.rate) * s.time
+		bytes -= float64(float64(s.rate) * s.time)
 		time -= s.time
 	}
 	return maxBytes

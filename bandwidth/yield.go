@@ -138,7 +138,7 @@ func (y *Yield) Sample(now page.Time, rtt time.Duration) {
 // One says little; several in a row are a queue that overflows.
 func (y *Yield) Lost(now page.Time) {
 	if y.answer {
-		y.step(now, y.least()+4*y.target)
+		y.step(now, y.least()+float64(4*y.target))
 	}
 }
 
@@ -247,7 +247,7 @@ func (y *Yield) yield(now page.Time, queue float64) {
 		y.stats.Last = now
 	}
 	y.mode, y.since, y.onset = aside, now, y.part
-	y.part *= min(max(1+0.5*(1-queue/y.target), 0.5), 0.85)
+	y.part *= min(max(1+float64(0.5*(1-queue/y.target)), 0.5), 0.85)
 	y.cut, y.tall = now, queue
 }
 
@@ -294,13 +294,13 @@ func (y *Yield) stepSteady(now page.Time, queue, dt float64) {
 	near := y.part > 0.7*y.wall && y.part < 1.1*y.wall
 	switch {
 	case queue > yieldTrace*y.target:
-		y.lead *= math.Exp(yieldStiff * (yieldEase*y.target - queue) * dt)
+		y.lead *= math.Exp(yieldStiff * (float64(yieldEase*y.target) - queue) * dt)
 		y.wall = y.part
 	case near:
 		y.lead *= math.Exp(0.03 * dt)
 		y.empty = now
 	default:
-		y.lead *= math.Exp(min(0.1+0.3*now.Sub(y.empty).Seconds(), 1.4) * dt)
+		y.lead *= math.Exp(min(0.1+float64(0.3*now.Sub(y.empty).Seconds()), 1.4) * dt)
 	}
 	y.lead = min(max(y.lead, y.cfg.Floor), math.Exp(yieldDamp*yieldEase*y.target))
 	y.part = min(y.lead*math.Exp(-yieldDamp*queue), 1)

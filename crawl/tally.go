@@ -79,7 +79,7 @@ func (v *View) Tally(id page.SiteID) (Tally, error) {
 		}
 		t.Bodies++
 		t.Bytes += bytes
-		t.Squares += float64(bytes) * float64(bytes)
+		t.Squares += float64(float64(bytes) * float64(bytes))
 		t.Elapsed += elapsed
 		if t.Server != string(server) {
 			t.Server = string(server)

@@ -301,7 +301,7 @@ func (e *Engine) learn(now page.Time, fl *flight, ev Done) {
 		if v.miss == 0 {
 			v.miss = miss
 		}
-		v.miss += missGain * (miss - v.miss)
+		v.miss += float64(missGain * (miss - v.miss))
 	}
 	v.predictor.Learn(v.clock.Time(now), c.addr, page.Domain(fl.host), bandwidth.Measure{
 		Bytes: bytes, Elapsed: ev.Elapsed, First: ev.First, Throttled: ev.Throttled,

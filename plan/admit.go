@@ -130,10 +130,10 @@ func (lv *leveler) add(j *job) (fits float64, ok bool) {
 	}
 	lv.extend(j.due)
 	for i := len(lv.groups) - 1; i >= 0 && fits <= j.size*(1+hair); i-- {
-		fits += lv.groups[i].length * min(lv.groups[i].rest, j.most)
+		fits += float64(lv.groups[i].length * min(lv.groups[i].rest, j.most))
 	}
 	// What rounding takes from a small job after many great ones is forgiven.
-	if fits < j.size*(1-hair)-min(1e-13*lv.link.work(j.due), 3e-7*j.size) {
+	if fits < float64(j.size*(1-hair))-min(1e-13*lv.link.work(j.due), 3e-7*j.size) {
 		return fits, false
 	}
 	level := 0.0
@@ -172,7 +172,7 @@ func (lv *leveler) level(j *job) float64 {
 			next, entering = g[enter].rest, true
 		}
 		next = max(next, 0)
-		if got := fits + length*(level-next); got >= j.size {
+		if got := fits + float64(length*(level-next)); got >= j.size {
 			return max(level-(j.size-fits)/length, next)
 		} else if next < level {
 			fits, level = got, next
@@ -200,7 +200,7 @@ func (lv *leveler) fill(j *job, level float64) {
 		var rates []Rate
 		got := 0.0
 		for k := low; k < len(g); k++ {
-			got += g[k].length * min(g[k].rest-level, j.most)
+			got += float64(g[k].length * min(g[k].rest-level, j.most))
 		}
 		// Small rates, as differences of great ones, are not exact.
 		scale := j.size / got

@@ -7,18 +7,19 @@ import (
 	"sort"
 )
 
-// bound returns a value of the objective that no plan of the jobs can beat. Where
-// deadlines come first and can be kept, it is about plans that keep them.
+// bound returns a value of the objective that no plan of the jobs can beat: none
+// that is done by dues, where deadlines come first. Those that no plan can keep
+// are left out.
 //
 // Every bound drops some of what holds: all but the link, or all but the sites at
 // a time, or all but each site's own speed; the best of them counts.
-func (t *task) bound() (b float64) {
+func (t *task) bound(dues []float64) (b float64) {
 	if len(t.jobs) == 0 {
 		return 0
 	}
 	switch t.p.Objective {
 	case Sum:
-		b = t.boundSum()
+		b = t.boundSum(dues)
 	case Max:
 		b = t.boundMax()
 	case Lateness:
@@ -29,7 +30,7 @@ func (t *task) bound() (b float64) {
 	if math.IsInf(b, 0) {
 		return b
 	}
-	return b - 1e-11*math.Abs(b) // what rounding adds must not make it too high
+	return b - float64(1e-11*math.Abs(b)) // what rounding adds must not make it too high
 }
 
 // fair is the share of sizes that bounds are about: plans may lack a hair, and the
@@ -79,6 +80,9 @@ func (l *link) delayed(t float64) []Step {
 	return steps
 }
 
+// never returns the deadlines of jobs that have none.
+func (t *task) never() []float64 { return slices.Repeat([]float64{math.Inf(1)}, len(t.jobs)) }
+
 // alone returns when every job would be done if it were the only one.
 func (t *task) alone() []float64 {
 	done := make([]float64, len(t.jobs))
@@ -89,17 +93,17 @@ func (t *task) alone() []float64 {
 	return done
 }
 
-func (t *task) boundSum() float64 {
+func (t *task) boundSum(dues []float64) float64 {
 	best := 0.0
 	for j, f := range t.alone() {
-		best += t.jobs[j].weight * f
+		best += float64(t.jobs[j].weight * f)
 	}
-	dues := slices.Clone(t.dues)
+	dues = slices.Clone(dues)
 	for j := range dues {
-		dues[j] += 3 * tiny * math.Abs(dues[j]) // a little late is not late
+		dues[j] += float64(3 * tiny * math.Abs(dues[j])) // a little late is not late
 	}
 	if !t.fits(dues) {
-		dues = slices.Repeat([]float64{math.Inf(1)}, len(dues))
+		dues = t.never()
 	}
 	if b := t.together(); b > best {
 		best = b
@@ -140,7 +144,7 @@ func (t *task) meanBusy(m *machine, dues []float64) float64 {
 		if !math.IsInf(dues[j], 1) {
 			due[j] = m.link.work(max(dues[j], 0))
 		}
-		sum += w * m.size[j] / m.most[j] / 2
+		sum += float64(w * m.size[j] / m.most[j] / 2)
 	}
 	byDue := t.order(func(j int) float64 { return -due[j] })
 	for at := total; at > tiny*total; {
@@ -150,7 +154,7 @@ func (t *task) meanBusy(m *machine, dues []float64) float64 {
 		}
 		if len(light.jobs) == 0 {
 			// No plan keeps all deadlines; drop them.
-			return t.meanBusy(m, slices.Repeat([]float64{math.Inf(1)}, n))
+			return t.meanBusy(m, t.never())
 		}
 		j := light.jobs[0]
 		bytes, to := left[j], max(at-left[j], 0)
@@ -160,7 +164,7 @@ func (t *task) meanBusy(m *machine, dues []float64) float64 {
 		} else {
 			heap.Pop(light)
 		}
-		sum -= light.key[j] * bytes * m.link.mean(to*fair, at*fair)
+		sum -= float64(light.key[j] * bytes * m.link.mean(to*fair, at*fair))
 		left[j] -= bytes
 		at = to
 	}
@@ -176,7 +180,7 @@ func (t *task) meanBusyFrom(m *machine) float64 {
 	heavy := &longest{key: make([]float64, n)}
 	for j := range t.jobs {
 		heavy.key[j] = t.jobs[j].weight / m.size[j]
-		sum += t.jobs[j].weight * m.size[j] / m.most[j] / 2
+		sum += float64(t.jobs[j].weight * m.size[j] / m.most[j] / 2)
 	}
 	byFrom := t.order(func(j int) float64 { return m.from[j] })
 	for len(byFrom) > 0 || len(heavy.jobs) > 0 {
@@ -201,7 +205,7 @@ func (t *task) meanBusyFrom(m *machine) float64 {
 			return 0
 		}
 		if bytes > 0 {
-			sum += heavy.key[j] * bytes * m.link.mean(at, at+bytes)
+			sum += float64(heavy.key[j] * bytes * m.link.mean(at, at+bytes))
 		}
 		left[j] -= bytes
 		now = max(end, now)
@@ -230,13 +234,13 @@ func (t *task) together() float64 {
 		at := sort.Search(len(own), func(i int) bool { return time(own[i]) > time(j) })
 		own = slices.Insert(own, at, j)
 		total += w.size
-		sum += w.weight * w.size / w.most / 2
+		sum += float64(w.weight * w.size / w.most / 2)
 		matters := w.weight / w.size
 		if k+1 < n {
 			matters -= t.jobs[order[k+1]].weight / t.jobs[order[k+1]].size
 		}
 		if matters > 0 {
-			sum += matters * t.undone(&bytes, own, total)
+			sum += float64(matters * t.undone(&bytes, own, total))
 		}
 	}
 	return sum
@@ -257,7 +261,7 @@ func (t *task) undone(l *link, own []int, total float64) (area float64) {
 		} else if next < len(own) {
 			end = min(end, t.startup+t.jobs[own[next]].size/t.jobs[own[next]].most)
 		}
-		carried := l.done[step] + l.steps[step].Rate*(now-l.steps[step].From)
+		carried := l.done[step] + float64(l.steps[step].Rate*(now-l.steps[step].From))
 		if next == len(own) {
 			if carried >= total*(1-1e-12) {
 				return area
@@ -274,8 +278,8 @@ func (t *task) undone(l *link, own []int, total float64) (area float64) {
 			rate = speed
 		}
 		d := end - now
-		area += over(total-carried, total-carried-l.steps[step].Rate*d, max(total-done, 0), max(total-done-rate*d, 0), d)
-		done += rate * d
+		area += over(total-carried, total-carried-float64(l.steps[step].Rate*d), max(total-done, 0), max(total-done-float64(rate*d), 0), d)
+		done += float64(rate * d)
 		for now = end; next < len(own) && now >= t.startup+t.jobs[own[next]].size/t.jobs[own[next]].most; next++ {
 			speed = max(speed-t.jobs[own[next]].most, 0)
 		}
@@ -293,8 +297,8 @@ func over(a, b, c, d, time float64) float64 {
 		return time * (max(a, c) + max(b, d)) / 2
 	}
 	cross := x / (x - y)
-	mid := a + (b-a)*cross
-	return time * (cross*(max(a, c)+mid) + (1-cross)*(mid+max(b, d))) / 2
+	mid := a + float64((b-a)*cross)
+	return time * (float64(cross*(max(a, c)+mid)) + float64((1-cross)*(mid+max(b, d)))) / 2
 }
 
 // shortest bounds the sum by Smith's rule, which is exact for one machine and equal
@@ -314,10 +318,10 @@ func (t *task) shortest(m *machine, dues []float64) float64 {
 			byDue = byDue[1:]
 		}
 		if len(long.jobs) == 0 {
-			return t.shortest(m, slices.Repeat([]float64{math.Inf(1)}, n))
+			return t.shortest(m, t.never())
 		}
 		j := heap.Pop(long).(int)
-		sum += t.jobs[j].weight * end
+		sum += float64(t.jobs[j].weight * end)
 		total = max(total-m.size[j], 0)
 	}
 	return sum
@@ -380,7 +384,7 @@ func (m *machine) smallest(t *task, low float64, dues func(x float64) []float64)
 	if fits(low) {
 		return low
 	}
-	step := t.horizon() / 64
+	step := float64(t.horizon() / 64)
 	high := low + step
 	for !fits(high) {
 		if step *= 2; math.IsInf(step, 1) || step > 1e6*t.horizon() {
@@ -389,7 +393,7 @@ func (m *machine) smallest(t *task, low float64, dues func(x float64) []float64)
 		low, high = high, high+step
 	}
 	for range 60 {
-		mid := low + (high-low)/2
+		mid := between(low, high)
 		if high-low <= 1e-11*max(math.Abs(low), math.Abs(high)) {
 			break
 		}

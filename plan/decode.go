@@ -92,7 +92,7 @@ func (d *decoder) soon(j int) float64 {
 		}
 		from := s.from
 		done := from + need/rate
-		last := done <= end || need-rate*(end-from) <= crumb(job, rate, end)
+		last := done <= end || need-float64(rate*(end-from)) <= crumb(job, rate, end)
 		if last && past(end, done) {
 			q.cut(k, done)
 			s = &q.segs[k]
@@ -110,12 +110,12 @@ func (d *decoder) soon(j int) float64 {
 			q.work += k - first
 			return end
 		}
-		need -= rate * (end - from)
+		need -= float64(rate * (end - from))
 	}
 }
 
 // crumb returns the bytes of a job that are lost to rounding by a time, and may be.
-func crumb(j *load, rate, t float64) float64 { return 1e-12*j.size + 1e-15*rate*t }
+func crumb(j *load, rate, t float64) float64 { return float64(1e-12*j.size) + float64(1e-15*rate*t) }
 
 // run gives job j what is left in one go, after its start-up, and returns when it is
 // done. It pauses only while the link itself is too slow.
@@ -164,7 +164,7 @@ func (d *decoder) likely(j int, begin float64) float64 {
 		s := &q.segs[k]
 		rate := min(job.most, s.rest)
 		if s.free > 0 && rate >= job.least {
-			if need -= rate * (q.end(k) - max(s.from, begin)); need > 0 {
+			if need -= float64(rate * (q.end(k) - max(s.from, begin))); need > 0 {
 				continue
 			}
 		} else if k < len(q.segs)-1 && (k == first || d.t.link.steps[d.t.link.at(s.from)].Rate >= job.least) {
@@ -200,14 +200,14 @@ func (d *decoder) attempt(j int, begin float64) (done, again float64) {
 			return 0, end + t.startup
 		case rate >= job.least:
 			stop := from + need/rate
-			if stop <= end || need-rate*(end-from) <= crumb(job, rate, end) {
+			if stop <= end || need-float64(rate*(end-from)) <= crumb(job, rate, end) {
 				stop = min(stop, end)
 				d.pieces = append(d.pieces, Rate{from, stop, rate})
 				d.spans[len(d.spans)-1].to = stop
 				return stop, -1
 			}
 			d.pieces = append(d.pieces, Rate{from, end, rate})
-			need -= rate * (end - from)
+			need -= float64(rate * (end - from))
 		case t.link.steps[t.link.at(from)].Rate >= job.least:
 			return 0, end // others have the link until then
 		default:

@@ -12,9 +12,11 @@
 //     is their integer program, as an LP file for any solver.
 //   - Admit says whether all deadlines can be kept, exactly; Explain says of those
 //     that cannot what is missing, and what would do.
+//   - Reserve keeps promises while a crawl runs, whatever it has learned since.
 //   - Verify checks a Plan against its Problem, and trusts nobody.
 //
 // Times are seconds from now, sizes bytes, rates bytes a second; any other units
 // will do as long as they fit together. Everything here is a pure function:
-// the same Problem gives the same Plan, on every machine.
+// the same Problem gives the same Plan, on every machine, since every product is
+// rounded before it is added to anything.
 package plan

@@ -170,7 +170,7 @@ func (e *exact) solve() (finish []float64, value float64) {
 		}
 	}
 	for i, c := range cost {
-		value += c * x[i]
+		value += float64(c * x[i])
 	}
 	return finish, value
 }

@@ -87,7 +87,7 @@ func (s *Site) trim(bytes float64) Site {
 	share := max(0, 1-bytes/s.Size)
 	less := *s
 	less.Size *= share
-	less.Manners.Pages = int(math.Ceil(float64(s.Manners.Pages)*share - tiny))
+	less.Manners.Pages = int(math.Ceil(float64(float64(s.Manners.Pages)*share) - tiny))
 	return less
 }
 
@@ -231,7 +231,7 @@ func bisect(low, high float64, ok func(float64) bool) float64 {
 	const share = 1e-4
 	base := low
 	for high-low > share*(high-base) && high-low > tiny*high {
-		if mid := low + (high-low)/2; ok(mid) {
+		if mid := between(low, high); ok(mid) {
 			high = mid
 		} else {
 			low = mid

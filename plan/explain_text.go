@@ -116,7 +116,7 @@ func later(t, than float64) string {
 // upper writes a factor with two digits after the point, rounded up: a bit less
 // would not do.
 func upper(factor float64) string {
-	return fmt.Sprintf("%.2f", math.Ceil(factor*100-tiny)/100)
+	return fmt.Sprintf("%.2f", math.Ceil(float64(factor*100)-tiny)/100)
 }
 
 // thousands writes a number for people: 12,000.

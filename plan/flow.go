@@ -109,7 +109,7 @@ func (f *flow) window(i int) (from, to int) {
 // room returns how many bytes more a job can have in stretch k, if it may have
 // any there.
 func (f *flow) room(i, k int) float64 {
-	most := f.jobs[i].most * (f.begin[k+1] - f.begin[k])
+	most := float64(f.jobs[i].most * (f.begin[k+1] - f.begin[k]))
 	if math.IsInf(most, 1) {
 		return most
 	}

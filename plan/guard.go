@@ -76,7 +76,7 @@ func (g *guard) place(j int) float64 {
 		if low += lacks / g.t.jobs[j].most; i == 0 {
 			continue
 		}
-		if mid := low + (high-low)/2; mid < high {
+		if mid := between(low, high); mid < high {
 			if lacks := g.lacks(j, mid); lacks == 0 {
 				high = mid
 			} else {

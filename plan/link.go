@@ -16,7 +16,7 @@ func newLink(steps []Step) link {
 	l := link{steps: steps, done: make([]float64, len(steps))}
 	for i := 1; i < len(steps); i++ {
 		a, b := steps[i-1], steps[i]
-		l.done[i] = l.done[i-1] + a.Rate*(b.From-a.From)
+		l.done[i] = l.done[i-1] + float64(a.Rate*(b.From-a.From))
 	}
 	return l
 }
@@ -49,7 +49,7 @@ func (l *link) work(t float64) float64 {
 	if i < 0 || l.steps[i].Rate == 0 {
 		return l.done[max(i, 0)]
 	}
-	return l.done[i] + l.steps[i].Rate*(t-l.steps[i].From)
+	return l.done[i] + float64(l.steps[i].Rate*(t-l.steps[i].From))
 }
 
 // time returns the first time by which the link has carried so many bytes,
@@ -77,7 +77,7 @@ func (l *link) finish(from, bytes, most float64) float64 {
 		if math.IsInf(end, 1) {
 			return end
 		}
-		bytes -= rate * (end - a)
+		bytes -= float64(rate * (end - a))
 	}
 }
 
@@ -104,7 +104,7 @@ func (l *link) mean(from, to float64) float64 {
 			b = min(to, l.done[i+1])
 		}
 		if b > a {
-			sum += (b - a) * (l.steps[i].From + ((a-l.done[i])+(b-l.done[i]))/2/l.steps[i].Rate)
+			sum += float64((b - a) * (l.steps[i].From + ((a-l.done[i])+(b-l.done[i]))/2/l.steps[i].Rate))
 		}
 	}
 	return sum / (to - from)
@@ -114,7 +114,7 @@ func (l *link) mean(from, to float64) float64 {
 // rate or most, whichever is less.
 func (l *link) carries(from, to, most float64) (bytes float64) {
 	for i := l.at(from); i < len(l.steps) && l.steps[i].From < to; i++ {
-		bytes += min(l.steps[i].Rate, most) * (min(to, l.end(i)) - max(from, l.steps[i].From))
+		bytes += float64(min(l.steps[i].Rate, most) * (min(to, l.end(i)) - max(from, l.steps[i].From)))
 	}
 	return bytes
 }

@@ -91,7 +91,7 @@ func Slots(p *Problem, slot float64, slots int) (*Program, error) {
 	if slot > p.Startup {
 		g.parts = append(g.parts, stint{"x", p.Startup, slot - p.Startup, false})
 	}
-	perSite := float64(slots) * (float64(slots)/2 + 8) * float64(len(g.parts))
+	perSite := float64(slots) * (float64(float64(slots)/2) + 8) * float64(len(g.parts))
 	if terms := perSite * float64(len(g.busy)); terms > maxTerms {
 		return nil, &Unsuited{method, fmt.Sprintf("%d sites in %d slots make a program of about %.0f million terms, and %d million are the most: take fewer, longer slots",
 			len(g.busy), slots, math.Ceil(terms/1e6), maxTerms/1_000_000)}
@@ -114,7 +114,7 @@ func (g *Program) first(s *Site) int {
 
 // carries returns what the link carries at least in a part of a slot.
 func (g *Program) carries(k int, q stint) float64 {
-	from := float64(k)*g.slot + q.from
+	from := float64(float64(k)*g.slot) + q.from
 	to := from + q.length
 	rate := math.Inf(1)
 	for i, s := range g.p.Link {
@@ -146,7 +146,7 @@ func (g *Program) WriteLP(w io.Writer) error {
 	f.begin("charge")
 	constant := 0.0
 	for _, i := range g.busy {
-		charge := g.p.Sites[i].Worth() * g.slot
+		charge := float64(g.p.Sites[i].Worth() * g.slot)
 		constant += charge
 		for k := range g.slots {
 			f.term(charge, name("o", i, k))
@@ -287,7 +287,7 @@ func (g *Program) Plan(values map[string]float64) (*Plan, error) {
 				if bytes <= 0 || left <= 0 {
 					continue
 				}
-				from := float64(k)*g.slot + q.from
+				from := float64(float64(k)*g.slot) + q.from
 				r := Rate{From: from, To: from + q.length, Rate: bytes / q.length}
 				if left-bytes <= tiny*s.Size {
 					r.To = from + left/r.Rate

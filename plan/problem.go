@@ -46,7 +46,7 @@ type Manners struct {
 func (m Manners) Least() float64 {
 	p := float64(m.Pages)
 	visits := math.Ceil(p / float64(max(m.PerConn, 1)))
-	return max(visits*m.Wait+p*m.PageTime, p*m.Delay)
+	return max(float64(visits*m.Wait)+float64(p*m.PageTime), p*m.Delay)
 }
 
 // Most returns the highest rate of the site: its cap, or what manners leave of
@@ -112,7 +112,7 @@ type Plan struct {
 	Objective Objective
 	Courses   []Course // one for every site of the Problem, in its order
 	Value     float64  // of the objective
-	Bound     float64  // no plan can have a lower Value; negative infinity: not known
+	Bound     float64  // no plan that keeps as many deadlines can have a lower Value; negative infinity: not known
 	Sum       float64  // of the times when sites are done, weighted
 	Max       float64  // when the last is
 	Late      int      // sites that are done after their deadlines
@@ -132,16 +132,20 @@ type Rate struct{ From, To, Rate float64 }
 func (p *Plan) Feasible() bool { return p.Late == 0 }
 
 // Gap says how far the Value can be from the best there is, as a share of it: 0 is
-// proved to be the best. It is infinite when nothing is known.
+// proved to be the best. It is infinite when nothing is known, as of a Value below
+// the Bound: that is then about other plans. A Plan that is late has a Gap to plans
+// that may be later still.
 func (p *Plan) Gap() float64 {
 	if math.IsInf(p.Bound, -1) || math.IsInf(p.Value, 1) {
 		return math.Inf(1)
 	}
-	d := p.Value - p.Bound
-	if d <= 1e-9*max(math.Abs(p.Value), math.Abs(p.Bound)) {
+	d, size := p.Value-p.Bound, max(math.Abs(p.Value), math.Abs(p.Bound))
+	switch {
+	case d < -float64(strict*size)-float64(4*tiny*p.Max):
+		return math.Inf(1)
+	case d <= tiny*size:
 		return 0
-	}
-	if p.Bound <= 0 {
+	case p.Bound <= 0:
 		return math.Inf(1)
 	}
 	return d / p.Bound

@@ -116,7 +116,7 @@ func (q *profile) trim(l *link, least, brief, lead float64) {
 	}
 	q.work += k
 	if lead > 0 {
-		k = q.find(q.segs[k].from - lead*(1+tiny))
+		k = q.find(q.segs[k].from - float64(lead*(1+tiny)))
 	}
 	// Moving what is left pays only now and then.
 	if k > 16 {

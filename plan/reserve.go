@@ -262,7 +262,7 @@ func (r *reserving) postpone(i int, early bool) {
 	}
 	hi := lo
 	for step := 1e-2; ; step *= 4 {
-		if hi = lo*(1+step) + 1e-3; !(hi <= maxTime) {
+		if hi = float64(lo*(1+step)) + 1e-3; !(hi <= maxTime) {
 			r.reserve(i, size, 0) // the link is closed for good
 			return
 		}
@@ -271,7 +271,7 @@ func (r *reserving) postpone(i int, early bool) {
 		}
 		lo = hi
 	}
-	for hi-lo > 0.05*hi+2e-3 {
+	for hi-lo > float64(0.05*hi)+2e-3 {
 		if mid := (lo + hi) / 2; r.fits(i, size, mid) {
 			hi = mid
 		} else {

@@ -108,7 +108,7 @@ func (s *search) note(order []int, how way, times []float64) (finish []float64, 
 		s.best.way, s.best.score = how, sc
 		s.best.order = append(s.best.order[:0], order...)
 		s.best.finish = append(s.best.finish[:0], times...)
-		s.proud = sc.tardiness == 0 && sc.value <= s.bound+tiny*math.Abs(s.bound)
+		s.proud = sc.tardiness == 0 && sc.value <= s.bound+float64(tiny*math.Abs(s.bound))
 		better = true
 	}
 	return times, sc, better
@@ -277,7 +277,7 @@ func (s *search) worst(dues []float64) (booked [][]Rate, around profile) {
 		if high-low <= tiny*max(math.Abs(low), math.Abs(high)) {
 			break
 		}
-		mid := low + (high-low)/2
+		mid := between(low, high)
 		if b, a := t.reserve(t.within(dues, mid)); b != nil {
 			booked, around, high = b, a, mid
 		} else {
@@ -325,7 +325,7 @@ func (s *search) repair() {
 					case !each:
 						dues[j] -= most
 					case f > t.dues[j]:
-						dues[j] -= 1.2*(f-t.dues[j]) + 1e-6*f
+						dues[j] -= float64(1.2*(f-t.dues[j])) + float64(1e-6*f)
 					}
 				}
 			}

@@ -30,7 +30,7 @@ func minimize(cost []float64, rows [][]float64, limits []float64) []float64 {
 		for i := range tab {
 			if f := tab[i][s] * inv; i != r && f != 0 {
 				for j := range tab[i] {
-					tab[i][j] -= tab[r][j] * f
+					tab[i][j] -= float64(tab[r][j] * f)
 				}
 				tab[i][s] = -f
 			}

@@ -9,15 +9,20 @@ type Options struct {
 
 // Solve makes a Plan whose rates change over time. It keeps all deadlines if it
 // finds a way, and then makes the objective as small as it can; where it finds
-// none, it makes the weighted tardiness small before the objective.
+// none, it makes the weighted tardiness small before the objective. The Bound of
+// a Plan that keeps all deadlines is about those that do; of one that does not
+// it is about all plans.
 //
 // It tries orders of the sites, and gives each in its turn what is left of the link as soon
 // as possible; orders that are likely to be good come first, and those of
 // Smith's rule are best where sites are faster than the link.
 func Solve(p *Problem, opt Options) *Plan {
 	t := newTask(p)
-	s := newSearch(t, t.bound(), opt.Effort)
+	s := newSearch(t, t.bound(t.dues), opt.Effort)
 	s.run()
+	if s.best.score.tardiness > 0 {
+		s.bound = t.bound(t.never()) // plans that are late may do better than those that are not
+	}
 	pl := &Plan{Method: "weir", Courses: idle(p), Bound: t.whole(s.bound)}
 	if len(t.jobs) > 0 {
 		s.courses(pl.Courses)
@@ -47,7 +52,7 @@ func (s *search) courses(courses []Course) {
 		c.Rates = slices.Clip(d.rates[j])
 		c.Finish = d.finish[j]
 		if len(c.Rates) > 0 {
-			c.Start = c.Rates[0].From - t.startup
+			c.Start = max(c.Rates[0].From-t.startup, t.jobs[j].from) // rounding must not make it too early
 		}
 	}
 }
@@ -62,7 +67,7 @@ func (t *task) whole(b float64) float64 {
 		}
 		switch t.p.Objective {
 		case Sum:
-			b += s.Worth() * s.NotBefore
+			b += float64(s.Worth() * s.NotBefore)
 		case Max:
 			b = max(b, s.NotBefore)
 		}

@@ -80,6 +80,76 @@ func TestSolveHolds(t *testing.T) {
 	})
 }
 
+// Plans that have to be late may have a lower sum than any that is not: the bound
+// holds for them all the same.
+func TestSolveLateBound(t *testing.T) {
+	p := &Problem{Link: []Step{{0, 10}}, MaxSites: 1, Startup: 0.5, MinRate: 1.1, Sites: []Site{
+		{Name: "a", Size: 7, Deadline: 30, Cap: 0.5},
+		{Name: "b", Size: 27, Manners: Manners{Pages: 8, PerConn: 3, Wait: 0.976, PageTime: 0.265}},
+		{Name: "c", Size: 8, Cap: 4.6},
+		{Name: "d", Size: 34, NotBefore: 8},
+		{Name: "e", Size: 16, Deadline: 22, NotBefore: 9, Manners: Manners{Pages: 16, Wait: 0.583, PageTime: 0.111}},
+		{Name: "f", Size: 24, Deadline: 23},
+	}}
+	pl := solve(t, p, Options{})
+	if pl.Late != 1 || pl.Gap() == 0 {
+		t.Errorf("%d late, a value of %g, a bound of %g, a gap of %g", pl.Late, pl.Value, pl.Bound, pl.Gap())
+	}
+	pl.Bound = 1.01 * pl.Value
+	if !math.IsInf(pl.Gap(), 1) {
+		t.Errorf("a gap of %g to a bound above the value", pl.Gap())
+	}
+}
+
+// The same of any crowd that has to be late: no order of a few sites that are done one
+// after another is below the bound.
+func TestSolveLateCrowd(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawCrowd(t)
+		pl := Solve(p, Options{Effort: 60})
+		if err := Verify(p, pl); err != nil {
+			t.Fatalf("%v\n%+v\n%+v", err, p, pl)
+		}
+		if pl.Late == 0 {
+			return
+		}
+		d := newDecoder(newTask(p))
+		order := rapid.Permutation(newTask(p).order(func(j int) float64 { return float64(j) })).Draw(t, "order")
+		d.decode(order)
+		sum := 0.0
+		for j, f := range d.finish {
+			sum += newTask(p).jobs[j].weight * f
+		}
+		if pl.Bound > sum*(1+1e-9) {
+			t.Fatalf("a bound of %g, yet %v has %g\n%+v", pl.Bound, order, sum, p)
+		}
+	})
+}
+
+// drawCrowd draws sites of which one can be served at a time, with deadlines that
+// the link alone has room for.
+func drawCrowd(t *rapid.T) *Problem {
+	p := &Problem{
+		Link: []Step{{0, 10}}, MaxSites: rapid.IntRange(1, 2).Draw(t, "maxsites"),
+		Startup: rapid.Float64Range(0, 2).Draw(t, "startup"), MinRate: rapid.Float64Range(0, 2).Draw(t, "least"),
+	}
+	bytes := 0.0
+	for i := range rapid.IntRange(2, 7).Draw(t, "sites") {
+		s := Site{Name: fmt.Sprint("site", i), Size: rapid.Float64Range(1, 40).Draw(t, "size")}
+		if rapid.Bool().Draw(t, "slow") {
+			s.Cap = rapid.Float64Range(0.5, 10).Draw(t, "cap")
+		}
+		if rapid.IntRange(0, 3).Draw(t, "later") == 0 {
+			s.NotBefore = rapid.Float64Range(0, 9).Draw(t, "from")
+		}
+		if bytes += s.Size; rapid.Bool().Draw(t, "promised") {
+			s.Deadline = s.NotBefore + p.Startup + max(bytes/10, s.Size/min(s.Most(), 10))*rapid.Float64Range(1, 2).Draw(t, "time")
+		}
+		p.Sites = append(p.Sites, s)
+	}
+	return p
+}
+
 // drawProblem draws problems of every kind and magnitude.
 func drawProblem(t *rapid.T) *Problem {
 	small := rapid.Custom(func(t *rapid.T) float64 { return float64(rapid.IntRange(0, 12).Draw(t, "n")) })

@@ -45,9 +45,9 @@ func (t *task) subsets() []int {
 			case t.p.Objective == Sum && late:
 				continue
 			case t.p.Objective == Sum:
-				cost += w.weight * done
+				cost += float64(w.weight * done)
 			case late:
-				cost += w.weight * (done - w.due)
+				cost += float64(w.weight * (done - w.due))
 			}
 			if cost < best[set] {
 				best[set], last[set] = cost, uint8(j)

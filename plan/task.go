@@ -143,7 +143,7 @@ func (q *profile) late(j *load, due float64) []Rate {
 			continue
 		}
 		from := max(end-need/rate, s.from)
-		last := need-rate*(end-s.from) <= crumb(j, rate, end)
+		last := need-float64(rate*(end-s.from)) <= crumb(j, rate, end)
 		if last && past(from, s.from) {
 			q.cut(k, from)
 			k++
@@ -156,7 +156,7 @@ func (q *profile) late(j *load, due float64) []Rate {
 			slices.Reverse(rates)
 			return rates
 		}
-		need -= rate * (end - from)
+		need -= float64(rate * (end - from))
 	}
 	return nil
 }

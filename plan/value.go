@@ -7,6 +7,13 @@ const tiny = 1e-9
 // hair is the share of a size that may be missing where it just does not fit.
 const hair = 1e-11
 
+// Products that are added to something are float64(...): a conversion keeps a
+// compiler from rounding them only once, together with the sum, which machines
+// differ in.
+
+// between returns the middle of two numbers.
+func between(low, high float64) float64 { return low + float64((high-low)/2) }
+
 // missed says whether a site that is done at finish is late. One without anything
 // to come never is.
 func (s *Site) missed(finish float64) bool {
@@ -35,7 +42,7 @@ type value struct {
 }
 
 func (v *value) add(s *Site, finish float64) {
-	v.sum += s.Worth() * finish
+	v.sum += float64(s.Worth() * finish)
 	v.max = max(v.max, finish)
 	if s.Deadline == 0 || s.Size == 0 {
 		return
@@ -47,7 +54,7 @@ func (v *value) add(s *Site, finish float64) {
 	v.due = true
 	if s.missed(finish) {
 		v.late++
-		v.tardiness += s.Worth() * d
+		v.tardiness += float64(s.Worth() * d)
 	}
 }
 

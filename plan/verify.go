@@ -75,20 +75,20 @@ func verifyCourse(p *Problem, s *Site, c *Course) error {
 		if r.Rate < least*(1-strict) && after(r.To, r.From) {
 			return fmt.Errorf("gets %g at %g, less than the least, %g", r.Rate, r.From, least)
 		}
-		got += r.Rate * (r.To - r.From)
-		blur += r.Rate * 2 * fuzz
+		got += float64(r.Rate * (r.To - r.From))
+		blur += float64(r.Rate * 2 * fuzz)
 		last = r.To
 	}
 	if after(s.NotBefore, c.Start) {
 		return fmt.Errorf("starts at %g, not before %g", c.Start, s.NotBefore)
 	}
-	if got > s.Size*(1+strict)+blur {
+	if got > float64(s.Size*(1+strict))+blur {
 		return fmt.Errorf("gets %g of %g", got, s.Size)
 	}
 	if math.IsInf(c.Finish, 1) {
 		return nil
 	}
-	if got < s.Size*(1-strict)-blur {
+	if got < float64(s.Size*(1-strict))-blur {
 		return fmt.Errorf("gets only %g of %g", got, s.Size)
 	}
 	if after(c.Finish, last) || after(last, c.Finish) {
@@ -165,7 +165,7 @@ func verifySites(p *Problem, pl *Plan) error {
 				from = min(from, c.Start)
 			}
 			to := c.Rates[k].To
-			for k++; k < len(c.Rates) && c.Rates[k].From-to <= p.Startup+tiny*to; k++ {
+			for k++; k < len(c.Rates) && c.Rates[k].From-to <= p.Startup+float64(tiny*to); k++ {
 				to = c.Rates[k].To
 			}
 			changes = append(changes, change{from, 1}, change{to, -1})
@@ -188,7 +188,7 @@ func verifyValue(p *Problem, pl *Plan) error {
 		if w == 0 {
 			w = 1
 		}
-		sum += w * f
+		sum += float64(w * f)
 		last = max(last, f)
 		if s.Deadline == 0 || s.Size == 0 {
 			continue
@@ -197,9 +197,9 @@ func verifyValue(p *Problem, pl *Plan) error {
 		weights += w
 		lateness = max(lateness, f-s.Deadline)
 		if after(f, s.Deadline) {
-			tardiness += w * (f - s.Deadline)
+			tardiness += float64(w * (f - s.Deadline))
 		}
-		if math.IsInf(f, 1) || after(f-tiny*math.Abs(f), s.Deadline) {
+		if math.IsInf(f, 1) || after(f-float64(tiny*math.Abs(f)), s.Deadline) {
 			surely++
 		}
 		if f > s.Deadline {
@@ -222,11 +222,11 @@ func verifyValue(p *Problem, pl *Plan) error {
 		says, is float64
 		blur     float64
 	}{{"sum", pl.Sum, sum, 0}, {"max", pl.Max, last, 0}, {"value", pl.Value, value, blur}} {
-		if v.says != v.is && !(math.Abs(v.says-v.is) <= strict*math.Abs(v.is)+v.blur) {
+		if v.says != v.is && !(math.Abs(v.says-v.is) <= float64(strict*math.Abs(v.is))+v.blur) {
 			return fmt.Errorf("%s is %g, not %g", v.name, v.is, v.says)
 		}
 	}
-	if math.IsNaN(pl.Bound) || pl.Bound > pl.Value+strict*math.Abs(pl.Value)+blur {
+	if math.IsNaN(pl.Bound) || pl.Bound > pl.Value+float64(strict*math.Abs(pl.Value))+blur {
 		return fmt.Errorf("a bound of %g above the value, %g", pl.Bound, pl.Value)
 	}
 	return nil

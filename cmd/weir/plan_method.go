@@ -80,7 +80,7 @@ func (c *planCmd) solve(e *env, f *planFile) (*planReport, error) {
 			if errors.Is(a.err, errInterrupted) {
 				return nil, &fault{a.err, "", exitInterrupted}
 			}
-			a.know(ours.plan)
+			r.know(&a, ours.plan)
 			r.all = append(r.all, a)
 		}
 		return r, nil
@@ -89,7 +89,7 @@ func (c *planCmd) solve(e *env, f *planFile) (*planReport, error) {
 	if r.err != nil {
 		return nil, noPlan(r.err)
 	}
-	r.know(ours.plan)
+	r.know(&r.attempt, ours.plan)
 	r.better = r.plan.Late > 0 && ours.plan.Late == 0 && !r.wishes()
 	return r, nil
 }
@@ -116,10 +116,11 @@ func (r *planReport) explain(ours *plan.Plan) {
 	}
 }
 
-// know takes over a bound that another plan has found.
-func (a *attempt) know(other *plan.Plan) {
-	if a.plan != nil && other != nil {
-		a.plan.Bound = max(a.plan.Bound, other.Bound)
+// know takes over a bound that weir's plan has found. Where deadlines come first,
+// that of a plan that keeps them says nothing of those that do not.
+func (r *planReport) know(a *attempt, ours *plan.Plan) {
+	if a.plan != nil && (a.plan.Late == 0 || ours.Late > 0 || r.wishes()) {
+		a.plan.Bound = max(a.plan.Bound, ours.Bound)
 	}
 }
 
@@ -139,9 +140,10 @@ func noPlan(err error) error {
 }
 
 // gap says how far a plan can be from the best, as a share; infinite when nothing
-// is known. A plan that breaks promises is not compared with those that keep them.
+// is known. A plan that breaks promises has none: it was made to break them as
+// little as can be, and others may have a better value by breaking more.
 func (r *planReport) gap(a attempt) float64 {
-	if a.plan.Late > 0 && !r.wishes() && r.plan.Late == 0 {
+	if a.plan.Late > 0 && !r.wishes() {
 		return math.Inf(1)
 	}
 	return a.plan.Gap()

@@ -146,6 +146,29 @@ func TestPlanQuality(t *testing.T) {
 	}
 }
 
+// A plan that is late has no gap, as others may do better by being later; nor does
+// it hear of the bound of those that are not.
+func TestPlanLateQuality(t *testing.T) {
+	for _, c := range []struct {
+		ours, late int
+		objective  plan.Objective
+		bound      float64
+		want       string
+	}{
+		{0, 1, plan.Sum, math.Inf(-1), "being late as little as possible came first"},
+		{1, 1, plan.Sum, 90, "being late as little as possible came first"},
+		{0, 0, plan.Sum, 90, "at most 11% from the best possible"},
+		{0, 1, plan.Tardiness, 90, "at most 11% from the best possible"},
+	} {
+		r := &planReport{file: &planFile{}, attempt: attempt{plan: &plan.Plan{Value: 100, Bound: math.Inf(-1), Objective: c.objective, Late: c.late}}}
+		r.file.Objective = c.objective
+		r.know(&r.attempt, &plan.Plan{Bound: 90, Late: c.ours})
+		if got := r.quality(); got != c.want || r.plan.Bound != c.bound {
+			t.Errorf("%v, %d late besides %d: %q with a bound of %g, want %q with %g", c.objective, c.late, c.ours, got, r.plan.Bound, c.want, c.bound)
+		}
+	}
+}
+
 // Times are of the clock, with the day as far as that is needed.
 func TestPlanWhen(t *testing.T) {
 	r := &planReport{file: &planFile{now: planNow, clock: true}, attempt: attempt{plan: &plan.Plan{Max: 1e6}}}

@@ -92,13 +92,15 @@ func (r *planReport) after(seconds float64) string {
 func (r *planReport) quality() string {
 	p, gap := r.plan, r.gap(r.attempt)
 	switch {
+	case p.Late > 0 && !r.wishes():
+		return "being late as little as possible came first"
 	case gap == 0:
 		return "no plan can do better"
 	case gap < 0.0005:
 		return "at most 0.05% from the best possible"
 	case !math.IsInf(gap, 1):
 		return fmt.Sprintf("at most %s from the best possible", percent(gap))
-	case !math.IsInf(p.Bound, -1) && (r.kept() || r.wishes()):
+	case r.kept() && p.Bound <= p.Value && !math.IsInf(p.Bound, -1):
 		return fmt.Sprintf("at most %s from the best possible", spanText(p.Value-p.Bound))
 	}
 	return "how far from the best possible is not known"
