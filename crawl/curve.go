@@ -52,7 +52,7 @@ func (e *Engine) plan(now page.Time, wall int64) {
 		}
 		o.Promises = append(o.Promises, plan.Promise{
 			Site:   plan.Site{Name: p.Host, Size: p.work, Deadline: due, Cap: p.most},
-			Likely: p.remains(p.left, p.Demand, 1, &ps.sample), Aim: float64(aim-wall) / 1e9, Held: p.Standing.given(), Waits: true,
+			Likely: p.remains(p.left, p.Demand, 1, &ps.sample), Aim: float64(aim-wall) / 1e9, Held: p.Standing.given(), Broken: p.Standing == Broken, Waits: true,
 		})
 		ps.asked = append(ps.asked, asked{p, p.Deadline, p.work, p.Wire, p.most})
 	}

@@ -29,6 +29,7 @@ import (
 //	l|site|hash          -> what a page links to, for orders that go by ranks
 //	b|s, n, d or g|...   -> what the bandwidth.Predictor keeps
 //	b|q                  -> bandwidth.Usage of the quota
+//	b|p|host             -> promiseRow: a deadline, and what was learned of its site
 //	m|totals             -> Totals
 //	m|secret             -> the hash's key
 //	m|seeded             -> digest of the seeds that were taken

@@ -13,6 +13,7 @@ type Promise struct {
 	Likely float64 // bytes that are left if nothing goes wrong, no more than Size; 0 = as Size
 	Aim    float64 // when it should be done so that something may go wrong; 0 = at the deadline
 	Held   bool    // it was promised before: it goes before those that were not
+	Broken bool    `json:",omitempty"` // and could not be kept: it goes after those that can
 	Waits  bool    `json:",omitempty"` // its speed is what its own waits leave
 }
 
@@ -28,18 +29,19 @@ type Reservation struct {
 // are kept if that can be; what they leave is for everybody else.
 //
 // Promises that are held come first. Where they do not fit with all caution, it is
-// given up: first that of their aims, then that of their sizes. One that cannot be
-// kept any more does not take others with it, nor their caution: it is given the
-// earliest end that leaves theirs alone. The others are admitted one by one, in
-// the order of their deadlines, where nothing that was admitted before has to give
-// way; those that are not have no Rates.
+// given up: first that of their aims, then that of their sizes. Then the largest
+// is, so that as many as can be are kept; it costs the others nothing, not even
+// their caution. Next come those that were broken before: whoever cannot be kept
+// is given the earliest end that leaves all this alone. The others are admitted one
+// by one, in the order of their deadlines, where nothing that was admitted before
+// has to give way; those that are not have no Rates.
 //
 // Estimates go wrong in all ways, so Reserve takes all numbers: what is none counts
 // as nothing, and what is beyond all links and times as the largest that is not.
 // All numbers that it returns are finite.
 func Reserve(link []Step, promises []Promise) []Reservation {
 	r := newReserving(link, promises)
-	var held, lost, wishes []int
+	var held, lost, wishes []int // by deadline
 	for _, i := range r.order() {
 		switch p := &r.all[i]; {
 		case p.Size == 0:
@@ -47,7 +49,7 @@ func Reserve(link []Step, promises []Promise) []Reservation {
 		case p.Deadline == 0:
 		case !p.Held:
 			wishes = append(wishes, i)
-		case p.Deadline < 0:
+		case p.Deadline < 0, p.Broken:
 			lost = append(lost, i)
 		default:
 			held = append(held, i)
@@ -56,14 +58,12 @@ func Reserve(link []Step, promises []Promise) []Reservation {
 	r.careful(held)
 	if broken := r.settle(); len(broken) > 0 {
 		// What could not be kept has cost the others their caution.
-		for _, i := range broken {
-			r.out[i].Why = r.why(i)
-		}
 		held = slices.DeleteFunc(held, func(i int) bool { return slices.Contains(broken, i) })
 		r.careful(held)
 		lost = append(append(lost, broken...), r.settle()...)
 		slices.SortStableFunc(lost, func(a, b int) int { return cmp.Compare(r.all[a].Deadline, r.all[b].Deadline) })
 	}
+	lost = slices.DeleteFunc(lost, r.again)
 	for n, i := range lost {
 		r.postpone(i, n < maxEarly)
 	}
@@ -191,8 +191,7 @@ func (r *reserving) fits(i int, size, due float64) bool {
 }
 
 // settle makes what is reserved fit: by giving up the room for what may go wrong,
-// then promises, the latest of those that do not fit together first. It returns
-// those.
+// then promises. It returns those.
 func (r *reserving) settle() (broken []int) {
 	last, times := -1, 0
 	for {
@@ -205,10 +204,29 @@ func (r *reserving) settle() (broken []int) {
 			last, times = fails, 0
 		}
 		if !r.tighten(fails, 1<<(times/8)) {
-			broken = append(broken, fails)
-			r.reserve(fails, r.size[fails], 0)
+			broken = append(broken, r.give(fails))
 		}
 	}
+}
+
+// give gives up the promise that does not fit, or the largest of those due before
+// it if that makes it fit, and returns which.
+func (r *reserving) give(fails int) int {
+	largest := fails
+	for _, j := range r.book.jobs {
+		if j.due <= r.due[fails] && j.size > r.size[largest] {
+			largest = j.site
+		}
+	}
+	if largest != fails && r.size[fails] <= r.link.carries(r.all[fails].NotBefore, r.due[fails], r.most(fails)) {
+		due := r.due[largest]
+		if r.reserve(largest, r.size[largest], 0); r.book.fails() != fails {
+			return largest
+		}
+		r.reserve(largest, r.size[largest], due)
+	}
+	r.reserve(fails, r.size[fails], 0)
+	return fails
 }
 
 // tighten gives up some caution: of the promise that does not fit, then of the
@@ -251,9 +269,6 @@ const maxEarly = 64
 // all that is reserved stays.
 func (r *reserving) postpone(i int, early bool) {
 	p := &r.all[i]
-	if r.out[i].Why == "" {
-		r.out[i].Why = r.why(i)
-	}
 	size := p.Likely
 	r.size[i] = size
 	lo := max(r.link.finish(p.NotBefore, size, r.most(i)), r.free(size), p.Deadline)
@@ -320,14 +335,31 @@ func (r *reserving) spare(due float64) float64 {
 	return max(min(spare, r.link.work(due)-sum), 0)
 }
 
-// wish admits a promise that is not held, if it can.
-func (r *reserving) wish(i int) {
+// wish admits a promise beside those that are, if it can.
+func (r *reserving) wish(i int) bool {
 	p := &r.all[i]
 	if p.Deadline > 0 && (r.fits(i, p.Size, p.Aim) || r.fits(i, p.Size, p.Deadline)) {
-		return
+		return true
 	}
 	r.reserve(i, p.Size, 0)
 	r.out[i].Why = r.why(i)
+	return false
+}
+
+// again keeps a promise that was given up, if there is room after all. One that
+// was broken before needs room for all caution.
+func (r *reserving) again(i int) bool {
+	p := &r.all[i]
+	if r.wish(i) || p.Broken || p.Deadline < 0 {
+		return r.due[i] != 0
+	}
+	r.out[i].Why = ""
+	if r.fits(i, p.Likely, p.Deadline) {
+		return true
+	}
+	r.reserve(i, p.Likely, 0)
+	r.out[i].Why = r.why(i)
+	return false
 }
 
 // finish gives out what is reserved.

@@ -19,6 +19,7 @@ func randomPromises(r *rand.Rand, tight float64) (link []Step, all []Promise) {
 	p := w.random(r)
 	for _, s := range p.Sites {
 		pr := Promise{Site: s, Held: r.IntN(2) == 0}
+		pr.Broken = pr.Held && r.IntN(4) == 0
 		if r.IntN(2) == 0 {
 			pr.Likely = s.Size * (0.3 + 0.7*r.Float64())
 		}
@@ -69,7 +70,7 @@ func checkReservations(t testing.TB, link []Step, all []Promise, got []Reservati
 		if sum < least*(1-strict) || sum > p.Size*(1+strict) {
 			t.Fatalf("%s gets %g, of %g to %g", p.Name, sum, least, p.Size)
 		}
-		if r.Done != last || r.Kept != (last <= p.Deadline*(1+tiny)) {
+		if r.Done != last || r.Kept != (last <= p.Deadline*(1+tiny)) && !p.Broken || r.Kept && last > p.Deadline*(1+tiny) {
 			t.Fatalf("%s ends at %g, is said to end at %g, its deadline is %g and kept: %v", p.Name, last, r.Done, p.Deadline, r.Kept)
 		}
 		s := p.Site
@@ -180,6 +181,32 @@ func TestReserveBreaksAlone(t *testing.T) {
 		if !strings.Contains(got[i].Why, want) {
 			t.Errorf("%s: %q, want %q", all[i].Name, got[i].Why, want)
 		}
+	}
+}
+
+// As many promises as can be are kept: one that has outgrown the others makes way
+// for them, also when it is due before. What was broken before breaks nothing that
+// is held.
+func TestReserveBreaksTheLargest(t *testing.T) {
+	link := []Step{{0, 10}}
+	all := []Promise{
+		{Site: Site{Name: "grown", Size: 950, Deadline: 100}, Held: true},
+		{Site: Site{Name: "small", Size: 300, Deadline: 101}, Held: true},
+		{Site: Site{Name: "other", Size: 300, Deadline: 102}, Held: true},
+		{Site: Site{Name: "broken", Size: 500, Deadline: 90}, Held: true, Broken: true},
+		{Site: Site{Name: "broken, and small", Size: 100, Deadline: 95}, Held: true, Broken: true},
+	}
+	got := Reserve(link, all)
+	checkReservations(t, link, all, got)
+	for i, want := range []bool{false, true, true, false, true} {
+		if got[i].Kept != want {
+			t.Errorf("%s is kept: %v; %+v", all[i].Name, got[i].Kept, got[i])
+		}
+	}
+	// Its own speed is nobody else's fault.
+	all = []Promise{{Site: Site{Name: "large", Size: 900, Deadline: 100}, Held: true}, {Site: Site{Name: "slow", Size: 90, Deadline: 101, Cap: 0.5}, Held: true}}
+	if got := Reserve(link, all); !got[0].Kept || got[1].Kept {
+		t.Errorf("%+v", got)
 	}
 }
 
