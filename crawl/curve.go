@@ -24,8 +24,14 @@ func (p *promise) changed() bool {
 	return math.Abs(p.work-expected) > float64(planChange*size)+p.bytes() || math.Abs(p.most-p.at.most) > planChange*p.at.most
 }
 
+// tight says that a promise is held whose site could not bring all that is left in
+// time: whether it is broken must be known at once.
+func (p *promise) tight(wall int64) bool {
+	return p.Standing == Held && p.Done == 0 && p.work*1e9 > p.most*float64(p.Deadline-wall)
+}
+
 // unready says that a promise is not to be planned yet.
-func (p *promise) unready() bool { return p.Standing == Wished && (p.young || p.left == 0) }
+func (p *promise) unready() bool { return p.left == 0 || p.Standing == Wished && p.young }
 
 // plan asks for a plan of all promises that have not ended.
 func (e *Engine) plan(now page.Time, wall int64) {
@@ -47,6 +53,11 @@ func (e *Engine) plan(now page.Time, wall int64) {
 		switch p.Standing {
 		case Wished, Refused:
 			aim = p.target(wall, aimShare)
+		case Held:
+			// An aim that is over is none: what is left should be done early too.
+			if aim < wall {
+				aim = p.target(wall, aimShare)
+			}
 		case Broken:
 			aim = p.target(wall, 1-regain)
 		}
@@ -71,17 +82,36 @@ func (p *promise) target(wall int64, share float64) int64 {
 	return wall + int64(share*float64(p.Deadline-wall))
 }
 
-// ahead is the link as far as a plan must know it, in seconds from now.
+// ahead is the link as far as a plan must know it, in seconds from now. What a
+// quota leaves is spread evenly over its period, and beyond maxSteps changes the
+// lowest rate is taken to hold: rather too little is promised than too much.
 func (e *Engine) ahead(now page.Time, far float64) []plan.Step {
 	v := e.valve
 	if v == nil {
-		return []plan.Step{{Rate: someLimit}}
+		return []plan.Step{{Rate: noLimit}}
 	}
 	var steps []plan.Step
-	for t := now; len(steps) < maxSteps; {
-		rate, good := v.cfg.at(v.clock.Time(t), v.usage)
-		steps = append(steps, plan.Step{From: t.Sub(now).Seconds(), Rate: min(linkShare*float64(rate), someLimit)})
-		if good <= 0 || t.Sub(now).Seconds() > far {
+	lowest := noLimit
+	begin, left := v.clock.Time(now), v.cfg.Quota.Bytes-v.usage.Used(v.cfg.Quota, v.clock.Time(now)) // of the quota's period
+	for t := now; ; {
+		at := v.clock.Time(t)
+		most, good := v.cfg.steady(at)
+		rate := float64(most)
+		if v.cfg.Quota.Set() {
+			end := v.cfg.Quota.End(at)
+			rate = min(rate, max(float64(left), 0)/max(end.Sub(begin).Seconds(), 1))
+			if d := end.Sub(at); good <= 0 || d <= good {
+				good, begin, left = d, end, v.cfg.Quota.Bytes
+			}
+		}
+		step := plan.Step{From: t.Sub(now).Seconds(), Rate: min(linkShare*rate, noLimit)}
+		lowest = min(lowest, step.Rate)
+		if len(steps) == maxSteps {
+			steps = append(steps, plan.Step{From: step.From, Rate: lowest})
+			break
+		}
+		steps = append(steps, step)
+		if good <= 0 || step.From > far {
 			break
 		}
 		t = t.Add(max(good, time.Millisecond))
@@ -114,7 +144,7 @@ func (e *Engine) reserved(now page.Time, ev Planned) {
 		p.curve, p.begun, p.base, p.ends, p.at = r.Rates, ps.planned, a.wire, r.Done, a
 		left := float64(p.Deadline-wall)/1e9 + now.Sub(ps.planned).Seconds()
 		switch {
-		case p.Standing == Missed:
+		case p.Standing == Missed, wall >= p.Deadline: // it came too late to say anything
 		case !r.Kept:
 			e.fail(now, p, r.Why)
 		case p.Standing == Wished, p.Standing == Refused:
@@ -153,29 +183,24 @@ func (p *promise) lag(now page.Time) float64 {
 	return p.due(now.Add(next)) - p.Wire
 }
 
-// urge tells whose promises are behind: those that can still be kept first, by
-// how much they are behind over the time that is left.
+// urge tells whose promises are behind: first those that are held, then sites that
+// are looked at before anything is promised, then those that cannot be kept any
+// more; and in each class by how much they are behind over the time that is left.
 func (e *Engine) urge(now page.Time, wall int64) {
 	ps := &e.promises
 	type behind struct {
-		p    *promise
-		lost bool
-		rate float64
+		p     *promise
+		class int
+		rate  float64
 	}
 	var late []behind
 	for _, p := range ps.all {
 		if lag := p.lag(now); lag > 0 && len(p.hosts) > 0 {
-			late = append(late, behind{p, p.Standing == Broken || p.Standing == Missed, lag / max(float64(p.Deadline-wall)/1e9, 1)})
+			late = append(late, behind{p, p.Standing.class(), lag / max(float64(p.Deadline-wall)/1e9, 1)})
 		}
 	}
 	slices.SortStableFunc(late, func(a, b behind) int {
-		switch {
-		case a.lost != b.lost && b.lost:
-			return -1
-		case a.lost != b.lost:
-			return 1
-		}
-		return cmp.Compare(b.rate, a.rate)
+		return cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(b.rate, a.rate))
 	})
 	var hosts []string
 	for _, b := range late {

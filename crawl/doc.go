@@ -30,6 +30,10 @@
 // scores of a ranking that the Engine has ordered (rescore.go). Both change the
 // places of pages that wait, and the Engine hears of that as of any other move.
 //
+// Sites may have deadlines ([Demand]). The Engine promises what can be kept, by
+// plans that the driver makes beside it ([Plan], [Planned]), says whose pages and
+// bytes go first ([Share]), and tells how it stands ([News]); promise.go, curve.go.
+//
 // The live driver (internal/node) and the simulator run these same machines.
 // The Engine's events can be recorded ([Tracer]) and played again ([Replay]):
 // the same events give the same orders.

@@ -186,12 +186,13 @@ func (e *Engine) done(now page.Time, ev Done) {
 			e.gained(fl.score)
 		}
 	}
+	rate := e.expected(fl.host)
 	e.learn(now, fl, ev)
 	e.f.Done(now, frontier.Visit{
 		Host: fl.host, Site: fl.key.Site, Attempt: fl.attempt, Outcome: ev.Outcome, Elapsed: max(ev.Elapsed-ev.Waited, 0), Waited: min(ev.Waited, ev.Elapsed),
 		Asked: ev.Asked, KeepAlive: ev.KeepAlive, Left: ev.Left, Idle: ev.Idle, Robots: fl.robots, Rules: ev.Rules, Redirect: ev.Redirect, Hops: fl.hops,
 	})
-	e.delivered(now, fl, ev)
+	e.delivered(now, fl, ev, rate)
 	if state, changed := e.f.Changed(now, fl.host, fl.key.Site); changed {
 		e.out = append(e.out, Save{Host: fl.host, State: state})
 	}

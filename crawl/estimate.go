@@ -50,7 +50,7 @@ const (
 
 // add takes an answer after which its host rests for a time. A rest that is far
 // longer than usual, as a server asks for now and then, says little of the next.
-func (s *sample) add(ev Done, rest time.Duration, robots, final bool) {
+func (s *sample) add(ev Done, own, rest time.Duration, robots, final bool) {
 	wire := float64(max(ev.Wire, ev.Bytes))
 	s.Wire += wire
 	s.Spell.Wire += wire
@@ -64,7 +64,7 @@ func (s *sample) add(ev Done, rest time.Duration, robots, final bool) {
 	s.Tries++
 	gain := max(cycleGain, 1/float64(s.Tries))
 	s.Visit += float64(gain * (wire - s.Visit))
-	s.Cycle += float64(gain * (max(ev.Elapsed-ev.Waited, 0).Seconds() + pause - s.Cycle))
+	s.Cycle += float64(gain * (own.Seconds() + pause - s.Cycle))
 	if !final {
 		return
 	}

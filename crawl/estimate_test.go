@@ -13,7 +13,7 @@ func (s *sample) some(r *rand.Rand, pages int, mean, xi, varies float64, cycle t
 	for range pages {
 		body := mean * math.Exp(0.5*r.NormFloat64()-0.125)
 		wire := body * xi * math.Exp(varies*r.NormFloat64())
-		s.add(Done{Bytes: int64(body), Wire: int64(max(wire, body))}, cycle, false, true)
+		s.add(Done{Bytes: int64(body), Wire: int64(max(wire, body))}, 0, cycle, false, true)
 	}
 }
 
@@ -132,20 +132,20 @@ func TestRemainsAtFirst(t *testing.T) {
 func TestEmptyPages(t *testing.T) {
 	var s, all sample
 	for range 200 {
-		s.add(Done{Wire: 600}, time.Second, false, true)
+		s.add(Done{Wire: 600}, 0, time.Second, false, true)
 	}
 	if got := s.remains(1000, Demand{}, 1, &all); got < 5e5 || got > 2e6 {
 		t.Errorf("%g bytes of a thousand empty pages that take 600", got)
 	}
 	for range 200 {
-		s.add(Done{Bytes: 50_000, Wire: 52_000}, time.Second, false, true)
+		s.add(Done{Bytes: 50_000, Wire: 52_000}, 0, time.Second, false, true)
 	}
 	if got := s.remains(1000, Demand{}, 1, &all); got < 2e7 || got > 8e7 {
 		t.Errorf("%g bytes of a thousand pages, half of them empty", got)
 	}
 	var none sample
 	for range 200 {
-		none.add(Done{}, 0, false, true)
+		none.add(Done{}, 0, 0, false, true)
 	}
 	if x, v := none.xi(&all), none.speed(usualPage, 1); !(x >= 1 && x < 2) || !(v >= 1) || math.IsInf(v, 0) {
 		t.Errorf("xi %g, %g bytes a second, of nothing at all", x, v)
@@ -157,9 +157,9 @@ func TestEmptyPages(t *testing.T) {
 func TestVainBytes(t *testing.T) {
 	var s, all sample
 	for range 40 {
-		s.add(Done{Bytes: 1000, Wire: 1000}, time.Second, true, true)
-		s.add(Done{Bytes: 1000, Wire: 1000}, time.Second, false, false)
-		s.add(Done{Bytes: 1000, Wire: 1000}, time.Second, false, true)
+		s.add(Done{Bytes: 1000, Wire: 1000}, 0, time.Second, true, true)
+		s.add(Done{Bytes: 1000, Wire: 1000}, 0, time.Second, false, false)
+		s.add(Done{Bytes: 1000, Wire: 1000}, 0, time.Second, false, true)
 	}
 	if s.Had != 40 || s.Wire != 120_000 || s.Tries != 80 {
 		t.Errorf("%+v", s)
@@ -173,15 +173,15 @@ func TestVainBytes(t *testing.T) {
 func TestLongRest(t *testing.T) {
 	var s sample
 	for range 50 {
-		s.add(Done{Bytes: 10_000}, time.Second, false, true)
+		s.add(Done{Bytes: 10_000}, 0, time.Second, false, true)
 	}
 	before := s.speed(usualPage, usualTime)
-	s.add(Done{Bytes: 100}, time.Hour, false, false)
+	s.add(Done{Bytes: 100}, 0, time.Hour, false, false)
 	if got := s.speed(usualPage, usualTime); got < before/3 {
 		t.Errorf("%g bytes a second, before an hour's rest %g", got, before)
 	}
 	for range 50 {
-		s.add(Done{Bytes: 10_000}, time.Hour, false, true)
+		s.add(Done{Bytes: 10_000}, 0, time.Hour, false, true)
 	}
 	if got := s.speed(usualPage, usualTime); got > 100 {
 		t.Errorf("%g bytes a second, with an hour's rest after each page", got)
@@ -197,14 +197,14 @@ func TestSpeed(t *testing.T) {
 		var s sample
 		want := float64(tc.bytes) / tc.cycle.Seconds()
 		for range 100 {
-			s.add(Done{Bytes: tc.bytes}, tc.cycle, false, true)
+			s.add(Done{Bytes: tc.bytes}, 0, tc.cycle, false, true)
 		}
 		if got := s.speed(usualPage, usualTime); got < 0.5*min(want, 1e6) && got > 1 || got > 2*max(want, 1) {
 			t.Errorf("%s: %g bytes a second, want %g", name, got, want)
 		}
 		// It falls to a third.
 		for range 30 {
-			s.add(Done{Bytes: tc.bytes}, 3*tc.cycle, false, true)
+			s.add(Done{Bytes: tc.bytes}, 0, 3*tc.cycle, false, true)
 		}
 		if got := s.speed(usualPage, usualTime); got > 0.5*max(want, 2) && name != "fast" {
 			t.Errorf("%s: %g bytes a second after it slowed down from %g", name, got, want)

@@ -23,7 +23,8 @@ const (
 	LowRisk  Risk = "low"
 	SomeRisk Risk = "some"
 	HighRisk Risk = "high"
-	Lost     Risk = "lost" // it is broken, missed or was never given
+	Lost     Risk = "lost"    // it is broken, missed or was never given
+	NoIdea   Risk = "unknown" // nothing is promised yet
 )
 
 func (e *Engine) promiseStatus() []PromiseStatus {
@@ -46,7 +47,9 @@ func (e *Engine) promiseStatus() []PromiseStatus {
 		switch share := need / max(float64(p.Deadline-wall)/1e9, 1e-9); {
 		case p.Standing == Kept:
 			s.Risk = NoRisk
-		case p.Standing != Held && p.Standing != Wished:
+		case p.Standing == Wished:
+			s.Risk = NoIdea
+		case p.Standing != Held:
 		case share < 0.5:
 			s.Risk = LowRisk
 		case share < 0.8:

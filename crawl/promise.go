@@ -24,13 +24,25 @@ type Demand struct {
 type Standing string
 
 const (
-	Wished  Standing = ""        // no plan has answered yet
+	Wished  Standing = "wished"  // no plan has answered yet
 	Held    Standing = "held"    // it is promised, and a share of the link is reserved for it
 	Refused Standing = "refused" // it cannot be promised; it is crawled as everything else is
 	Broken  Standing = "broken"  // it was promised, and cannot be kept any more
 	Kept    Standing = "kept"    // its last page came in time
 	Missed  Standing = "missed"  // its deadline is over, and pages are left, or could not be had
 )
+
+// class says who goes first of those that are behind: promises that are held, then
+// sites that are looked at, then what is lost anyway.
+func (s Standing) class() int {
+	switch s {
+	case Held:
+		return 0
+	case Wished:
+		return 1
+	}
+	return 2
+}
 
 // given says that it was promised once.
 func (s Standing) given() bool { return s == Held || s == Broken || s == Missed }
@@ -47,9 +59,10 @@ const (
 	aimShare     = 0.6                    // of the time to its deadline is what a promise should take
 	regain       = 0.05                   // of the time left must be to spare before a broken promise counts as held again
 	promiseKey   = "p"                    // how the keys of promises begin, among the rows about the link
-	someLimit    = 1e12                   // bytes a second: a link without a limit
+	noLimit      = 1e12                   // bytes a second: a link without a limit
 	exploration  = 20                     // pages after which the size of a site is no mere guess
 	exploring    = 8                      // or this part of the time to its deadline
+	lostShare    = 20                     // one page in so many may be lost of a promise that is kept
 	promiseSites = 256                    // with work that a promise is about, at most: a host has one for every port
 )
 
@@ -121,7 +134,7 @@ type promiseRow struct {
 	Aim      int64    `json:",omitempty"` // when it should be done, before its deadline
 	Done     int64    `json:",omitempty"` // when its last page came, nanoseconds since 1970; 0 = it has not
 	Ended    int64    `json:",omitempty"` // pages, whatever became of them
-	Lost     int64    `json:",omitempty"` // of them, that could not be had since the host is dead
+	Lost     int64    `json:",omitempty"` // of them, that could not be had
 	sample
 }
 
@@ -210,21 +223,35 @@ func (e *Engine) meet(id page.SiteID, name string) {
 
 // delivered counts an answer towards the promise of its host, and towards what is
 // expected of others.
-func (e *Engine) delivered(now page.Time, fl *flight, ev Done) {
+func (e *Engine) delivered(now page.Time, fl *flight, ev Done, rate float64) {
 	ps := &e.promises
 	if len(ps.all) == 0 {
 		return
 	}
 	pause := e.f.Pause(now, fl.host, fl.key.Site)
+	own := ev.own(rate)
 	final := ev.Outcome.Final(fl.attempt) && ev.Outcome.Row().Answer
-	ps.add(ev, pause, fl.robots, final)
+	ps.add(ev, own, pause, fl.robots, final)
 	if p := ps.by[bare(fl.host)]; p != nil {
-		p.add(ev, pause, fl.robots, final)
+		p.add(ev, own, pause, fl.robots, final)
 		p.fresh = true
 		if !fl.robots && ev.Outcome.Final(fl.attempt) {
-			p.Ended++
+			p.end(ev.Outcome)
 		}
 	}
+}
+
+// own returns how long the server itself took for an answer. While our own limit
+// slows it, it sends when it may and waits when we do: what is left of the time
+// without our waits is then less than it would take by itself, so it is what the
+// rate that was expected of it says, if that is longer.
+func (ev *Done) own(rate float64) time.Duration {
+	net := max(ev.Elapsed-ev.Waited, 0)
+	if !ev.Throttled || rate <= 0 {
+		return net
+	}
+	alone := float64(max(ev.Wire, ev.Bytes)) / rate * float64(time.Second)
+	return max(net, time.Duration(min(alone, float64(max(ev.Elapsed, 0)))))
 }
 
 // settled counts a page that ended without a request.
@@ -234,8 +261,18 @@ func (e *Engine) settled(host string, o page.Outcome) {
 		return
 	}
 	p.fresh = true
+	p.end(o)
+}
+
+// end counts a page that ended. One that the server did not give, although it may
+// have it, is lost.
+func (p *promise) end(o page.Outcome) {
 	p.Ended++
-	if o == page.DeadHost || o.HostFault() {
+	row := o.Row()
+	switch {
+	case row.Kept, o == page.Redirected, o == page.ClientError, o == page.BadRedirect, o == page.Bomb:
+	case row.Pause == page.NoPause && o != page.DeadHost && o != page.PrivateAddress: // we did not want it
+	default:
 		p.Lost++
 	}
 }
@@ -298,7 +335,7 @@ func (e *Engine) look(now page.Time, wall int64, p *promise) {
 	if p.Done == 0 {
 		e.judge(now, wall, p)
 	}
-	if p.changed() {
+	if p.changed() || p.tight(wall) {
 		e.promises.stale = true
 	}
 	if p.fresh && (p.saved == 0 || now >= p.saved.Add(rowPause)) {
@@ -334,13 +371,16 @@ func (e *Engine) judge(now page.Time, wall int64, p *promise) {
 	case why != "":
 	case p.left == 0:
 		why = "no page of it is known"
+	case p.left == 1:
+		why = "its deadline is over, and one page is left"
 	default:
 		why = fmt.Sprintf("its deadline is over, and %d pages are left", p.left)
 	}
 	switch {
 	case wall > p.Deadline && p.Standing != Missed:
 		e.stand(now, p, Missed, why)
-	case p.stuck != "" || e.stop == StopDone: // it is left alone in this run
+	case p.stuck != "" || e.stop == StopDone, // it is left alone in this run
+		p.left == 0 && wall-p.Since >= (p.Deadline-p.Since)/exploring: // nobody has heard of it
 		e.fail(now, p, why)
 	}
 }
@@ -362,14 +402,18 @@ func (e *Engine) conclude(now page.Time, p *promise) {
 	switch {
 	case p.Standing == Missed:
 		e.savePromise(now, p)
-	case p.Lost > p.Had/100:
-		e.stand(now, p, Missed, fmt.Sprintf("%d of its pages could not be had: the host does not answer", p.Lost))
+	case p.Lost*lostShare > p.Ended:
+		e.stand(now, p, Missed, fmt.Sprintf("%d of its %d pages could not be had", p.Lost, p.Ended))
 	case p.Had+p.used == 0:
 		e.stand(now, p, Missed, "none of its pages could be had")
 	case p.Done > p.Deadline:
 		e.stand(now, p, Missed, "its last page came after the deadline")
 	default:
-		e.stand(now, p, Kept, "")
+		why := ""
+		if p.Lost > 0 {
+			why = fmt.Sprintf("%d of its %d pages could not be had", p.Lost, p.Ended)
+		}
+		e.stand(now, p, Kept, why)
 	}
 }
 

@@ -350,10 +350,10 @@ func TestMissed(t *testing.T) {
 	k.start()
 	k.explore()
 	k.wait(2 * time.Minute)
-	if len(k.news) < 2 || k.news[1].Why != "no page of it is known" || k.news[len(k.news)-1].Why != "its deadline is over, and 79 pages are left" {
+	if len(k.news) < 2 || k.news[0].Why != "no page of it is known" || k.news[len(k.news)-1].Why != "its deadline is over, and 79 pages are left" {
 		t.Fatalf("%+v", k.news)
 	}
-	k.hears("a.org held. nobody.org missed. a.org broken. a.org missed.")
+	k.hears("nobody.org refused. a.org held. nobody.org missed. a.org broken. a.org missed.")
 	for range 79 {
 		k.serve("a.org", 10_000, 0)
 	}
@@ -417,7 +417,7 @@ func TestDeadHostIsNotKept(t *testing.T) {
 		k.flying = slices.Delete(k.flying, at, at+1)
 		k.answered(f, Done{Outcome: page.ConnectFailed}, nil)
 	}
-	if n := k.news[0]; n.Standing != Missed || !strings.Contains(n.Why, "of its pages could not be had: the host does not answer") {
+	if n := k.news[0]; n.Standing != Missed || !strings.Contains(n.Why, "79 of its 100 pages could not be had") {
 		t.Errorf("%+v", n)
 	}
 	if len(k.urged) > 0 {
@@ -612,15 +612,15 @@ func TestManyPorts(t *testing.T) {
 
 // Rows that nobody can have written do no harm.
 func TestDamagedPromises(t *testing.T) {
-	good := `{"Host":"a.org","Deadline":5}`
+	good := `{"Host":"a.org","Deadline":5,"Standing":"wished"}`
 	for name, row := range map[string]Keep{
 		"no JSON":           {[]byte("pa.org"), []byte("{")},
 		"another's":         {[]byte("pb.org"), []byte(good)},
-		"no deadline":       {[]byte("pa.org"), []byte(`{"Host":"a.org"}`)},
+		"no deadline":       {[]byte("pa.org"), []byte(`{"Host":"a.org","Standing":"wished"}`)},
 		"an odd standing":   {[]byte("pa.org"), []byte(`{"Host":"a.org","Deadline":5,"Standing":"so so"}`)},
-		"a huge deviation":  {[]byte("pa.org"), []byte(`{"Host":"a.org","Deadline":5,"Dev":1e17}`)},
-		"a negative number": {[]byte("pa.org"), []byte(`{"Host":"a.org","Deadline":5,"Had":-4}`)},
-		"an aim too late":   {[]byte("pa.org"), []byte(`{"Host":"a.org","Deadline":5,"Aim":6}`)},
+		"a huge deviation":  {[]byte("pa.org"), []byte(`{"Host":"a.org","Deadline":5,"Standing":"wished","Dev":1e17}`)},
+		"a negative number": {[]byte("pa.org"), []byte(`{"Host":"a.org","Deadline":5,"Standing":"wished","Had":-4}`)},
+		"an aim too late":   {[]byte("pa.org"), []byte(`{"Host":"a.org","Deadline":5,"Standing":"wished","Aim":6}`)},
 	} {
 		e, err := NewEngine(EngineConfig{Order: "length"})
 		if err != nil {
@@ -640,7 +640,7 @@ func TestDamagedPromises(t *testing.T) {
 // written and planned with.
 func FuzzPromiseRow(f *testing.F) {
 	f.Add([]byte(`{"Host":"a.org","Deadline":1794787200000000000,"Standing":"held","Had":30,"Body":1e5,"Wire":2e5,"Visit":3000,"Cycle":2,"Tries":31,"Xi":0.2,"Dev":0.1,"Fits":3}`))
-	f.Add([]byte(`{"Host":"a.org","Deadline":9223372036854775807,"Size":9223372036854775807,"Pages":1,"Dev":24.9,"Xi":24,"Fits":1000000}`))
+	f.Add([]byte(`{"Host":"a.org","Deadline":9223372036854775807,"Standing":"wished","Size":9223372036854775807,"Pages":1,"Dev":24.9,"Xi":24,"Fits":1000000}`))
 	f.Fuzz(func(t *testing.T, value []byte) {
 		e, err := NewEngine(EngineConfig{Order: "length", Open: 1})
 		if err != nil {

@@ -108,8 +108,7 @@ func (e *Engine) bind(v *valve) {
 	e.f.Admit(v, v.cfg.Lookahead)
 }
 
-// Open implements frontier.Gate.
-// What is urgent need not wait for others to end, since its bytes come before
+// Open implements frontier.Gate. What is urgent need not wait for others to end, since its bytes come before
 // theirs; but the baselines, which have no cap, hold the limit by what they start.
 func (v *valve) Open(ahead int, urgent bool) bool {
 	return urgent && v.capped() && v.limit > 0 || v.control.Open(&v.book, ahead)
@@ -136,6 +135,15 @@ func (v *valve) open(host string, addr netip.Addr) {
 	c := v.last
 	c.ticket = v.book.Start(bandwidth.Load{Rate: c.rate, RTT: v.trips[addr]})
 	v.charges[host] = c
+}
+
+// expected is the rate at which the open connection to a host should bring bytes;
+// 0 = nobody knows.
+func (e *Engine) expected(host string) float64 {
+	if e.valve == nil {
+		return 0
+	}
+	return e.valve.charges[host].rate
 }
 
 // close strikes it out. One from before there was a limit is not there.
@@ -255,14 +263,21 @@ func (e *Engine) limit(now page.Time) {
 	e.out = append(e.out, Limit{Rate: rate})
 }
 
-// at returns the limit at a time of day, and for how long it is good; 0 = for as
-// long as the limits are the same.
-func (l Limits) at(t time.Time, usage bandwidth.Usage) (rate int64, good time.Duration) {
+// steady returns the limit at a time of day, whatever a quota leaves of it, and for
+// how long it is good; 0 = for as long as the limits are the same.
+func (l Limits) steady(t time.Time) (rate int64, good time.Duration) {
 	rate = cmp.Or(l.Rate, bandwidth.Unlimited)
 	if l.Timetable.Set() {
 		r, until := l.Timetable.At(t)
 		rate, good = min(rate, r), until.Sub(t)
 	}
+	return rate, good
+}
+
+// at returns the limit at a time of day, and for how long it is good; 0 = for as
+// long as the limits are the same.
+func (l Limits) at(t time.Time, usage bandwidth.Usage) (rate int64, good time.Duration) {
+	rate, good = l.steady(t)
 	if l.Quota.Set() {
 		r, until := l.Quota.At(t, usage.Used(l.Quota, t), l.Timetable)
 		d := until.Sub(t)

@@ -120,7 +120,7 @@ func (w *wishes) hear(o News) {
 	s, host := w.s, bare(o.Host)
 	was := w.told[host]
 	if was.deadline != o.Deadline {
-		was = tale{deadline: o.Deadline}
+		was = tale{deadline: o.Deadline, standing: Wished}
 	}
 	w.news[o.Standing]++
 	w.told[host] = tale{o.Deadline, o.Standing}

@@ -12,6 +12,9 @@
 //   - at most Conns connections (r), at most PerServer to one address;
 //   - failures make a host rest longer, by the table in package page.
 //
+// Hosts can be urgent (urge.go): they go before all others, past a Gate that is
+// shut for those, and connections are kept for them. Their waits are the same.
+//
 // Only heads of queues are in memory. The whole queue lies on disk and belongs
 // to the Ledger; a site's window holds its first entries, and when it is used
 // up [Frontier.Next] asks for more. The caller answers with [Frontier.Loaded].
@@ -31,6 +34,6 @@
 // next.go, which is that sentence as code.
 //
 // Nothing here reads a clock, starts a goroutine or depends on map order: equal
-// calls give equal answers. No operation but the one Stop is linear in the number
-// of sites. Not safe for concurrent use; the Engine owns it.
+// calls give equal answers. No operation but the one Stop, and Sites, which names
+// them all, is linear in the number of sites. Not safe for concurrent use; the Engine owns it.
 package frontier

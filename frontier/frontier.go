@@ -95,6 +95,7 @@ type Frontier struct {
 
 	urged   []string // hosts that are urgent, the most urgent first
 	hurried int      // of them, that have a connection
+	soon    int      // of them, that will want one soon
 
 	emptySites fifo[left[*site]]
 	emptyHosts fifo[left[*host]]

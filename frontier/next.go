@@ -58,6 +58,9 @@ type Pick struct {
 func (f *Frontier) Next(now page.Time, room Room) (Pick, bool) {
 	f.now = now
 	f.sweep()
+	if len(f.urged) > 0 {
+		f.expect(now)
+	}
 	for f.timers.len() > 0 && f.timers.top().next <= now {
 		h := f.timers.pop()
 		if h.line.conn != nil {
@@ -95,9 +98,10 @@ func (f *Frontier) turnOf(room Room) *host {
 	if f.stopping {
 		return nil
 	}
-	best, any := f.opens()
+	urgent, other := f.opens()
+	may := func(h *host) bool { return other || urgent && h.urge > 0 }
 	for n := range needs {
-		if f.stall[n].len() > 0 && room.of(n) > 0 && (n != needFetch || any) {
+		if f.stall[n].len() > 0 && room.of(n) > 0 && (n != needFetch || may(f.stall[n].first())) {
 			h := f.stall[n].pop()
 			if n == needLoad && h.line.conn == nil || n == needResolve {
 				f.ahead--
@@ -105,7 +109,7 @@ func (f *Frontier) turnOf(room Room) *host {
 			return h
 		}
 	}
-	if f.ready.len() > 0 && room.Fetch > 0 && best {
+	if f.ready.len() > 0 && room.Fetch > 0 && may(f.ready.top()) {
 		return f.ready.pop()
 	}
 	return nil
@@ -217,7 +221,7 @@ func (f *Frontier) request(now page.Time, h *host, s *site, room Room) (Pick, bo
 		return Pick{}, false
 	case room.Fetch == 0:
 		return f.stallOn(h, needFetch)
-	case h.line.conn == nil && f.active >= f.cfg.Conns:
+	case h.line.conn == nil && (f.active >= f.cfg.Conns || h.urge == 0 && f.active+f.kept() >= f.cfg.Conns):
 		h.state = ready
 		f.ready.push(h)
 		return Pick{}, false
@@ -261,6 +265,7 @@ func (f *Frontier) connect(h *host, s *site) {
 	f.active++
 	if h.urge > 0 {
 		f.hurried++
+		f.soon--
 	}
 	f.begun++
 	if l.server != nil {

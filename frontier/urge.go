@@ -52,21 +52,33 @@ func urgeAt(i int) uint8 { return uint8(max(maxUrge-i, 1)) }
 // connected says that the host has one of the connections.
 func (h *host) connected() bool { return h.line.conn != nil || h.line.errand }
 
-// kept is how many connections nobody but urgent hosts may use: as many as there
-// are of those without one, up to half of all.
-func (f *Frontier) kept() int { return max(min(len(f.urged), f.cfg.Conns/2)-f.hurried, 0) }
+// soon is how long before the end of its rest a connection is kept for an urgent
+// host.
+const soon = 15 * time.Second
 
-// opens says whether a visit may begin now: of the best host that is ready, and of
-// one that is not urgent.
-func (f *Frontier) opens() (best, any bool) {
+// expect counts the urgent hosts that could use a connection now, or soon.
+func (f *Frontier) expect(now page.Time) {
+	f.soon = 0
+	for _, name := range f.urged[:min(len(f.urged), maxUrge)] {
+		if h := f.hosts[name]; h != nil && !h.connected() && h.state != crowded && h.next.Sub(now) <= soon {
+			f.soon++
+		}
+	}
+}
+
+// kept is how many connections nobody but urgent hosts may use: as many as there
+// are of those that will want one soon, but no more than half of all for the
+// urgent together.
+func (f *Frontier) kept() int { return max(min(f.soon, f.cfg.Conns/2-f.hurried), 0) }
+
+// opens says whether a visit may begin now that is urgent, and one that is not.
+func (f *Frontier) opens() (urgent, other bool) {
 	if f.active >= f.cfg.Conns {
 		return false, false
 	}
-	any = f.active+f.kept() < f.cfg.Conns && !f.shut()
-	if f.ready.len() > 0 && f.ready.top().urge > 0 {
-		return f.gate == nil || f.gate.Open(f.ahead, true), any
-	}
-	return any, any
+	other = f.active+f.kept() < f.cfg.Conns && !f.shut()
+	urgent = len(f.urged) > 0 && (f.gate == nil || f.gate.Open(f.ahead, true))
+	return urgent, other
 }
 
 // Backlog is what is known of a site's pages.

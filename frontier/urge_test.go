@@ -64,30 +64,35 @@ type shutGate struct{ limited }
 
 func (*shutGate) Open(_ int, urgent bool) bool { return urgent }
 
-// Connections are kept for urgent hosts, which may have to rest just now; never
-// more than half of all, and none for those that have theirs.
+// A connection is kept for an urgent host that will soon have rested, and none for
+// one that rests for long; never more than half of all, and none for those that have
+// theirs.
 func TestUrgentKeepsConnections(t *testing.T) {
-	s := newStage(t, func(c *Config) { c.Conns, c.Wait, c.Order = 4, 10*time.Second, Depth{} })
-	for i := range 8 {
-		s.site(page.SiteID(i+1), 0, 0, 0, 0)
-	}
-	s.f.Urge([]string{hostOf(1)})
-	p, _ := s.next()
-	if p.Host != hostOf(1) {
-		t.Fatalf("%s goes, want %s", p.Host, hostOf(1))
-	}
-	s.done(p) // it rests
-	for i := 0; ; i++ {
-		if _, ok := s.next(); !ok {
-			if i != 3 {
-				t.Fatalf("%d others began, want 3: one connection is kept", i)
-			}
-			break
+	for _, c := range []struct {
+		wait time.Duration
+		want int // others that may begin
+	}{{soon, 3}, {soon + 1, 4}} {
+		s := newStage(t, func(cfg *Config) { cfg.Conns, cfg.Wait, cfg.Order = 4, c.wait, Depth{} })
+		for i := range 8 {
+			s.site(page.SiteID(i+1), 0, 0, 0, 0)
 		}
-	}
-	s.now = s.now.Add(10 * time.Second)
-	if p, ok := s.next(); !ok || p.Host != hostOf(1) {
-		t.Fatalf("%+v (%v), want %s on the connection that was kept", p, ok, hostOf(1))
+		s.f.Urge([]string{hostOf(1)})
+		p, _ := s.next()
+		if p.Host != hostOf(1) {
+			t.Fatalf("%s goes, want %s", p.Host, hostOf(1))
+		}
+		s.done(p) // it rests
+		others := 0
+		for ok := true; ok; others++ {
+			_, ok = s.next()
+		}
+		if others--; others != c.want {
+			t.Fatalf("%d others began while it rests for %v, want %d", others, c.wait, c.want)
+		}
+		s.now = s.now.Add(c.wait)
+		if p, ok := s.next(); ok != (c.want == 3) || ok && p.Host != hostOf(1) {
+			t.Fatalf("%+v (%v), want %s on the connection that was kept", p, ok, hostOf(1))
+		}
 	}
 }
 

@@ -251,7 +251,7 @@ func (r *reserving) tighten(fails, some int) bool {
 		}
 		for _, i := range those[:min(some, len(those))] {
 			if early(i) {
-				r.reserve(i, r.size[i], r.all[i].Deadline)
+				r.reserve(i, r.size[i], r.later(i))
 			} else {
 				r.reserve(i, r.all[i].Likely, r.due[i])
 			}
@@ -259,6 +259,17 @@ func (r *reserving) tighten(fails, some int) bool {
 		return true
 	}
 	return false
+}
+
+// later is the next aim of a promise that cannot be done by the one it has: half
+// way to its deadline, so that one that has fallen behind is still done as early
+// as can be, about.
+func (r *reserving) later(i int) float64 {
+	end := r.all[i].Deadline
+	if left := (end - r.due[i]) / 2; left > 0.05*end {
+		return end - left
+	}
+	return end
 }
 
 // maxEarly is how many promises that cannot be kept are fitted in between others.

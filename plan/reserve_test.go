@@ -227,8 +227,8 @@ func TestReserveGivesUpCaution(t *testing.T) {
 		bytes []float64
 	}{
 		"all of it stays": {[]Promise{one(200, 100, 40, 100), one(200, 100, 60, 100)}, []float64{40, 60}, []float64{200, 200}},
-		"one aim":         {[]Promise{one(300, 100, 40, 100), one(300, 100, 40, 100)}, []float64{40, 100}, []float64{300, 300}},
-		"both aims":       {[]Promise{one(500, 100, 40, 100), one(500, 100, 40, 100)}, []float64{100, 100}, []float64{500, 500}},
+		"one aim":         {[]Promise{one(300, 100, 40, 100), one(300, 100, 40, 100)}, []float64{40, 70}, []float64{300, 300}},
+		"both aims":       {[]Promise{one(500, 100, 40, 100), one(500, 100, 40, 100)}, []float64{70, 100}, []float64{500, 500}},
 		"a size":          {[]Promise{one(600, 500, 40, 100), one(500, 400, 40, 100)}, []float64{100, 100}, []float64{600, 400}},
 		"both sizes":      {[]Promise{one(900, 500, 40, 100), one(900, 500, 40, 100)}, []float64{100, 100}, []float64{500, 500}},
 	} {
