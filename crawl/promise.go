@@ -493,7 +493,7 @@ func (r *promiseRow) sane() bool {
 	default:
 		return false
 	}
-	return r.Deadline > 0 && r.Since >= 0 && r.Aim >= 0 && r.Aim <= r.Deadline && r.Done >= 0 && r.Lost >= 0 && r.Ended >= r.Lost && r.Size >= 0 && r.Pages >= 0 && r.sample.sane()
+	return r.Deadline > 0 && r.Since >= 0 && r.Aim >= 0 && r.Aim <= r.Deadline && r.Done >= 0 && (r.Done > 0 || r.Standing != Kept) && r.Lost >= 0 && r.Ended >= r.Lost && r.Size >= 0 && r.Pages >= 0 && r.sample.sane()
 }
 
 // nextLook returns when the promises must be looked at although nothing happens.

@@ -620,6 +620,7 @@ func TestDamagedPromises(t *testing.T) {
 		"an odd standing":   {[]byte("pa.org"), []byte(`{"Host":"a.org","Deadline":5,"Standing":"so so"}`)},
 		"a huge deviation":  {[]byte("pa.org"), []byte(`{"Host":"a.org","Deadline":5,"Standing":"wished","Dev":1e17}`)},
 		"a negative number": {[]byte("pa.org"), []byte(`{"Host":"a.org","Deadline":5,"Standing":"wished","Had":-4}`)},
+		"kept, never done":  {[]byte("pa.org"), []byte(`{"Host":"a.org","Deadline":5,"Standing":"kept"}`)},
 		"an aim too late":   {[]byte("pa.org"), []byte(`{"Host":"a.org","Deadline":5,"Standing":"wished","Aim":6}`)},
 	} {
 		e, err := NewEngine(EngineConfig{Order: "length"})
@@ -656,7 +657,9 @@ func FuzzPromiseRow(f *testing.F) {
 		for _, p := range e.promises.all {
 			p.left = 1 << 40
 			p.work = p.remains(p.left, p.Demand, doubt, &e.promises.sample)
-			p.Done, p.stuck = 0, ""
+			if p.Done, p.stuck = 0, ""; p.Standing == Kept {
+				p.Standing = Held
+			}
 			e.out = nil
 			e.plan(3, monday.Unix)
 			for _, o := range e.out {
@@ -674,7 +677,7 @@ func FuzzPromiseRow(f *testing.F) {
 			t.Fatal(err)
 		}
 		for _, s := range e.Status().Promises {
-			if s.ETA < 0 || s.Expected < 0 || s.Bytes < 0 || !(s.Xi >= 1 && s.Xi <= maxXi) || !(s.Rate >= 1) {
+			if s.ETA < 0 || s.ETA == 0 && s.Standing == Kept || s.Expected < 0 || s.Bytes < 0 || !(s.Xi >= 1 && s.Xi <= maxXi) || !(s.Rate >= 1) {
 				t.Fatalf("%+v", s)
 			}
 		}
