@@ -21,13 +21,16 @@ type Trouble struct {
 	// Own says that the site's own speed, its manners, or its begin make it
 	// impossible, whatever the link.
 	Own bool
-	// Crowd says that the link has room for it: it is the sites at a time, the start-up
-	// time or the least speed for which no plan was found that keeps the promise.
+	// Room says that the link has room for it besides all that the plan keeps. It is
+	// late for the sites at a time, the start-up time or the least speed, if there
+	// are such bounds; else so that others, for which there is none, are less late.
 	// Earliest is then when the site is done in the plan, and nothing else is known.
-	Crowd bool
+	Room bool
+	// For is a site with a later deadline that the plan keeps instead; -1: none.
+	For int
 
 	Least      float64 // time that it takes, whatever the link, from its begin on
-	Fits       float64 // how much of it can be done in time, after all promises that are due before it
+	Fits       float64 // how much of it can be done in time, besides what is kept
 	Earliest   float64 // the first deadline that could be kept; infinite: none
 	LinkNeeded float64 // what the whole link would have to be multiplied with; infinite: no link would do
 	Slip       *Slip   // nil: no other promise would help by itself
@@ -41,11 +44,12 @@ type Slip struct {
 }
 
 // Explain says which deadlines of a Problem cannot be kept, each with what would
-// help; none when all can. Promises that are due first are kept first.
+// help; none when all can.
 //
-// Without a Plan it is about what no plan can do, whatever MaxSites,
-// Startup and MinRate; with the best one that was found it tells besides of
-// sites that are late in it for those.
+// Without a Plan it is about what no plan can do, whatever MaxSites, Startup and
+// MinRate, and promises that are due first are kept first. With the best Plan
+// that was found it is about the sites that are late in it, all of them and no
+// others.
 func Explain(p *Problem, pl *Plan) []Trouble {
 	x := &explainer{p: p, link: newLink(p.Link)}
 	var jobs []job
@@ -55,16 +59,24 @@ func Explain(p *Problem, pl *Plan) []Trouble {
 		}
 	}
 	x.kept, x.late = sift(&x.link, jobs)
+	if pl != nil {
+		x.follow(pl, jobs)
+	}
 	troubles := x.missing()
+	told := make([]bool, len(p.Sites))
+	for _, t := range troubles {
+		told[t.Site] = true
+	}
 	for i := range p.Sites {
-		if t, ok := slowStart(p, i); ok && !slices.ContainsFunc(troubles, func(t Trouble) bool { return t.Site == i }) {
+		if t, ok := slowStart(p, i); ok && !told[i] {
 			troubles = append(troubles, t)
+			told[i] = true
 		}
 	}
-	if len(troubles) == 0 && pl != nil {
+	if pl != nil {
 		for i, c := range pl.Courses {
-			if p.Sites[i].missed(c.Finish) {
-				troubles = append(troubles, Trouble{Site: i, Crowd: true, Least: least(&p.Sites[i]), Earliest: c.Finish})
+			if p.Sites[i].Missed(c.Finish) && !told[i] {
+				troubles = append(troubles, Trouble{Site: i, Room: true, For: -1, Least: least(&p.Sites[i]), Earliest: c.Finish})
 			}
 		}
 	}
@@ -99,22 +111,23 @@ func slowStart(p *Problem, i int) (Trouble, bool) {
 		return Trouble{}, false
 	}
 	done := func(s *Site) float64 { return s.NotBefore + p.Startup + least(s) }
-	if !s.missed(done(s)) {
+	if !s.Missed(done(s)) {
 		return Trouble{}, false
 	}
-	t := Trouble{Site: i, Own: true, Least: p.Startup + least(s), Earliest: done(s), LinkNeeded: math.Inf(1)}
+	t := Trouble{Site: i, Own: true, For: -1, Least: p.Startup + least(s), Earliest: done(s), LinkNeeded: math.Inf(1)}
 	t.Trim = bisect(0, s.Size, func(bytes float64) bool {
 		less := s.trim(bytes)
-		return less.Size == 0 || !s.missed(done(&less))
+		return less.Size == 0 || !s.Missed(done(&less))
 	})
 	t.Fits = s.Size - t.Trim
 	return t, true
 }
 
-// misfit is a job that does not fit besides those before it.
+// misfit is a job that does not fit besides those that are kept.
 type misfit struct {
 	job
-	fits float64
+	fits    float64
+	instead int // the site that is kept for it; -1: those due before it leave no room
 }
 
 // sift takes the jobs in the order of their deadlines, and parts those that fit
@@ -133,7 +146,7 @@ func sift(l *link, jobs []job) (kept []job, late []misfit) {
 		if fits, ok := add(i); ok {
 			kept = append(kept, j)
 		} else {
-			late = append(late, misfit{j, fits})
+			late = append(late, misfit{j, fits, -1})
 		}
 	}
 	return kept, late
@@ -168,18 +181,68 @@ type explainer struct {
 	work int
 }
 
+// follow takes the promises that a plan keeps for those that are kept, and parts
+// those that it does not keep into those that fit besides them and those that do not.
+// Where that is too much work, the order of deadlines has to do.
+func (x *explainer) follow(pl *Plan, jobs []job) {
+	var kept, late []job
+	for _, j := range jobs {
+		finish := pl.Courses[j.site].Finish
+		if x.p.Sites[j.site].Missed(finish) {
+			late = append(late, j)
+		} else {
+			kept = append(kept, j.by(max(j.due, finish)))
+		}
+	}
+	isLate := func(site int) bool { return slices.ContainsFunc(late, func(j job) bool { return j.site == site }) }
+	others := slices.ContainsFunc(x.late, func(m misfit) bool { return !isLate(m.site) })
+	if !others && len(late) == len(x.late) {
+		return
+	}
+	if len(late) > enough/len(jobs) {
+		x.late = slices.DeleteFunc(x.late, func(m misfit) bool { return !isLate(m.site) })
+		return
+	}
+	x.late = nil
+	for _, j := range late {
+		switch fails, fits := x.admit(&x.link, kept, j); fails {
+		case -1:
+			kept = append(kept, j)
+		case j.site:
+			x.late = append(x.late, misfit{j, fits, -1})
+		default:
+			lacks := bisect(0, j.size, func(bytes float64) bool {
+				less := j
+				less.size -= bytes
+				return less.size <= 0 || x.fits(&x.link, kept, less)
+			})
+			x.late = append(x.late, misfit{j, j.size - lacks, fails})
+		}
+	}
+	slices.SortStableFunc(kept, func(a, b job) int { return cmp.Compare(a.due, b.due) })
+	x.kept = kept
+	x.work = 0
+}
+
 // enough bounds the work, but for the first trouble: a fifth of a second or so.
 const enough = 600_000
 
 // fits says whether all jobs can be done in time.
 func (x *explainer) fits(l *link, jobs []job, more job) bool {
+	fails, _ := x.admit(l, jobs, more)
+	return fails < 0
+}
+
+// admit returns the site of the first job that cannot be done in time, and how much
+// of it can; -1 if all can.
+func (x *explainer) admit(l *link, jobs []job, more job) (fails int, fits float64) {
 	all := append(slices.Clone(jobs), more)
 	x.work += len(all)
 	if slices.ContainsFunc(all, func(j job) bool { return j.from > 0 }) {
 		x.work += 3 * len(all)
 	}
-	fails, _, _ := admit(l, all, false)
-	return fails < 0
+	fails, fits, _ = admit(l, all, false)
+	return fails, fits
 }
 
 // missing returns the troubles of all that are late, with figures as long as
@@ -191,8 +254,8 @@ func (x *explainer) missing() []Trouble {
 	var troubles []Trouble
 	for _, m := range x.late {
 		s := &x.p.Sites[m.site]
-		t := Trouble{Site: m.site, Fits: m.fits, Least: least(s)}
-		t.Own = s.missed(s.NotBefore + t.Least)
+		t := Trouble{Site: m.site, For: m.instead, Fits: m.fits, Least: least(s)}
+		t.Own = s.Missed(s.NotBefore + t.Least)
 		if x.work < enough {
 			t.Earliest = x.earliest(moved, m.job)
 			if !math.IsInf(t.Earliest, 1) {
@@ -296,14 +359,15 @@ func (x *explainer) linkNeeded(others []job, j job, least float64) float64 {
 }
 
 // slip returns whose promise would have to slip to make room, and to when. Only
-// those due no later can be in the way, and only one that has as many bytes as
-// are missing is enough; the later it is due, the less it has to slip.
+// those due no later can be in the way, or the one that is kept instead; and only
+// one that has as many bytes as are missing is enough. The later it is due, the
+// less it has to slip.
 func (x *explainer) slip(m misfit) *Slip {
 	const tries = 12
 	left := tries
 	for k := len(x.kept) - 1; k >= 0 && left > 0; k-- {
 		g := x.kept[k]
-		if g.due > m.due || g.size < (m.size-m.fits)*(1-tiny) {
+		if g.due > m.due && g.site != m.instead || g.size < (m.size-m.fits)*(1-tiny) {
 			continue
 		}
 		left--

@@ -11,9 +11,13 @@ func (t *Trouble) text(p *Problem) string {
 	s := &p.Sites[t.Site]
 	var b strings.Builder
 	switch {
-	case t.Crowd:
+	case t.Room && crowd(p) != "":
 		fmt.Fprintf(&b, "The link has room for %s within %s, but no plan was found that has it done by then with %s: the best has it after %s.",
-			s.Name, timeText(s.Deadline), crowd(p), timeText(t.Earliest))
+			s.Name, timeText(s.Deadline), crowd(p), later(t.Earliest, s.Deadline))
+		return b.String()
+	case t.Room:
+		fmt.Fprintf(&b, "The link has room for %s within %s, but not for all that are late: so that others are late by less, the plan has it after %s.",
+			s.Name, timeText(s.Deadline), later(t.Earliest, s.Deadline))
 		return b.String()
 	case s.Deadline < 0:
 		fmt.Fprintf(&b, "%s cannot be done in time: its deadline is over.", s.Name)
@@ -21,8 +25,12 @@ func (t *Trouble) text(p *Problem) string {
 		fmt.Fprintf(&b, "%s cannot be done within %s, whatever the link: it may begin only after %s.", s.Name, timeText(s.Deadline), timeText(s.NotBefore))
 	case t.Own:
 		fmt.Fprintf(&b, "%s cannot be done within %s, whatever the link: %s.", s.Name, timeText(s.Deadline), own(p, s, t.Least))
+	case t.For >= 0:
+		o := &p.Sites[t.For]
+		fmt.Fprintf(&b, "%s is not done within %s so that %s is done within %s: besides what the plan keeps, %s.",
+			s.Name, timeText(s.Deadline), o.Name, timeText(o.Deadline), lack(s.Size, t.Fits))
 	default:
-		fmt.Fprintf(&b, "%s cannot be done within %s: %s.", s.Name, timeText(s.Deadline), lack(s.Size, t.Fits))
+		fmt.Fprintf(&b, "%s cannot be done within %s: besides what is due before, %s.", s.Name, timeText(s.Deadline), lack(s.Size, t.Fits))
 	}
 	var ways []string
 	if t.Earliest > 0 && !math.IsInf(t.Earliest, 1) {
@@ -51,9 +59,9 @@ func (t *Trouble) text(p *Problem) string {
 // lack says how much of a size fits.
 func lack(size, fits float64) string {
 	if fits <= tiny*size {
-		return "besides what is due before, nothing of its " + sizeText(size) + " fits"
+		return "nothing of its " + sizeText(size) + " fits"
 	}
-	return fmt.Sprintf("besides what is due before, only %s of its %s fit", sizeText(fits), sizeText(size))
+	return fmt.Sprintf("only %s of its %s fit", sizeText(fits), sizeText(size))
 }
 
 // own says why a site cannot be faster.
@@ -87,10 +95,13 @@ func own(p *Problem, s *Site, least float64) string {
 	return why
 }
 
-// crowd names what bounds the sites besides the link.
+// crowd names what bounds the sites besides the link, if anything does.
 func crowd(p *Problem) string {
 	var bounds []string
-	if p.MaxSites > 0 {
+	switch {
+	case p.MaxSites == 1:
+		bounds = append(bounds, "one site at a time")
+	case p.MaxSites > 0:
 		bounds = append(bounds, thousands(p.MaxSites)+" sites at a time")
 	}
 	if p.Startup > 0 {
@@ -98,9 +109,6 @@ func crowd(p *Problem) string {
 	}
 	if p.MinRate > 0 {
 		bounds = append(bounds, "at least "+rateText(p.MinRate)+" for each")
-	}
-	if len(bounds) == 0 {
-		return "what is asked for"
 	}
 	return strings.Join(bounds, ", ")
 }

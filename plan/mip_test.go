@@ -107,8 +107,8 @@ func TestSlotsRefuses(t *testing.T) {
 		want  string
 	}{
 		{big, 1, 1000, "mip: 600 sites in 1000 slots make a program of about 305 million terms, and 2 million are the most: take fewer, longer slots"},
-		{&Problem{Link: []Step{{0, 10}}, Sites: one, Startup: 9}, 5, 3, "mip: slots of 5.0 s are shorter than the start-up time, 9.0 s"},
-		{&Problem{Link: []Step{{0, 10}}, Sites: one}, 5, 3, "mip: the deadline of a lies within the first slot of 5.0 s: take shorter ones"},
+		{&Problem{Link: []Step{{0, 10}}, Sites: one, Startup: 9}, 5, 3, "mip: slots of 5.0s are shorter than the start-up time, 9.0s"},
+		{&Problem{Link: []Step{{0, 10}}, Sites: one}, 5, 3, "mip: the deadline of a lies within the first slot of 5.0s: take shorter ones"},
 		{&Problem{Link: []Step{{0, 10}}, Sites: one}, math.NaN(), 3, "mip: 3 slots of NaN are none"},
 		{&Problem{Link: []Step{{0, 10}}, Sites: one}, 1, -1, "mip: -1 slots of 1 are none"},
 	} {

@@ -152,6 +152,11 @@ func (s *search) prove() bool {
 	if len(t.jobs) > mostSubsets || !t.single() || t.p.Objective != Sum && t.p.Objective != Tardiness {
 		return false
 	}
+	sets := 1 << len(t.jobs) // each as much as a plan
+	if s.mostPlans-s.plans < sets {
+		return false
+	}
+	s.plans += sets
 	order := t.subsets()
 	if order == nil {
 		return false

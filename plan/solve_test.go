@@ -247,3 +247,18 @@ func TestSolveKeepsOthers(t *testing.T) {
 		}
 	}
 }
+
+// Looking at all sets of sites is effort too: whoever allows for little gets little.
+func TestSolveCountsSets(t *testing.T) {
+	p := (wild{sites: 15, weights: true, deadline: 0.5, tight: 2}).random(rand.New(rand.NewPCG(6, 8)))
+	for effort, want := range map[int]bool{100: false, 1 << 15: true, 0: true} {
+		task := newTask(p)
+		s := newSearch(task, task.bound(task.dues), effort)
+		if got := s.prove(); got != want {
+			t.Errorf("an effort of %d: proved %v, want %v", effort, got, want)
+		}
+		if want && s.plans < 1<<15 {
+			t.Errorf("an effort of %d: counts %d", effort, s.plans)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"math"
+	"strconv"
 )
 
 // sizeText writes a number of bytes for people: 12.5 GB.
@@ -31,32 +32,24 @@ func rateText(rate float64) string {
 	return sizeText(rate) + "/s"
 }
 
-// timeText writes a span of time for people, in its two largest units: 2 h 5 min.
+// timeText writes a span of time for people, in its two largest units: 2h05m.
 func timeText(seconds float64) string {
 	switch {
 	case math.IsInf(seconds, 0) || seconds >= 1e15:
 		return "for ever"
 	case seconds < 0.9995:
-		return fmt.Sprintf("%.0f ms", max(seconds, 0)*1000)
-	case seconds < 9.95:
-		return fmt.Sprintf("%.1f s", seconds)
+		return strconv.FormatFloat(math.Round(max(seconds, 0)*1000)/1000, 'f', -1, 64) + "s"
+	case seconds < 9.95, seconds < 59.95 && math.Abs(seconds-math.Round(seconds)) >= 0.05:
+		return fmt.Sprintf("%.1fs", seconds)
 	}
-	units := []struct {
-		name string
-		of   int64
-	}{{"d", 86400}, {"h", 3600}, {"min", 60}, {"s", 1}}
-	n := int64(math.Round(seconds))
-	for i, u := range units {
-		if n < u.of && u.of > 1 {
-			continue
-		}
-		text := fmt.Sprintf("%d %s", n/u.of, u.name)
-		if i+1 < len(units) {
-			if small := n % u.of / units[i+1].of; small > 0 {
-				text += fmt.Sprintf(" %d %s", small, units[i+1].name)
-			}
-		}
-		return text
+	switch n := int64(math.Round(seconds)); {
+	case n < 60:
+		return fmt.Sprintf("%ds", n)
+	case n < 3600:
+		return fmt.Sprintf("%dm%02ds", n/60, n%60)
+	case n < 48*3600:
+		return fmt.Sprintf("%dh%02dm", n/3600, n%3600/60)
+	default:
+		return fmt.Sprintf("%dd%02dh", n/86400, n%86400/3600)
 	}
-	return "0 s"
 }

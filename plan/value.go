@@ -14,9 +14,9 @@ const hair = 1e-11
 // between returns the middle of two numbers.
 func between(low, high float64) float64 { return low + float64((high-low)/2) }
 
-// missed says whether a site that is done at finish is late. One without anything
-// to come never is.
-func (s *Site) missed(finish float64) bool {
+// Missed says whether a site that is done at finish is late, by more than rounding.
+// One without anything to come never is.
+func (s *Site) Missed(finish float64) bool {
 	return s.Size > 0 && after(finish, s.Due())
 }
 
@@ -52,7 +52,7 @@ func (v *value) add(s *Site, finish float64) {
 		v.lateness = d
 	}
 	v.due = true
-	if s.missed(finish) {
+	if s.Missed(finish) {
 		v.late++
 		v.tardiness += float64(s.Worth() * d)
 	}

@@ -160,11 +160,8 @@ func (r *planReport) wishes() bool {
 	return r.file.Objective == plan.Lateness || r.file.Objective == plan.Tardiness
 }
 
-// late says that a site is done after its deadline, by more than rounding.
-func (r *planReport) late(i int) bool {
-	slack, due := r.slack(i)
-	return due && slack < -1e-9*max(r.file.Sites[i].Deadline, r.plan.Courses[i].Finish)
-}
+// late says that a site is done after its deadline.
+func (r *planReport) late(i int) bool { return r.file.Sites[i].Missed(r.plan.Courses[i].Finish) }
 
 // slack is how long before its deadline a site is done, if it has one.
 func (r *planReport) slack(i int) (slack float64, due bool) {

@@ -146,6 +146,18 @@ func TestPlanQuality(t *testing.T) {
 	}
 }
 
+// Parts of a second are told where they matter, so that a site with time to
+// spare is not shown to be done at its deadline, nor a deadline after itself.
+func TestPlanSpans(t *testing.T) {
+	for seconds, want := range map[float64]string{
+		0.5: "0.5s", 10: "10s", 10.5: "10.5s", -10.5: "-10.5s", 59.97: "1m00s", 100.4: "1m40s", 7500: "2h05m", math.Inf(1): "for ever",
+	} {
+		if got := spanText(seconds); got != want {
+			t.Errorf("%g seconds are %s, want %s", seconds, got, want)
+		}
+	}
+}
+
 // A plan that is late has no gap, as others may do better by being later; nor does
 // it hear of the bound of those that are not.
 func TestPlanLateQuality(t *testing.T) {

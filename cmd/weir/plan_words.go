@@ -15,7 +15,7 @@ func (r *planReport) when(seconds float64) string {
 		return "never"
 	}
 	if !r.file.clock {
-		return clock(seconds)
+		return spanText(seconds)
 	}
 	now := r.file.now
 	at := now.Add(time.Duration(min(seconds, mostSeconds/2) * 1e9)).In(now.Location())
@@ -45,7 +45,9 @@ func spanText(seconds float64) string {
 	case math.IsInf(seconds, -1) || math.IsNaN(seconds):
 		return "–"
 	case seconds < 0:
-		return "-" + clock(-seconds)
+		return "-" + spanText(-seconds)
+	case seconds < 59.95 && math.Abs(seconds-math.Round(seconds)) >= 0.05:
+		return fmt.Sprintf("%.1fs", seconds) // half a second before a deadline is no second
 	}
 	return clock(seconds)
 }
