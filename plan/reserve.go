@@ -266,7 +266,7 @@ func (r *reserving) tighten(fails, some int) bool {
 // as can be, about.
 func (r *reserving) later(i int) float64 {
 	end := r.all[i].Deadline
-	if left := (end - r.due[i]) / 2; left > 0.05*end {
+	if left := float64((end - r.due[i]) / 2); left > 0.05*end {
 		return end - left
 	}
 	return end
