@@ -126,7 +126,7 @@ func (e *Engine) ahead(now page.Time, far float64) []plan.Step {
 // reserved takes a plan.
 func (e *Engine) reserved(now page.Time, ev Planned) {
 	ps := &e.promises
-	if !ps.busy || ev.Version != ps.version {
+	if !ps.busy || ev.Version != ps.version || e.finished {
 		return
 	}
 	ps.busy = false

@@ -20,11 +20,6 @@
 // package bandwidth there. The driver tells it what the wire did ([Wire]) and the
 // time of day ([Wall]), and holds the [Limit] that it orders.
 //
-// Some hosts have deadlines ([Demand]). The Engine estimates what is left of them
-// (estimate.go), has plans made beside the crawl ([Plan]), lets those that are
-// behind go first (curve.go), and tells how it stands with each ([News]); promise.go
-// follows one from the wish to its end.
-//
 // Orders that split scores, or go by ranks, need more of the Ledger: it hands the
 // score of a page that ended on to the pages it links to (purse.go), and takes the
 // scores of a ranking that the Engine has ordered (rescore.go). Both change the

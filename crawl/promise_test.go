@@ -495,6 +495,26 @@ func TestEndIsTold(t *testing.T) {
 	}
 }
 
+// After the end nothing is ordered any more: not for a plan that comes late, nor
+// for a demand.
+func TestPlanAfterTheEnd(t *testing.T) {
+	k := newKeeper(t, Demand{Host: "a.org", Deadline: in(time.Hour)})
+	k.slow = true
+	k.start()
+	k.explore()
+	k.step(Command{Stop: StopByUser, Now: true})
+	o := k.plans[len(k.plans)-1]
+	for _, ev := range []Event{
+		Planned{Version: o.Version, Reserved: plan.Reserve(o.Link, o.Promises)},
+		Command{Demands: []Demand{{Host: "a.org"}, {Host: "b.org", Deadline: in(time.Hour)}}},
+		Tick{},
+	} {
+		if orders := k.engine.Step(k.now.Add(time.Minute), ev); len(orders) > 0 {
+			t.Errorf("%v after %T", orders, ev)
+		}
+	}
+}
+
 // again begins another run on what the first has made durable.
 func (k *keeper) again(t *testing.T, after time.Duration, demands ...Demand) *keeper {
 	n := newKeeper(t, demands...)

@@ -156,6 +156,9 @@ func (v *valve) close(host string) {
 
 // command sets new limits or deadlines, or ends the crawl.
 func (e *Engine) command(now page.Time, ev Command) {
+	if e.finished {
+		return
+	}
 	for _, d := range ev.Demands {
 		e.demand(d)
 	}
