@@ -27,11 +27,17 @@ func (p *promise) changed() bool {
 // tight says that a promise is held whose site could not bring all that is left in
 // time: whether it is broken must be known at once.
 func (p *promise) tight(wall int64) bool {
-	return p.Standing == Held && p.Done == 0 && p.work*1e9 > p.most*float64(p.Deadline-wall)
+	return p.Standing == Held && p.Done == 0 && p.share(wall) > 1
+}
+
+// share returns which part of the time to its deadline a promise takes at the speed
+// of its site.
+func (p *promise) share(wall int64) float64 {
+	return p.work / max(p.most, 1) / max(float64(p.Deadline-wall)/1e9, 1e-3)
 }
 
 // unready says that a promise is not to be planned yet.
-func (p *promise) unready() bool { return p.left == 0 || p.Standing == Wished && p.young }
+func (p *promise) unready() bool { return p.left == 0 || !p.Given && (p.young || p.Had == 0) }
 
 // plan asks for a plan of all promises that have not ended.
 func (e *Engine) plan(now page.Time, wall int64) {
@@ -63,7 +69,7 @@ func (e *Engine) plan(now page.Time, wall int64) {
 		}
 		o.Promises = append(o.Promises, plan.Promise{
 			Site:   plan.Site{Name: p.Host, Size: p.work, Deadline: due, Cap: p.most},
-			Likely: p.remains(p.left, p.Demand, 1, &ps.sample), Aim: float64(aim-wall) / 1e9, Held: p.Standing.given(), Broken: p.Standing == Broken, Waits: true,
+			Likely: p.remains(p.left, p.Demand, 1, &ps.sample), Aim: float64(aim-wall) / 1e9, Held: p.given(), Broken: p.Standing == Broken, Waits: true,
 		})
 		ps.asked = append(ps.asked, asked{p, p.Deadline, p.work, p.Wire, p.most})
 	}
@@ -173,7 +179,7 @@ func (p *promise) due(at page.Time) float64 {
 // lag returns how many bytes a promise is behind, when its next page is counted
 // that would come too late otherwise.
 func (p *promise) lag(now page.Time) float64 {
-	if p.Done != 0 || p.stuck != "" || p.Standing == Refused {
+	if p.Done != 0 || p.stuck != "" || !p.given() && p.Standing != Wished {
 		return 0
 	}
 	if p.Standing == Wished || p.young {
@@ -185,22 +191,24 @@ func (p *promise) lag(now page.Time) float64 {
 
 // urge tells whose promises are behind: first those that are held, then sites that
 // are looked at before anything is promised, then those that cannot be kept any
-// more; and in each class by how much they are behind over the time that is left.
+// more. In each class the one with the least to spare goes first: that which takes
+// the largest part of the time to its deadline at its own speed. How far behind
+// they are says less, since curves with much caution are steep.
 func (e *Engine) urge(now page.Time, wall int64) {
 	ps := &e.promises
 	type behind struct {
 		p     *promise
 		class int
-		rate  float64
+		share float64
 	}
 	var late []behind
 	for _, p := range ps.all {
-		if lag := p.lag(now); lag > 0 && len(p.hosts) > 0 {
-			late = append(late, behind{p, p.Standing.class(), lag / max(float64(p.Deadline-wall)/1e9, 1)})
+		if p.lag(now) > 0 && len(p.hosts) > 0 {
+			late = append(late, behind{p, p.Standing.class(), p.share(wall)})
 		}
 	}
 	slices.SortStableFunc(late, func(a, b behind) int {
-		return cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(b.rate, a.rate))
+		return cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(b.share, a.share))
 	})
 	var hosts []string
 	for _, b := range late {

@@ -112,3 +112,38 @@ func TestOwnTime(t *testing.T) {
 		}
 	}
 }
+
+// Nothing is promised of a site that has given nothing, and the reason is told.
+func TestNoPromiseWithoutAPage(t *testing.T) {
+	k := newKeeper(t, Demand{Host: "a.org", Deadline: in(time.Minute)})
+	k.start()
+	for i := 0; i < 200 && len(k.news) == 0; i++ {
+		at := slices.IndexFunc(k.flying, func(f Fetch) bool { return f.Host == "a.org" })
+		if at < 0 {
+			k.wait(5 * time.Second)
+			continue
+		}
+		f := k.flying[at]
+		k.flying = slices.Delete(k.flying, at, at+1)
+		k.answered(f, Done{Outcome: page.FirstByteTimeout}, nil)
+	}
+	if n := k.news[0]; n.Standing != Refused || !strings.Contains(n.Why, "first-byte-timeout") {
+		t.Errorf("%+v", n)
+	}
+	if len(k.urged) > 0 {
+		t.Errorf("%v is urgent, though nothing was promised", k.urged)
+	}
+}
+
+// What was never promised is not urgent when its deadline is over.
+func TestRefusedIsNotUrgentLater(t *testing.T) {
+	k := newKeeper(t, Demand{Host: "a.org", Deadline: in(40 * time.Second), Size: 1e12})
+	k.start()
+	k.explore()
+	k.hears("a.org refused.")
+	k.wait(time.Minute)
+	k.hears("a.org missed.")
+	if len(k.urged) > 0 {
+		t.Errorf("%v is urgent, though it was refused", k.urged)
+	}
+}

@@ -36,15 +36,15 @@ func (e *Engine) promiseStatus() []PromiseStatus {
 	wall := e.clock.Time(ps.looked).UnixNano()
 	for _, p := range ps.all {
 		s := PromiseStatus{
-			Demand: p.Demand, Standing: p.Standing, Why: p.reason, Had: p.Had, Left: p.left, Bytes: int64(p.Wire), Expected: int64(p.work), Rate: p.most,
+			Demand: p.Demand, Standing: p.Standing, Why: p.Why, Had: p.fetched(), Left: p.left, Bytes: int64(p.Wire), Expected: int64(p.work), Rate: p.most,
 			Xi: p.xi(&ps.sample), Risk: Lost, ETA: p.Done,
 		}
 		need := p.work / max(p.most, 1)
-		if p.Done == 0 && p.Standing.given() {
+		if p.Done == 0 && p.given() {
 			behind := max(p.due(ps.looked)-p.Wire, 0) / max(p.most, 1)
 			s.ETA = later(wall, max(p.ends-ps.looked.Sub(p.begun).Seconds()+behind, need))
 		}
-		switch share := need / max(float64(p.Deadline-wall)/1e9, 1e-9); {
+		switch share := p.share(wall); {
 		case p.Standing == Kept:
 			s.Risk = NoRisk
 		case p.Standing == Wished:
@@ -70,4 +70,13 @@ func later(wall int64, seconds float64) int64 {
 		return 0
 	}
 	return wall + int64(max(seconds, 0)*1e9)
+}
+
+// fetched is how many pages of a promise have come. What was counted for it may
+// be behind after a crash; what its sites have had is not.
+func (p *promise) fetched() int64 {
+	if p.recalled {
+		return max(p.Had, p.used)
+	}
+	return p.Had
 }

@@ -44,8 +44,10 @@ func (s Standing) class() int {
 	return 2
 }
 
-// given says that it was promised once.
-func (s Standing) given() bool { return s == Held || s == Broken || s == Missed }
+// given says that it was promised, and is not done.
+func (p *promise) given() bool {
+	return p.Given && (p.Standing == Held || p.Standing == Broken || p.Standing == Missed)
+}
 
 const (
 	lookPause    = 100 * time.Millisecond // between two looks at the promises
@@ -54,7 +56,7 @@ const (
 	planTimer    = 30 * time.Second       // and at most
 	rowPause     = 30 * time.Second       // between two rows of a promise
 	planChange   = 0.1                    // an estimate that changes by this share asks for a new plan
-	linkShare    = 0.95                   // of the link may be promised
+	linkShare    = 0.9                    // of the link may be promised
 	maxSteps     = 256                    // of the link, as far as a plan looks ahead
 	aimShare     = 0.6                    // of the time to its deadline is what a promise should take
 	regain       = 0.05                   // of the time left must be to spare before a broken promise counts as held again
@@ -99,17 +101,19 @@ type asked struct {
 // promise is one of them.
 type promise struct {
 	promiseRow
-	met     bool // a site of it is, or was, in memory
-	sites   []member
-	crowded bool     // there are more of them
-	hosts   []string // of its sites that have pages, two at most
-	left    int64    // pages that are known and not fetched
-	used    int64    // pages of its sites that were, also before it was wished for
-	young   bool     // too few of its pages have come to promise anything
-	stuck   string   // why some of them cannot be had in time, if nothing may be asked for
-	most    float64  // bytes a second that its site can bring
-	work    float64  // bytes that are left, with caution
-	reason  string
+	met      bool // a site of it is, or was, in memory
+	sites    []member
+	crowded  bool         // there are more of them
+	hosts    []string     // of its sites that have pages, two at most
+	left     int64        // pages that are known and not fetched
+	used     int64        // pages of its sites that were, also before it was wished for
+	young    bool         // too few of its pages have come to promise anything
+	stuck    string       // why some of them cannot be had in time, if nothing may be asked for
+	most     float64      // bytes a second that its site can bring
+	work     float64      // bytes that are left, with caution
+	wrong    page.Outcome // how its last request failed; None: it did not
+	recalled bool         // from an earlier run
+	robots   bool         // that was one for robots.txt
 
 	curve []plan.Rate // in seconds since begun
 	begun page.Time
@@ -130,6 +134,8 @@ type member struct {
 type promiseRow struct {
 	Demand
 	Standing Standing `json:",omitempty"`
+	Given    bool     `json:",omitempty"` // it was promised once
+	Why      string   `json:",omitempty"` // it stands so
 	Since    int64    `json:",omitempty"` // when it was wanted first, nanoseconds since 1970
 	Aim      int64    `json:",omitempty"` // when it should be done, before its deadline
 	Done     int64    `json:",omitempty"` // when its last page came, nanoseconds since 1970; 0 = it has not
@@ -166,7 +172,7 @@ func (e *Engine) demand(d Demand) {
 		d.Size, d.Pages = p.Size, p.Pages
 	}
 	if p.Deadline != d.Deadline {
-		p.Standing, p.Since, p.Aim, p.reason, p.Done, p.curve, p.at = Wished, 0, 0, "", 0, nil, asked{}
+		p.Standing, p.Given, p.Since, p.Aim, p.Why, p.Done, p.curve, p.at = Wished, false, 0, 0, "", 0, nil, asked{}
 	}
 	p.Demand = d
 	p.fresh, p.saved = true, 0
@@ -235,6 +241,10 @@ func (e *Engine) delivered(now page.Time, fl *flight, ev Done, rate float64) {
 	if p := ps.by[bare(fl.host)]; p != nil {
 		p.add(ev, own, pause, fl.robots, final)
 		p.fresh = true
+		p.wrong, p.robots = page.None, fl.robots
+		if row := ev.Outcome.Row(); !row.Answer || row.Retries > 0 && !row.Kept {
+			p.wrong = ev.Outcome
+		}
 		if !fl.robots && ev.Outcome.Final(fl.attempt) {
 			p.end(ev.Outcome)
 		}
@@ -312,7 +322,7 @@ func (e *Engine) look(now page.Time, wall int64, p *promise) {
 	if p.Since == 0 {
 		p.Since = wall
 	}
-	p.young = p.Had < exploration && wall-p.Since < (p.Deadline-p.Since)/exploring
+	p.young = p.Had < exploration && !p.aged(wall)
 	p.most = p.speed(e.pace(p))
 	p.work = p.remains(p.left, p.Demand, doubt, &e.promises.sample)
 	switch {
@@ -379,21 +389,34 @@ func (e *Engine) judge(now page.Time, wall int64, p *promise) {
 	switch {
 	case wall > p.Deadline && p.Standing != Missed:
 		e.stand(now, p, Missed, why)
-	case p.stuck != "" || e.stop == StopDone, // it is left alone in this run
-		p.left == 0 && wall-p.Since >= (p.Deadline-p.Since)/exploring: // nobody has heard of it
+	case p.stuck != "" || e.stop == StopDone: // it is left alone in this run
 		e.fail(now, p, why)
+	case p.left == 0 && p.aged(wall): // nobody has heard of it
+		e.fail(now, p, why)
+	case p.Had == 0 && p.aged(wall) && p.Standing == Wished:
+		e.fail(now, p, "none of its pages has come so far")
 	}
 }
 
+// aged says that a site has been looked at for long enough.
+func (p *promise) aged(wall int64) bool { return wall-p.Since >= (p.Deadline-p.Since)/exploring }
+
 // fail says that a promise cannot be kept, or given.
 func (e *Engine) fail(now page.Time, p *promise, why string) {
+	if p.wrong != page.None && p.stuck == "" {
+		what := ""
+		if p.robots {
+			what = " for its robots.txt"
+		}
+		why += fmt.Sprintf("; the last request%s ended as %s (%s)", what, p.wrong, p.wrong.Row().What)
+	}
 	switch p.Standing {
 	case Wished:
 		e.stand(now, p, Refused, why)
 	case Held:
 		e.stand(now, p, Broken, why)
 	case Refused, Broken:
-		p.reason = why
+		p.Why = why
 	}
 }
 
@@ -401,6 +424,9 @@ func (e *Engine) fail(now page.Time, p *promise, why string) {
 func (e *Engine) conclude(now page.Time, p *promise) {
 	switch {
 	case p.Standing == Missed:
+		if p.Done > p.Deadline {
+			p.Why = "its last page came after the deadline"
+		}
 		e.savePromise(now, p)
 	case p.Lost*lostShare > p.Ended:
 		e.stand(now, p, Missed, fmt.Sprintf("%d of its %d pages could not be had", p.Lost, p.Ended))
@@ -419,7 +445,8 @@ func (e *Engine) conclude(now page.Time, p *promise) {
 
 // stand announces how it stands with a promise from now on.
 func (e *Engine) stand(now page.Time, p *promise, s Standing, why string) {
-	p.Standing, p.reason = s, why
+	p.Standing, p.Why = s, why
+	p.Given = p.Given || s == Held
 	e.out = append(e.out, News{Host: p.Host, Standing: s, Deadline: p.Deadline, Why: why})
 	e.savePromise(now, p)
 }
@@ -475,9 +502,10 @@ func (e *Engine) recallPromise(row promiseRow) {
 	if p.Size <= 0 && p.Pages <= 0 {
 		p.Size, p.Pages = row.Size, row.Pages
 	}
+	p.recalled = true
 	p.sample, p.Ended, p.Lost = row.sample, row.Ended, row.Lost
 	if p.Deadline == row.Deadline {
-		p.Standing, p.Since, p.Aim, p.Done = row.Standing, row.Since, row.Aim, row.Done
+		p.Standing, p.Given, p.Why, p.Since, p.Aim, p.Done = row.Standing, row.Given, row.Why, row.Since, row.Aim, row.Done
 	}
 }
 

@@ -279,8 +279,8 @@ func TestDemandsByCommand(t *testing.T) {
 	tell(Demand{Host: "a.org", Deadline: in(time.Second) - 2e9})
 	k.wait(planPause)
 	k.hears("a.org missed.")
-	if fmt.Sprint(k.urged) != "[a.org]" {
-		t.Errorf("%v is urgent, want what is late", k.urged)
+	if len(k.urged) > 0 {
+		t.Errorf("%v is urgent, though it was never promised by then", k.urged)
 	}
 	tell(Demand{Host: "a.org"})
 	if all := k.engine.Status().Promises; len(all) > 0 || len(k.urged) > 0 {
