@@ -47,7 +47,7 @@ Examples:
   weir plan night.yaml --html night.html             for people who would rather look
   weir plan night.yaml --from weir-crawl             sizes of the crawl of last week
   weir plan night.yaml --measure                     sizes by asking the sites
-  weir plan night.yaml --json | jq '.sites[] | select(.slack < 600)'
+  weir plan night.yaml --json | jq '.sites[] | select(.slack != null and .slack < 600)'
   echo '{link: 1MB/s, sites: [{site: example.org, size: 2GB, deadline: 06:00}]}' | weir plan -
 
 Rates are numbers (bytes a second) or 140KB/s, 8Mbit/s; sizes numbers (bytes) or 2.6GB; times numbers (seconds from now), spans
@@ -57,7 +57,8 @@ Keys: link, max_sites (at a time), startup (time before a site's first byte), mi
 sites. Of a site: site, size, deadline, cap (what it can serve), weight, not_before; and, for manners, pages, per_conn (pages
 on a connection), wait (between connections), delay (between pages) and page_time. Instead of size: pages and page_size.
 
-Exit codes: 0 all promises can be kept, or there are none; 1 some cannot, or failed; 2 wrong usage.`
+Exit codes: 0 all promises can be kept, or there are none; 1 some cannot, a site could not be measured, or failed; 2 wrong usage.
+With the objectives lateness and tardiness deadlines are wishes, and being late is no error.`
 }
 
 // planMethods are the names of --method.
@@ -74,6 +75,9 @@ func (c *planCmd) Run(e *env) error {
 	}
 	if !slices.Contains(planMethods, c.Method) {
 		return choice("--method", c.Method, planMethods...)
+	}
+	if c.Within <= 0 {
+		return usage("write a time that something takes, as in --within 2m", "--within: no site answers in no time")
 	}
 	now, err := c.time()
 	if err != nil {
@@ -113,7 +117,7 @@ func (c *planCmd) Run(e *env) error {
 	if err != nil && !closed(err) {
 		return err
 	}
-	if !r.kept() {
+	if !r.kept() || len(f.left) > 0 {
 		return quiet(exitFailed)
 	}
 	return nil
@@ -154,6 +158,8 @@ func (c *planCmd) read(e *env) ([]byte, error) {
 	}
 	b, err := io.ReadAll(io.LimitReader(from, maxPlan+1))
 	switch {
+	case err != nil && c.File != "-":
+		return nil, usage("a plan is a YAML or JSON file, or - for standard input; weir plan --example prints one to start from", "cannot read the plan: %w", err)
 	case err != nil:
 		return nil, failure(fmt.Errorf("read %s: %w", c.name(), plain(err)), "a plan is a YAML or JSON file, or - for standard input")
 	case len(b) > maxPlan:
@@ -203,13 +209,19 @@ func (c *planCmd) complete(e *env, f *planFile) ([]slip, error) {
 	if err := c.estimate(e, f); err != nil {
 		return nil, err
 	}
+	if len(f.Sites) == 0 {
+		for _, l := range f.left {
+			fmt.Fprintf(e.err, "weir: %s:%d: %s has no size%s\n", c.name(), l.line, l.site, after(": ", l.why))
+		}
+		return nil, failure(errors.New("no site could be measured, so there is nothing to plan"), "add size: 2.6GB to the sites, or take it of a crawl, with --from DIR")
+	}
 	var slips []slip
 	if !f.link.set() {
 		slips = append(slips, slip{1, "there is no link", "add the rate that the link has for you, as in link: 2MB/s, or say --limit 2MB/s"})
 	}
 	for i, e := range f.entries {
 		if !e.sized {
-			slips = append(slips, slip{e.line, f.Sites[i].Name + " has no size" + after(": ", e.why), c.sizeHint()})
+			slips = append(slips, slip{e.line, f.Sites[i].Name + " has no size" + after(": ", e.why), c.sizeHint(&e)})
 		}
 	}
 	if len(slips) > 0 {
@@ -218,6 +230,9 @@ func (c *planCmd) complete(e *env, f *planFile) ([]slip, error) {
 	f.Link = f.steps(f.link)
 	var bad *plan.Fault
 	if err := f.Check(); errors.As(err, &bad) {
+		if bad.Field == "min_rate" && c.Limit != "" {
+			return nil, usage("write a higher --limit, or a lower min_rate into the plan", "--limit %s: it is never as much as min_rate, %s/s, that a site gets at least", c.Limit, bytesOf(f.MinRate))
+		}
 		s := slip{1, bad.Error(), "weir plan --help says what each key means"}
 		if bad.Site >= 0 {
 			s.line, s.message = f.entries[bad.Site].line, f.Sites[bad.Site].Name+": "+s.message
@@ -230,7 +245,10 @@ func (c *planCmd) complete(e *env, f *planFile) ([]slip, error) {
 }
 
 // sizeHint says how a site gets a size.
-func (c *planCmd) sizeHint() string {
+func (c *planCmd) sizeHint(e *planEntry) string {
+	if c.Sitemaps && e.pageSize == 0 {
+		return "add page_size: 30KB, for sitemaps count pages only; or let weir find it out, with --measure"
+	}
 	hint := "add size: 2.6GB, or pages: 1000 and page_size: 30KB"
 	if c.From == "" {
 		hint += "; or take it of a crawl, with --from DIR"

@@ -27,6 +27,7 @@ type planFile struct {
 	now          time.Time
 	clock        bool // times of day are spoken of, not only spans
 	entries      []planEntry
+	left         []leftOut
 }
 
 // planEntry is what a plan file says of a site besides what the Problem has.
@@ -34,11 +35,17 @@ type planEntry struct {
 	line     int
 	host     string           // as URLs write it, with the port unless that is the usual one
 	pageSize float64          // mean bytes of a page, 0: not said
-	keys     []string         // that the file has
+	said     []pair           // that the file has
 	sized    bool             // there is a size
 	guessed  bool             // it is an estimate
 	estimate *survey.Estimate // whose; nil: not a survey's
 	why      string           // there is none
+}
+
+// leftOut is a site that could not be measured, and so is not in the plan.
+type leftOut struct {
+	line      int
+	site, why string
 }
 
 // planReader reads a plan file and gathers what is wrong with it.
@@ -217,7 +224,11 @@ func (r *planReader) site(v *value) {
 			}
 			s.NotBefore = max(at, 0)
 		}},
-		{"pages", func(v pair) { m.Pages = int(r.whole(v, 0, maxPlanPages)) }},
+		{"pages", func(v pair) {
+			if m.Pages = int(r.whole(v, 0, maxPlanPages)); m.Pages == 0 && len(r.slips) == before {
+				r.add(v.line, "leave the site out if it is done, or pages if their number is not known", "pages: a site of 0 pages has nothing to crawl")
+			}
+		}},
 		{"page_size", func(v pair) { e.pageSize = r.bytes(v) }},
 		{"per_conn", func(v pair) { m.PerConn = int(r.whole(v, 1, math.MaxInt32)) }},
 		{"wait", func(v pair) { m.Wait = r.span(v) }},
@@ -229,7 +240,7 @@ func (r *planReader) site(v *value) {
 	}
 	for _, p := range v.pairs {
 		if p.kind != nothing {
-			e.keys = append(e.keys, p.key)
+			e.said = append(e.said, p)
 		}
 	}
 	if !named {
@@ -384,6 +395,9 @@ func parseLink(text string) (uplink, error) {
 	}
 	table, err := bandwidth.ParseTimetable(text)
 	if err != nil {
+		if _, err := bandwidth.ParseTimetable(text + ", 2MB/s"); err == nil {
+			return uplink{}, fmt.Errorf("the timetable has no rate for all other times: end it with a bare one, as %q", text+", 2MB/s")
+		}
 		return uplink{}, err
 	}
 	week, unlimited := weekly(table)

@@ -22,7 +22,8 @@ type planJSON struct {
 	Link      []stepJSON    `json:"link"`
 	Sites     []siteJSON    `json:"sites"`
 	Problems  []problemJSON `json:"problems"`
-	Methods   []methodJSON  `json:"methods,omitempty"` // with --method all
+	Methods   []methodJSON  `json:"methods,omitempty"`  // with --method all
+	Left      []leftJSON    `json:"left_out,omitempty"` // sites that could not be measured
 }
 
 type stepJSON struct {
@@ -58,10 +59,22 @@ type rateJSON struct {
 }
 
 type problemJSON struct {
-	Site     string   `json:"site"`
-	Message  string   `json:"message"`
-	Earliest *float64 `json:"earliest"`
-	Link     *float64 `json:"link_needed"`
+	Site     string    `json:"site"`
+	Message  string    `json:"message"`
+	Earliest *float64  `json:"earliest"`
+	Link     *float64  `json:"link_needed"`
+	Trim     *float64  `json:"trim"` // bytes to leave out
+	Slip     *slipJSON `json:"slip"` // somebody else's promise, given a later deadline
+}
+
+type leftJSON struct {
+	Site string `json:"site"`
+	Why  string `json:"why"`
+}
+
+type slipJSON struct {
+	Site string  `json:"site"`
+	To   float64 `json:"to"`
 }
 
 type methodJSON struct {
@@ -109,11 +122,17 @@ func (r *planReport) json() *planJSON {
 		j.Sites = append(j.Sites, one)
 	}
 	for _, t := range r.troubles {
-		one := problemJSON{Message: t.message, Earliest: finite64(t.earliest), Link: finite64(t.link)}
+		one := problemJSON{Message: t.message, Earliest: finite64(t.earliest), Link: finite64(t.link), Trim: finite64(t.trim)}
+		if t.slip != nil {
+			one.Slip = &slipJSON{r.file.Sites[t.slip.Site].Name, t.slip.To}
+		}
 		if t.site >= 0 {
 			one.Site = r.file.Sites[t.site].Name
 		}
 		j.Problems = append(j.Problems, one)
+	}
+	for _, l := range r.file.left {
+		j.Left = append(j.Left, leftJSON{l.site, l.why})
 	}
 	for _, a := range r.all {
 		m := methodJSON{Method: a.method, Seconds: a.spent.Seconds()}

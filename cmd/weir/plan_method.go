@@ -33,6 +33,8 @@ type trouble struct {
 	message  string
 	earliest float64 // infinite: never; NaN: not known
 	link     float64 // that would do; infinite: none; NaN: not known
+	trim     float64 // bytes; NaN: not known, or it is all of it
+	slip     *plan.Slip
 }
 
 // planners make a plan each.
@@ -112,7 +114,7 @@ func (r *planReport) explain(ours *plan.Plan) {
 			}
 			return v
 		}
-		r.troubles = append(r.troubles, trouble{t.Site, t.Message, known(t.Earliest), known(t.LinkNeeded * link)})
+		r.troubles = append(r.troubles, trouble{t.Site, t.Message, known(t.Earliest), known(t.LinkNeeded * link), known(t.Trim), t.Slip})
 	}
 }
 
@@ -131,6 +133,8 @@ func noPlan(err error) error {
 	switch {
 	case errors.Is(err, errInterrupted):
 		return &fault{err, "", exitInterrupted}
+	case errors.Is(err, errSlow):
+		return failure(err, "a longer --slot makes a smaller program; --method weir needs no solver")
 	case errors.As(err, &missing):
 		return failure(err, "--method weir needs no solver")
 	case errors.As(err, &no):

@@ -60,7 +60,7 @@ func (c *planCmd) solved(e *env, p *plan.Problem, ours *plan.Plan) (_ *plan.Plan
 	case answer.Status == solver.Infeasible:
 		return nil, "", fmt.Errorf("mip: in slots of %s no plan keeps all deadlines", spanText(slot))
 	case !answer.Status.Solved():
-		return nil, "", fmt.Errorf("mip: %s found no plan in %s", s.Name, short(mipTime))
+		return nil, "", fmt.Errorf("mip: %s found %w in %s", s.Name, errSlow, short(mipTime))
 	}
 	pl, err := g.Plan(answer.Values)
 	if err != nil {
@@ -73,7 +73,10 @@ func (c *planCmd) solved(e *env, p *plan.Problem, ours *plan.Plan) (_ *plan.Plan
 	return pl, note, nil
 }
 
-var errInterrupted = errors.New("interrupted while the solver was at work")
+var (
+	errInterrupted = errors.New("interrupted while the solver was at work")
+	errSlow        = errors.New("no plan")
+)
 
 // slot is the length of a slot: what was asked for, or such that there are not too
 // many and the first deadline is beyond the first of them.

@@ -17,6 +17,7 @@ const (
 	planWidth = 80 // of the chart where there is no terminal
 	rowWidth  = 57 // of a row of the table without the name
 	nameWidth = 12 // of a name at least
+	cellWidth = 18 // of any other column, with the space before it
 )
 
 // print writes the report for people, in lines of so many columns; 0: it does not
@@ -89,13 +90,13 @@ func (r *planReport) verdict() string {
 	case late > 0 && r.wishes():
 		return fmt.Sprintf("%s%s late, and all is done %s.", what, manyAre(late, "site"), r.after(p.Max))
 	case late > 0 && late == due && due == 1:
-		return what + "the deadline is not kept. This is the plan that comes closest."
+		return what + "the deadline is not kept. This is the plan that comes closest: with the least lateness in sum, weighted, that was found."
 	case late > 0:
 		are := "are"
 		if late == 1 {
 			are = "is"
 		}
-		return fmt.Sprintf("%s%d of %s %s not kept. This is the plan that comes closest.", what, late, many(int64(due), "deadline"), are)
+		return fmt.Sprintf("%s%d of %s %s not kept. This is the plan that comes closest: with the least lateness in sum, weighted, that was found.", what, late, many(int64(due), "deadline"), are)
 	case due == 0:
 		return fmt.Sprintf("%sall is done %s.", what, r.after(p.Max))
 	}
@@ -118,6 +119,9 @@ func (r *planReport) advice() []string {
 			text += " The earliest time is " + r.when(t.earliest) + "."
 		}
 		all = append(all, text)
+	}
+	for _, l := range r.file.left {
+		all = append(all, l.site+" is left out, for its size is not known"+after(": ", l.why)+".")
 	}
 	if r.better {
 		all = append(all, "--method weir keeps every deadline.")
@@ -170,7 +174,7 @@ func (r *planReport) table(most, room int) *chart.Table {
 		if left, ok := r.slack(i); ok {
 			due, slack = r.when(s.Deadline), spanText(left)
 		}
-		t.Add(named(s.Name, room-rowWidth), size, bytesOf(r.mean(i))+"/s", r.when(r.plan.Courses[i].Finish), due, slack, r.risk(i))
+		t.Add(named(s.Name, room), size, bytesOf(r.mean(i))+"/s", r.when(r.plan.Courses[i].Finish), due, slack, r.risk(i))
 	}
 	if n := len(r.file.Sites) - len(t.Rows); n > 0 {
 		t.Notes = append(t.Notes, fmt.Sprintf("The %d sites with the least slack; --json and --html have the other %s too.", len(t.Rows), thousands(int64(n))))
@@ -181,9 +185,16 @@ func (r *planReport) table(most, room int) *chart.Table {
 	return t
 }
 
-// named cuts a name to so many columns, unless that leaves too little of it.
+// named cuts a name so that the row fits into so many columns; where that leaves too
+// little of it, so that any other column fits beside it. 0: there is no bound.
 func named(name string, room int) string {
-	if r := []rune(name); len(r) > room && room >= nameWidth {
+	if room <= 0 {
+		return name
+	}
+	if room -= rowWidth; room < nameWidth {
+		room = max(room+rowWidth-cellWidth, nameWidth)
+	}
+	if r := []rune(name); len(r) > room {
 		return string(r[:room-1]) + "~"
 	}
 	return name

@@ -39,7 +39,7 @@ sites:
 	return &planReport{
 		file:     f,
 		attempt:  attempt{method: "weir", plan: p, spent: 1200 * time.Microsecond},
-		troubles: []trouble{{1, "long-name-of-a-site.example.org cannot be done within 30 minutes: a link of 2.4 MB/s would do.", 2520, 2.4e6}},
+		troubles: []trouble{{1, "long-name-of-a-site.example.org cannot be done within 30 minutes: a link of 2.4 MB/s would do.", 2520, 2.4e6, 3e8, &plan.Slip{Site: 0, To: 3600}}},
 		all: []attempt{
 			{method: "weir", plan: p, spent: 1200 * time.Microsecond},
 			{method: "cpq", plan: &plan.Plan{Method: "cpq", Value: 7200, Bound: 5000, Sum: 7200, Max: 3600}, spent: 12 * time.Millisecond},
@@ -69,7 +69,7 @@ func golden(t *testing.T, name, got string) {
 func TestPlanPrint(t *testing.T) {
 	t.Setenv("LC_ALL", "C")
 	var b bytes.Buffer
-	for _, room := range []int{0, 80, 120, 50} {
+	for _, room := range []int{0, 80, 120, 50, 40} {
 		before := b.Len()
 		if err := handmade(t).print(&b, room); err != nil {
 			t.Fatal(err)

@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"os"
 	"os/signal"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -46,9 +50,67 @@ func (c *planCmd) estimate(e *env, f *planFile) error {
 		}
 	}
 	if c.Measure {
-		return c.fromSample(e, f, s)
+		if err := c.fromSample(e, f, s); err != nil {
+			return err
+		}
+	}
+	if c.Sitemaps || c.Measure {
+		f.leaveOut(c.Measure)
+		f.paste(e.err)
 	}
 	return nil
+}
+
+// leaveOut takes the sites out of the plan that were asked for their size in vain.
+// Without a size of pages, sitemaps were not asked.
+func (f *planFile) leaveOut(all bool) {
+	sites, entries := f.Sites[:0], f.entries[:0]
+	for i, e := range f.entries {
+		if !e.sized && (all || e.pageSize > 0) {
+			f.left = append(f.left, leftOut{e.line, f.Sites[i].Name, e.why})
+			continue
+		}
+		sites, entries = append(sites, f.Sites[i]), append(entries, e)
+	}
+	f.Sites, f.entries = sites, entries
+}
+
+// paste writes the entries of the sites that were measured as a plan file has
+// them, with all that this one says of them.
+func (f *planFile) paste(w io.Writer) {
+	head := "lines for the plan, so that nobody need be asked again:\n"
+	for i := range f.entries {
+		e, s := &f.entries[i], &f.Sites[i]
+		if e.estimate == nil {
+			continue
+		}
+		var keys []string
+		said := map[string]bool{}
+		for _, p := range e.said {
+			if said[p.key] = true; p.key != "page_size" {
+				keys = append(keys, p.key+": "+quotedYAML(p.text))
+			}
+		}
+		m := &s.Manners
+		for _, found := range []struct {
+			key   string
+			value float64
+		}{{"size", math.Ceil(s.Size)}, {"pages", float64(m.Pages)}, {"per_conn", float64(m.PerConn)}, {"wait", m.Wait}, {"delay", m.Delay}, {"page_time", math.Ceil(m.PageTime*1e3) / 1e3}} {
+			if !said[found.key] && found.value > 0 {
+				keys = append(keys, found.key+": "+strconv.FormatFloat(found.value, 'f', -1, 64))
+			}
+		}
+		fmt.Fprintf(w, "%s- {%s}\n", head, strings.Join(keys, ", "))
+		head = ""
+	}
+}
+
+// quotedYAML writes a value as it is where nobody could take it for anything else.
+func quotedYAML(text string) string {
+	if strings.IndexFunc(text, func(r rune) bool { return r > '~' || r <= ' ' || strings.ContainsRune("'\"\\{}[],#&*!|>%@`:?", r) }) < 0 {
+		return text
+	}
+	return strconv.Quote(text)
 }
 
 // unsized returns the sites without a size, and what they are called.
@@ -180,7 +242,9 @@ func (f *planFile) believe(e *env, i int, est *survey.Estimate, s *settings) {
 	}
 	entry.sized, entry.guessed, entry.estimate = true, true, est
 	f.Sites[i].Size = min(max(est.Size, leastAmount), mostAmount)
-	said := func(key string) bool { return slices.Contains(entry.keys, key) }
+	said := func(key string) bool {
+		return slices.ContainsFunc(entry.said, func(p pair) bool { return p.key == key })
+	}
 	if !said("pages") {
 		m.Pages = int(min(est.Pages, maxPlanPages))
 	}
@@ -203,9 +267,12 @@ func (f *planFile) believe(e *env, i int, est *survey.Estimate, s *settings) {
 func estimated(est *survey.Estimate) string {
 	size := bytesOf(est.Size)
 	switch {
-	case est.More:
+	case est.Least:
 		size = "at least " + size
-	case est.Low < est.High:
+	case est.More:
+		size = "about " + size
+	}
+	if est.Low < est.High && !est.Least {
 		size += fmt.Sprintf(" (%s to %s)", bytesOf(est.Low), bytesOf(est.High))
 	}
 	return fmt.Sprintf("%s, %s; %s", size, many(est.Pages, "page"), est.How)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/survey"
 	"weir/internal/testweb"
 )
 
@@ -45,7 +46,33 @@ func TestPlanSitemaps(t *testing.T) {
 		t.Errorf("the file's own manners do not hold:\n%s%s", own.out, own.err)
 	}
 	none := weir(t, fmt.Sprintf("link: 1MB/s\nsites:\n- {site: 'silent.test:%d', page_size: 40KB}\n- site: listed.test\n", web.Port()), "plan", "-", "--sitemaps", "--config", config)
-	if none.code != exitUsage || !strings.Contains(none.err, "stdin:3: silent.test:") || !strings.Contains(none.err, "stdin:4: listed.test has no size\n") {
+	if none.code != exitUsage || !strings.Contains(none.err, "stdin:4: listed.test has no size\n") {
 		t.Errorf("exit %d\n%s", none.code, none.err)
+	}
+	silent := weir(t, fmt.Sprintf("link: 1MB/s\nsites:\n- {site: 'silent.test:%d', page_size: 40KB}\n- {site: %q, page_size: 40KB}\n", web.Port(), listed), "plan", "-", "--sitemaps", "--config", config)
+	if silent.code != exitFailed || !strings.Contains(silent.out, "- silent.test:") || !strings.Contains(silent.out, "all is done in 5.0s.") {
+		t.Errorf("exit %d\n%s%s", silent.code, silent.out, silent.err)
+	}
+	// The lines that it offers make the same plan, and nobody is asked.
+	_, lines, _ := strings.Cut(silent.err, "asked again:\n")
+	again := weir(t, "link: 1MB/s\nsites:\n"+lines, "plan", "-")
+	if again.code != 0 || !strings.Contains(again.out, "all is done in 5.0s.") {
+		t.Errorf("exit %d of\n%s\n%s%s", again.code, lines, again.out, again.err)
+	}
+}
+
+// What is said of an estimate holds.
+func TestEstimated(t *testing.T) {
+	for _, c := range []struct {
+		est  survey.Estimate
+		want string
+	}{
+		{survey.Estimate{Size: 5e6, Low: 3e6, High: 8e6, Pages: 250, More: true, How: "links"}, "about 5.0 MB (3.0 MB to 8.0 MB), 250 pages; links"},
+		{survey.Estimate{Size: 5e6, Low: 4e6, High: 8e6, Pages: 250, More: true, Least: true, How: "crawl"}, "at least 5.0 MB, 250 pages; crawl"},
+		{survey.Estimate{Size: 5e6, Low: 5e6, High: 5e6, Pages: 1, How: "crawl"}, "5.0 MB, 1 page; crawl"},
+	} {
+		if got := estimated(&c.est); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
 	}
 }

@@ -35,6 +35,9 @@ type Estimate struct {
 	// found when the source ended, and Size is rather the least.
 	Low, High float64
 	More      bool
+	// Least says that the pages were counted, none of them guessed: there are as many
+	// at least.
+	Least bool
 
 	Fetched   int64         // pages that were had, by the crawl or the sample
 	Queued    int64         // pages that it knew of besides

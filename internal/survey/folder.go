@@ -172,6 +172,7 @@ func (f *folder) estimate(t target, m measured) Estimate {
 	}
 	e.PageBytes = float64(m.Bytes)/float64(e.Fetched) + f.overhead
 	e.More = e.Queued > 0
+	e.Least = e.More
 	e.doubt = meanDoubt(e.Fetched, float64(m.Bytes), m.Squares)
 	e.weigh(float64(e.Pages), 0, 0)
 	if m.Elapsed > 0 {

@@ -205,6 +205,7 @@ func (e *Estimate) believe(l Listing, checked, good int) bool {
 	if l.Pages == 0 {
 		return false
 	}
+	e.Least = false // what sitemaps list is known, and may not be there
 	e.How += fmt.Sprintf("; sitemaps: %d listed", l.Pages)
 	if good < checked {
 		e.How += fmt.Sprintf(", of %d looked at %d are there", checked, good)
@@ -236,7 +237,7 @@ func (e *Estimate) extrapolate(links crawl.Sighting) {
 	}
 	known := float64(e.Pages)
 	all := known + pages
-	e.Pages = int64(math.Round(all))
+	e.Pages, e.Least = int64(math.Round(all)), false
 	e.How += fmt.Sprintf(", about %d by how its links meet", e.Pages)
 	e.weigh(all, math.Log(all/(known+pages*math.Exp(-doubt))), math.Log((known+pages*math.Exp(doubt))/all))
 }
@@ -247,7 +248,7 @@ func (e *Estimate) bound(most int64) {
 		return
 	}
 	share := float64(most) / float64(e.Pages)
-	e.Pages, e.More = most, false
+	e.Pages, e.More, e.Least = most, false, false
 	e.Size *= share
 	e.Low, e.High = min(e.Low, e.Size/factor(e.doubt, 0)), min(e.High, e.Size*factor(e.doubt, 0))
 	e.How += fmt.Sprintf("; a crawl ends at %d", most)

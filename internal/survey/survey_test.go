@@ -192,7 +192,7 @@ func TestFromInterruptedCrawl(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := got[0]
-	if e.Fetched < 100 || e.Queued == 0 || e.Pages != e.Fetched+e.Queued || !e.More || e.Low >= e.Size || e.High <= e.Size {
+	if e.Fetched < 100 || e.Queued == 0 || e.Pages != e.Fetched+e.Queued || !e.More || !e.Least || e.Low >= e.Size || e.High <= e.Size {
 		t.Errorf("%+v", e)
 	}
 	mean := float64(web.Audit().Host("a.test").Bytes) / float64(e.Fetched)
@@ -368,7 +368,7 @@ func TestSampleSeesFurther(t *testing.T) {
 		t.Fatal(err)
 	}
 	e, maze := got[0], got[1]
-	if e.Fetched != 20 || e.Fetched+e.Queued > 400 || !e.More || !strings.Contains(e.How, "by how its links meet") {
+	if e.Fetched != 20 || e.Fetched+e.Queued > 400 || !e.More || e.Least || !strings.Contains(e.How, "by how its links meet") {
 		t.Errorf("%+v", e)
 	}
 	within(t, "the number of pages", float64(e.Pages), 500, 2000)

@@ -28,8 +28,8 @@ const (
 	Number  Unit = iota // 20k, 1.5M
 	Percent             // the number 0.25 is 25%
 	Seconds             // 30 s, 5 min, 2 h, 3 d
-	Bytes               // 20 kB, 1.5 MB
-	Speed               // bytes per second: 20 kB/s
+	Bytes               // 20 KB, 1.5 MB
+	Speed               // bytes per second: 20 KB/s
 )
 
 // Axis describes one axis. Its range follows from the data unless From < To.

@@ -59,7 +59,7 @@ func TestGanttText(t *testing.T) {
 func TestGanttSVG(t *testing.T) {
 	text, elements := parseXML(t, write(t, shared().WriteSVG))
 	all := strings.Join(text, "|")
-	for _, want := range []string{"Three sites", "a.example.org", "20 min", "link", "10 kB/s when full", "deadline", "missed"} {
+	for _, want := range []string{"Three sites", "a.example.org", "20 min", "link", "10 KB/s when full", "deadline", "missed"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("the chart does not say %q", want)
 		}

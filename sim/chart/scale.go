@@ -193,9 +193,9 @@ func labeller(u Unit, largest, step float64) func(float64) string {
 		}
 		switch u {
 		case Bytes:
-			suffix = " " + suffix + "B"
+			suffix = " " + strings.ToUpper(suffix) + "B"
 		case Speed:
-			suffix = " " + suffix + "B/s"
+			suffix = " " + strings.ToUpper(suffix) + "B/s"
 		}
 	}
 	decimals := 0
@@ -225,7 +225,7 @@ func minus(s string) string {
 }
 
 // Format writes a number with three digits, in its unit: 12.3k, 45%, 1.5 h,
-// 20 kB.
+// 20 KB.
 func (u Unit) Format(v float64) string {
 	if !finite(v) {
 		return "–"

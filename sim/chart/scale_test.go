@@ -23,7 +23,7 @@ func TestTicks(t *testing.T) {
 		{"days", Axis{Unit: Seconds}, 0, 8.7 * 86400, []string{"0 d", "5 d", "10 d"}},
 		{"minutes", Axis{Unit: Seconds}, 0, 600, []string{"0 min", "5 min", "10 min"}},
 		{"bytes", Axis{Unit: Bytes}, 0, 4e9, []string{"0 GB", "1 GB", "2 GB", "3 GB", "4 GB"}},
-		{"rates", Axis{Unit: Speed}, 0, 200e3, []string{"0 kB/s", "50 kB/s", "100 kB/s", "150 kB/s", "200 kB/s"}},
+		{"rates", Axis{Unit: Speed}, 0, 200e3, []string{"0 KB/s", "50 KB/s", "100 KB/s", "150 KB/s", "200 KB/s"}},
 		{"decades", Axis{Log: true}, 1, 1e5, []string{"1", "", "100", "", "10k", ""}},
 		{"a decade", Axis{Log: true}, 3, 40, []string{"2", "5", "10", "20", "50"}},
 	} {
@@ -64,7 +64,7 @@ func TestFormat(t *testing.T) {
 		{Seconds, 30, "30 s"},
 		{Seconds, 0.8, "0.8 s"},
 		{Seconds, 407000, "4.71 d"},
-		{Bytes, 20e3, "20 kB"},
+		{Bytes, 20e3, "20 KB"},
 		{Speed, 1.5e6, "1.5 MB/s"},
 		{Number, math.NaN(), "–"},
 		{Seconds, math.Inf(1), "–"},
@@ -113,7 +113,7 @@ func TestNumeric(t *testing.T) {
 			t.Errorf("%q is no number", c)
 		}
 	}
-	for _, c := range []string{"", "met", "-", "chile", "1/100 of chile", "10:30", "r = 1", "3 sites in Chile"} {
+	for _, c := range []string{"", "met", "-", "chile", "1/100 of chile", "10:30", "r = 1", "3 sites in Chile", "127.0.0.1"} {
 		if numeric(c) {
 			t.Errorf("%q is a number", c)
 		}

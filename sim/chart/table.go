@@ -88,6 +88,9 @@ func numeric(c string) bool {
 		return false
 	}
 	rest := strings.TrimLeft(c, "0123456789.,_")
+	if strings.Count(c, ".") > 1 {
+		return false // an address
+	}
 	if n := len(rest); n > 1 && (rest[0] == 'e' || rest[0] == 'E') {
 		exponent := strings.TrimLeft(rest[1:], "+-")
 		if tail := strings.TrimLeft(exponent, "0123456789"); len(tail) < len(exponent) {
