@@ -38,7 +38,7 @@ func (l *Ledger) lookAhead(rows []Row) error {
 	a.keys, a.bytes = a.keys[:0], a.bytes[:0]
 	for i := range rows {
 		row, k := &rows[i], l.keys[i]
-		if l.remembered(k, row) {
+		if l.remembered(k, l.prints[i], row) {
 			continue
 		}
 		if _, twice := a.none[k]; !twice {
@@ -74,11 +74,11 @@ func (l *Ledger) lookAhead(rows []Row) error {
 }
 
 // remembered says that the seen-test of this row needs no look into the store.
-func (l *Ledger) remembered(k page.Key, row *Row) bool {
+func (l *Ledger) remembered(k page.Key, print uint64, row *Row) bool {
 	if l.pages[k] != nil || l.rows.at(k).key == k {
 		return true
 	}
-	print, depth := fingerprint(k), uint8(min(row.Depth, 255))
+	depth := uint8(min(row.Depth, 255))
 	least, known := l.seen.find(print)
 	return row.plain() && (known && least <= depth || l.seen.hasMet(print, depth))
 }

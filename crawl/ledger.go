@@ -51,6 +51,7 @@ type Ledger struct {
 	ahead  ahead
 	purse  *purse     // nil: the order does not split scores
 	keys   []page.Key // of the rows that are being taken
+	prints []uint64   // their fingerprints
 
 	version uint32 // of the last ranking
 	nth     uint32 // page of its batch
@@ -429,9 +430,10 @@ func (l *Ledger) derive(f *page.Facts) error {
 	}
 	if l.purse != nil && f.Outcome != page.None {
 		l.split(l.out.Crawl)
+		l.purse.near(l.prints)
 	}
 	for i := range l.out.Crawl {
-		if err := l.crawl(f, l.keys[i], &l.out.Crawl[i]); err != nil {
+		if err := l.crawl(f, l.keys[i], l.prints[i], &l.out.Crawl[i]); err != nil {
 			return err
 		}
 	}
@@ -445,29 +447,30 @@ func (l *Ledger) derive(f *page.Facts) error {
 // name finds the keys of rows. A page's links lead to few sites, and mostly to
 // that of the link before.
 func (l *Ledger) name(rows []Row) error {
-	l.keys = l.keys[:0]
+	l.keys, l.prints = l.keys[:0], l.prints[:0]
 	last, id := "", page.SiteID(0)
 	for i := range rows {
-		if site := rows[i].Site; site != 0 {
-			l.keys = append(l.keys, page.Key{Site: site, Hash: rows[i].Hash})
-			continue
-		}
-		if name := rows[i].URL.Site(); name != last {
-			var err error
-			if id, err = l.siteID(name); err != nil {
-				return err
+		site := rows[i].Site
+		if site == 0 {
+			if name := rows[i].URL.Site(); name != last {
+				var err error
+				if id, err = l.siteID(name); err != nil {
+					return err
+				}
+				last = name
 			}
-			last = name
+			site = id
 		}
-		l.keys = append(l.keys, page.Key{Site: id, Hash: rows[i].Hash})
+		k := page.Key{Site: site, Hash: rows[i].Hash}
+		l.keys, l.prints = append(l.keys, k), append(l.prints, fingerprint(k))
 	}
 	return nil
 }
 
 // crawl is the seen-test: the row is new, or better than what is known, or
 // known. Where scores are split, a known page gains the row's.
-func (l *Ledger) crawl(f *page.Facts, key page.Key, row *Row) error {
-	print, depth := fingerprint(key), uint8(min(row.Depth, 255))
+func (l *Ledger) crawl(f *page.Facts, key page.Key, print uint64, row *Row) error {
+	depth := uint8(min(row.Depth, 255))
 	gives := l.purse != nil && row.Score > 0 && !row.Seed
 	if gives {
 		if c := l.purse.find(print); c != nil {

@@ -24,6 +24,7 @@ type purse struct {
 	budget int64 // bytes, 0 = none
 	bytes  int64
 	twins  twins
+	sum    uint64 // of what near saw
 }
 
 type pouch struct {
@@ -56,6 +57,17 @@ func (p *purse) find(print uint64) *coin {
 		return c
 	}
 	return nil
+}
+
+// near looks where pages are before they are asked for one by one: they lie far
+// apart, and the memory finds many as fast as one while nothing depends on what
+// it finds.
+func (p *purse) near(prints []uint64) {
+	for _, print := range prints {
+		if sh := &p.shards[print%(1<<shardBits)]; sh.n > 0 {
+			p.sum += uint64(sh.coins[sh.home(print>>shardBits)].state)
+		}
+	}
 }
 
 // put notes a page with what is stored of it, and returns its coin.
@@ -163,7 +175,7 @@ func (l *Ledger) split(rows []Row) {
 	t.reset(len(rows))
 	n := 0
 	for i := range rows {
-		if t.add(fingerprint(l.keys[i])) {
+		if t.add(l.prints[i]) {
 			n++
 		} else {
 			rows[i].Score = 0

@@ -38,10 +38,10 @@ func Name(k page.Key) uint64 { return fingerprint(k) }
 // then, so that all rows up to a moment can be told from later ones.
 func (l *Ledger) keepLinks(f *page.Facts) {
 	key := pageKey(keyLinks, f.Key)
-	b := make([]byte, 0, 5+8*len(l.keys))
+	b := make([]byte, 0, 5+8*len(l.prints))
 	b = binary.AppendUvarint(b, uint64(l.totals.Ended()))
-	for _, k := range l.keys {
-		b = binary.BigEndian.AppendUint64(b, fingerprint(k))
+	for _, print := range l.prints {
+		b = binary.BigEndian.AppendUint64(b, print)
 	}
 	l.extra = append(l.extra, Pair{key, b})
 }
