@@ -19,6 +19,7 @@ type links struct {
 	ids   []page.SiteID // the Ledger's numbers of the web's sites; 0 = it has none yet
 	rows  []target
 	text  []byte
+	sum   uint8 // of what was looked at
 }
 
 // score is what a row says of page p, found with so much.
@@ -63,7 +64,11 @@ func (l *links) Page(f *page.Facts, out *crawl.Out) {
 	}
 	w := l.n.w
 	l.text, l.rows = l.text[:0], l.rows[:0]
-	for _, p := range w.Out(l.page) {
+	to := w.Out(l.page)
+	for _, p := range to {
+		l.sum += l.least[p] // they lie far apart: nothing waits for one before the next is looked for
+	}
+	for _, p := range to {
 		known := l.told(p)
 		if !l.news(p, row.Depth) {
 			continue
