@@ -316,16 +316,25 @@ func (f *Frontier) believed(h *host, rules *robots.Rules) time.Duration {
 // Move gives a queued entry another place; gain is what its score has grown by.
 // An entry that was handed out already goes on as it is.
 func (f *Frontier) Move(now page.Time, id page.SiteID, old Place, gain float64, e Entry) {
-	if _, out := f.taken[page.Key{Site: id, Hash: e.Hash}]; out {
+	s := f.sites.find(id)
+	if f.out(s, e.Hash) {
 		return
 	}
-	s := f.sites.find(id)
 	s.drop(old, e.Hash)
 	s.insert(e, f.cfg.Window)
 	f.earn(s, gain)
 	f.heat(s)
 	f.rerank(s)
 	f.wake(now, s.host)
+}
+
+// out says that an entry was handed out and is not settled.
+func (f *Frontier) out(s *site, hash uint64) bool {
+	if s.taken == 0 {
+		return false
+	}
+	_, out := f.taken[page.Key{Site: s.id, Hash: hash}]
+	return out
 }
 
 func (f *Frontier) grow(now page.Time, s *site, n int64, cash float64) {
@@ -477,7 +486,7 @@ func (f *Frontier) Loaded(now page.Time, b Batch) {
 	if !s.low().Before(b.From) { // else an earlier entry came meanwhile: load again from there
 		w := s.heated()
 		for _, e := range b.Entries {
-			if _, out := f.taken[page.Key{Site: b.Site, Hash: e.Hash}]; !out && len(w.window) < f.cfg.Window {
+			if len(w.window) < f.cfg.Window && !f.out(s, e.Hash) {
 				w.window = append(w.window, e)
 			}
 		}
