@@ -109,13 +109,12 @@ func moment(t, now time.Time) string {
 	return t.Format("2006-01-02 15:04")
 }
 
-// bound is what holds now. The loop calls it.
-func (n *node) bound() Bound {
+// bound is what holds now, with so much of the quota used. The loop calls it.
+func (n *node) bound(used int64) Bound {
 	if n.wire == nil {
 		return Bound{Rate: bandwidth.Unlimited, Part: 1}
 	}
-	link := n.engine.Status().Link
-	b := bounded(n.limits, time.Now(), link.Used)
+	b := bounded(n.limits, time.Now(), used)
 	if n.yield != nil {
 		n.yield.describe(&b)
 	}
@@ -130,7 +129,7 @@ func (n *node) flow(rate int64) {
 	} else {
 		n.wire.SetLimit(rate)
 	}
-	b := n.bound()
+	b := n.bound(n.engine.Status().Link.Used)
 	switch off := rate == bandwidth.Off; {
 	case off && !n.paused:
 		n.notice(b.Pause())

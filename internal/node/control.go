@@ -25,8 +25,8 @@ import (
 // A running crawl can be asked what holds, and told to hold something else. It
 // listens on a socket in its folder, which only its user may use:
 //
-//	GET  /status                                       -> Held
-//	POST /limits  {"limit", "timetable", "quota", "deadlines"}      -> Held
+//	GET  /status                                                -> Held
+//	POST /limits  {"limit", "timetable", "quota", "deadlines"}  -> Held
 //
 // What is not named stays as it is. An error is {"error"} with status 400 for
 // what cannot be read, 503 when the crawl is ending.
@@ -54,7 +54,8 @@ type Held struct {
 	Rate      float64   `json:"rate"`           // bytes a second that do flow
 	Late      int       `json:"late,omitempty"` // downloads that a first limit came too late for
 	Promises  []Promise `json:"promises,omitempty"`
-	Error     string    `json:"error,omitempty"` // why nothing changed
+	Error     string    `json:"error,omitempty"`    // why nothing changed
+	Stranger  *Stranger `json:"stranger,omitempty"` // when that is why
 }
 
 const (
@@ -101,8 +102,14 @@ func (n *node) serveControl(ctx context.Context) (*controlServer, error) {
 			reply(w, http.StatusBadRequest, Held{Error: "the request cannot be read: " + err.Error()})
 			return
 		}
-		if _, _, err := change.apply(crawl.Limits{}); err != nil {
-			reply(w, http.StatusBadRequest, Held{Error: err.Error()})
+		_, demands, err := change.apply(crawl.Limits{}, time.Now())
+		if err == nil {
+			err = n.admit(demands)
+		}
+		if err != nil {
+			h := Held{Error: err.Error()}
+			errors.As(err, &h.Stranger)
+			reply(w, http.StatusBadRequest, h)
 			return
 		}
 		n.answer(ctx, w, change)
@@ -240,7 +247,7 @@ func reply(w http.ResponseWriter, status int, h Held) {
 }
 
 // apply reads the words of a change and makes it on limits.
-func (s Steering) apply(l crawl.Limits) (_ crawl.Limits, demands []crawl.Demand, err error) {
+func (s Steering) apply(l crawl.Limits, now time.Time) (_ crawl.Limits, demands []crawl.Demand, err error) {
 	if s.Limit != nil {
 		if l.Rate, err = bandwidth.ParseRate(*s.Limit); err != nil {
 			return l, nil, fmt.Errorf("limit: %w", err)
@@ -260,7 +267,7 @@ func (s Steering) apply(l crawl.Limits) (_ crawl.Limits, demands []crawl.Demand,
 		}
 	}
 	if s.Deadlines != nil {
-		if demands, err = ParseDemands(*s.Deadlines); err != nil {
+		if demands, err = ParseDemands(*s.Deadlines, now); err != nil {
 			return l, nil, fmt.Errorf("deadlines: %w", err)
 		}
 	}
@@ -272,7 +279,7 @@ func (s Steering) apply(l crawl.Limits) (_ crawl.Limits, demands []crawl.Demand,
 func (n *node) steer(ctx context.Context, timer *time.Timer, a ask) (finished bool) {
 	late := 0
 	if a.change != (Steering{}) {
-		limits, demands, err := a.change.apply(n.limits)
+		limits, demands, err := a.change.apply(n.limits, time.Now())
 		if err == nil && n.wire == nil && limits.Set() {
 			late = len(n.flying)
 			err = n.cap(ctx, timer)
@@ -302,10 +309,11 @@ func (n *node) steer(ctx context.Context, timer *time.Timer, a ask) (finished bo
 
 // held is what holds now, for the loop to tell.
 func (n *node) held() Held {
-	b := n.bound()
+	s := n.engine.Status()
+	b := n.bound(s.Link.Used)
 	h := Held{
 		Limit: "none", Timetable: "none", Quota: n.limits.Quota.String(), Now: b.Number(), By: b.By, Until: b.Until,
-		Used: n.engine.Status().Link.Used, Rate: n.engine.Status().Link.Rate, Promises: Promises(n.engine.Status().Promises),
+		Used: s.Link.Used, Rate: s.Link.Rate, Promises: Promises(s.Promises),
 	}
 	if n.limits.Rate > 0 {
 		h.Limit = bandwidth.FormatRate(n.limits.Rate)
@@ -321,7 +329,7 @@ func (n *node) held() Held {
 
 // Steer tells the crawl that runs in dir to hold other limits, or only asks when
 // none are named, and returns what holds then. The error is ErrNotRunning when
-// there is none.
+// there is none, a *Stranger when it does not come to a site.
 func Steer(ctx context.Context, dir string, change Steering) (Held, error) {
 	path, _ := socketPath(filepath.Join(dir, socketName))
 	if path == "" {
@@ -368,6 +376,8 @@ func Steer(ctx context.Context, dir string, change Steering) (Held, error) {
 	switch {
 	case resp.StatusCode == http.StatusServiceUnavailable:
 		return h, fmt.Errorf("%w: %s", ErrNotRunning, h.Error)
+	case h.Stranger != nil:
+		return h, h.Stranger
 	case h.Error != "":
 		return h, errors.New(h.Error)
 	}

@@ -187,9 +187,10 @@ func newSpeed(n *node) *speed { return &speed{n: n} }
 
 func (s *speed) status() Status {
 	now := time.Now()
+	engine := s.n.engine.Status()
 	st := Status{
-		Status: s.n.engine.Status(), Run: now.Sub(s.n.began), Started: s.n.fresh,
-		Wire: s.n.carried().total, Bound: s.n.bound(), Commits: s.n.commits.commits(), Resumed: s.n.resumed,
+		Status: engine, Run: now.Sub(s.n.began), Started: s.n.fresh,
+		Wire: s.n.carried().total, Bound: s.n.bound(engine.Link.Used), Commits: s.n.commits.commits(), Resumed: s.n.resumed,
 	}
 	m := mark{now, st.Wire, st.Totals.Fetched}
 	old := s.marks[s.at]

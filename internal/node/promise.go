@@ -2,9 +2,7 @@ package node
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"weir/crawl"
@@ -24,7 +22,7 @@ func (n *node) tellNews(o crawl.News) {
 		fields["why"] = o.Why
 	}
 	n.log.event("promise", fields)
-	at := clockText(due, time.Now())
+	at := Clock(due, time.Now())
 	switch o.Standing {
 	case crawl.Held:
 		n.notice(fmt.Sprintf("%s will be done by %s", o.Host, at))
@@ -39,17 +37,14 @@ func (n *node) tellNews(o crawl.News) {
 	}
 }
 
-// clockText writes a time as short as it is clear near another.
-func clockText(t, now time.Time) string {
-	if y, m, d := t.Date(); t.Before(now.Add(18*time.Hour)) && t.After(now.Add(-18*time.Hour)) || sameDay(y, m, d, now) {
+// Clock writes a time as short as it is clear near another.
+func Clock(t, now time.Time) string {
+	if d := t.Sub(now).Abs(); d < 10*time.Minute {
+		return t.Format("15:04:05")
+	} else if d < 18*time.Hour {
 		return t.Format("15:04")
 	}
 	return t.Format("2006-01-02 15:04")
-}
-
-func sameDay(y int, m time.Month, d int, now time.Time) bool {
-	y2, m2, d2 := now.Date()
-	return y == y2 && m == m2 && d == d2
 }
 
 // Promise is how it stands with a deadline. Names are for programs: add, never
@@ -88,29 +83,4 @@ func Promises(all []crawl.PromiseStatus) []Promise {
 		out = append(out, p)
 	}
 	return out
-}
-
-// ParseDemands reads deadlines as they are told to a crawl that runs: SITE=TIME,
-// or SITE=none, separated by commas.
-func ParseDemands(text string) ([]crawl.Demand, error) {
-	var all []crawl.Demand
-	for one := range strings.SplitSeq(text, ",") {
-		host, at, ok := strings.Cut(one, "=")
-		if !ok || host == "" {
-			return nil, fmt.Errorf("%q is no deadline: it reads SITE=TIME", one)
-		}
-		d := crawl.Demand{Host: host}
-		if at != "none" {
-			due, err := time.Parse(time.RFC3339, at)
-			if err != nil {
-				return nil, fmt.Errorf("%q is no time as in 2006-01-02T15:04:05Z", at)
-			}
-			if !due.After(time.Now()) {
-				return nil, errors.New("the deadline of " + host + " is over")
-			}
-			d.Deadline = due.UnixNano()
-		}
-		all = append(all, d)
-	}
-	return all, nil
 }

@@ -10,27 +10,27 @@ import (
 )
 
 func (n *node) report() Report {
-	t := n.ledger.Totals()
+	t, s := n.ledger.Totals(), n.engine.Status()
 	if n.broken {
-		t = n.engine.Status().Totals // the Ledger has seen more than became durable
+		t = s.Totals // the Ledger has seen more than became durable
 	}
 	r := Report{
 		Pages: t.Ended(), Fetched: t.Fetched, Bytes: t.Bytes, WireBytes: t.Wire, Errors: t.Errors(), Queued: t.Queued,
 		Parked: t.Parked, Seconds: time.Since(n.began).Seconds(), Seeds: t.Seeds, SeedsOK: t.SeedsOK, Sites: int64(t.Sites),
 		Outcomes: map[string]int64{}, StoppedBy: n.reason, Resumed: n.resumed, RunPages: t.Fetched - n.fresh.Fetched,
-		Commits: n.commits.commits(), Robots: t.Robots, Dir: n.cfg.Dir, Waiting: n.engine.Status().Unreachable,
-		Idle: n.engine.Status().IdleShare, Promises: Promises(n.engine.Status().Promises),
+		Commits: n.commits.commits(), Robots: t.Robots, Dir: n.cfg.Dir, Waiting: s.Unreachable,
+		Idle: s.IdleShare, Promises: Promises(s.Promises),
 	}
 	for _, o := range page.Outcomes() {
 		if k := t.Outcomes[o]; k > 0 {
 			r.Outcomes[o.String()] = k
 		}
 	}
-	m, b, link := n.carried(), n.bound(), n.engine.Status().Link
+	m, b := n.carried(), n.bound(s.Link.Used)
 	r.Yields = b.Yields
 	r.Bandwidth = Bandwidth{
-		Limit: b.Number(), Mean: m.mean, Max1s: m.most, Control: link.Control, Exact: n.wire != nil && n.wire.Exact(),
-		Servers: link.Servers, Used: link.Used, Aside: b.Yielded.Seconds(),
+		Limit: b.Number(), Mean: m.mean, Max1s: m.most, Control: s.Link.Control, Exact: n.wire != nil && n.wire.Exact(),
+		Servers: s.Link.Servers, Used: s.Link.Used, Aside: b.Yielded.Seconds(),
 	}
 	return r
 }
