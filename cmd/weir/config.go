@@ -27,14 +27,17 @@ const newSuffix = ".new"
 const notKept = "(not kept)"
 
 // readConfig reads a YAML file into settings and returns the names that it
-// sets, in its order. A name in taken keeps the value it has.
-func readConfig(file string, s *settings, taken map[string]bool) (names []string, err error) {
+// sets, each with its file and line. A name in taken keeps the value it has.
+func readConfig(file string, s *settings, taken map[string]bool) (names map[string]string, err error) {
 	b, err := os.ReadFile(file)
 	if err != nil {
 		return nil, usage("check the name and the permissions of the file", "cannot read the settings: %w", err)
 	}
 	if len(b) > maxConfig {
 		return nil, usage("seeds belong in a file of their own: --seeds FILE", "%s: longer than %s", file, bytesOf(maxConfig))
+	}
+	if line := tooDeep(b); line > 0 {
+		return nil, usage("settings are plain values, and lists of them", "%s:%d: values stand too deep in one another", file, line)
 	}
 	tree, err := parser.ParseBytes(b, 0)
 	if err != nil {
@@ -44,6 +47,7 @@ func readConfig(file string, s *settings, taken map[string]bool) (names []string
 		}
 		return nil, usage("it must be YAML, a key and a value per line, as in: limit: 140KB/s", "%w", err)
 	}
+	names = map[string]string{}
 	for _, doc := range tree.Docs {
 		if doc.Body == nil {
 			continue
@@ -52,15 +56,15 @@ func readConfig(file string, s *settings, taken map[string]bool) (names []string
 		if !ok {
 			return nil, usage("write a key and a value per line, as in: limit: 140KB/s", "%s:%d: not a list of settings", file, doc.Body.GetToken().Position.Line)
 		}
-		if names, err = readFields(file, top, fields(s), taken, names); err != nil {
+		if err = readFields(file, top, fields(s), taken, names); err != nil {
 			return nil, err
 		}
 	}
 	return names, nil
 }
 
-// readFields sets what the mapping node names, one key a setting.
-func readFields(file string, node *ast.MappingNode, all []field, taken map[string]bool, names []string) ([]string, error) {
+// readFields sets what the mapping node names, one key a setting, and notes where.
+func readFields(file string, node *ast.MappingNode, all []field, taken map[string]bool, names map[string]string) error {
 	for _, pair := range node.Values {
 		name, at := pair.Key.GetToken().Value, fmt.Sprintf("%s:%d", file, pair.Key.GetToken().Position.Line)
 		f, ok := find(all, name)
@@ -73,15 +77,15 @@ func readFields(file string, node *ast.MappingNode, all []field, taken map[strin
 			if near := nearest(name, known); near != "" {
 				hint = "did you mean " + near + "?"
 			}
-			return nil, usage(hint, "%s: there is no setting called %q", at, name)
+			return usage(hint, "%s: there is no setting called %q", at, name)
 		}
 		if taken[name] {
 			continue
 		}
-		names = append(names, name)
+		names[name] = at
 		if sites, ok := f.value.Addr().Interface().(*[]site); ok {
 			if err := readSites(file, at, pair.Value, sites); err != nil {
-				return nil, err
+				return err
 			}
 			continue
 		}
@@ -90,10 +94,10 @@ func readFields(file string, node *ast.MappingNode, all []field, taken map[strin
 			err = f.set(texts...)
 		}
 		if err != nil {
-			return nil, usage("weir crawl --help says what --"+name+" takes", "%s: %s: %w", at, name, err)
+			return usage("weir crawl --help says what --"+name+" takes", "%s: %s: %w", at, name, err)
 		}
 	}
-	return names, nil
+	return nil
 }
 
 // readSites reads the list of settings of single hosts.
@@ -110,8 +114,11 @@ func readSites(file, at string, node ast.Node, sites *[]site) error {
 		if !ok {
 			return usage(hint, "%s: not the settings of a site", at)
 		}
-		s := site{Wait: -1}
-		if _, err := readFields(file, m, fields(&s), nil, nil); err != nil {
+		if len(m.Values) > 0 {
+			at = fmt.Sprintf("%s:%d", file, m.Values[0].Key.GetToken().Position.Line) // the token of a table is a colon somewhere in it
+		}
+		s := site{Wait: -1, at: at}
+		if err := readFields(file, m, fields(&s), nil, map[string]string{}); err != nil {
 			return err
 		}
 		if s.Site == "" {

@@ -45,8 +45,10 @@ Deadlines (weir plan answers beforehand whether they can be kept):
 
     weir crawl --limit 2MB/s --deadline example.org=06:00 https://example.org/ https://example.com/
 
+The same command again means the same deadlines, as long as they are to come; a new one takes the place of the old.
+
 weir crawl --dir big goes on with the crawl in the folder big, under the settings it was
-started with. What may change then: bounds of the whole crawl, limits, how the network is
+started with. What may change then: bounds of the whole crawl, limits, deadlines, how the network is
 reached, --conns, --per-conn, --per-server and --batch, a longer wait, more seeds. Ctrl-C once finishes what is under way, twice stops now;
 both lose nothing. A third time ends weir at once, as a crash would.
 
@@ -73,11 +75,12 @@ func (c *crawlCmd) Run(e *env, k *kong.Context) error {
 	if at == foreign {
 		return usage("name an empty folder, or one that does not exist, with --dir", "%s is not empty and holds no crawl", c.Dir)
 	}
-	s, err := settle(&c.settings, given, at)
+	s, dues, err := settle(&c.settings, given, at)
 	if err != nil {
 		return err
 	}
-	if err := s.fixDeadlines(time.Now(), at == vacant || given["deadline"]); err != nil {
+	fresh, notes, err := s.agree(time.Now(), dues)
+	if err != nil {
 		return err
 	}
 	seeds, err := e.seeds(c.URLs, s.Seeds)
@@ -92,12 +95,13 @@ func (c *crawlCmd) Run(e *env, k *kong.Context) error {
 	if err != nil {
 		return err
 	}
-	if at == vacant {
-		if err := strangers(s, cfg.Demands, seeds); err != nil {
-			return err
-		}
+	if err := familiar(s, at, fresh, seeds); err != nil {
+		return err
 	}
 	e.warn(s, seeds)
+	for _, note := range notes {
+		fmt.Fprintf(e.err, "weir: %s\n", note)
+	}
 	for _, w := range cfg.Warnings {
 		fmt.Fprintf(e.err, "weir: warning: %s\n", w)
 	}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 )
 
@@ -46,35 +45,45 @@ func look(dir string) (ground, error) {
 // settle decides under which settings a crawl runs: the defaults, then what the
 // folder's crawl.yaml says, then the config file, then the flags in given. It
 // refuses to go on with a crawl under settings that would change its meaning.
-func settle(flags *settings, given map[string]bool, at ground) (*settings, error) {
+// Deadlines are settled apart.
+func settle(flags *settings, given map[string]bool, at ground) (*settings, *dues, error) {
 	was := defaults()
+	dues := new(dues)
 	if at == begun {
-		if _, err := readConfig(filepath.Join(flags.Dir, crawlFile), was, nil); err != nil {
-			return nil, err
+		file := filepath.Join(flags.Dir, crawlFile)
+		if _, err := readConfig(file, was, nil); err != nil {
+			return nil, nil, err
 		}
+		dues.had = append(was.lift(), telling(file+": deadline", was.Deadline)...)
 	}
 	now := new(settings)
 	*now = *was
 	if flags.Config != "" {
-		if _, err := readConfig(flags.Config, now, given); err != nil {
-			return nil, err
+		names, err := readConfig(flags.Config, now, given)
+		if err != nil {
+			return nil, nil, err
+		}
+		dues.file = now.lift()
+		if from, ok := names["deadline"]; ok {
+			dues.file = append(dues.file, telling(from+": deadline", now.Deadline)...)
 		}
 	}
+	if given["deadline"] {
+		dues.flags = telling("--deadline", flags.Deadline)
+	}
+	now.DeadlineAs = was.DeadlineAs
 	from := fields(flags)
 	for i, f := range fields(now) {
-		switch {
-		case f.name == "deadline" && given[f.name]: // others stay
-			now.Deadline = slices.Concat(was.Deadline, flags.Deadline)
-		case given[f.name] || f.name == "dir":
+		if given[f.name] || f.name == "dir" {
 			f.value.Set(from[i].value)
 		}
 	}
 	if at == begun {
 		if err := refuse(was, now); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return now, forgotten(now)
+	return now, dues, forgotten(now)
 }
 
 // refuse says what keeps a crawl from going on under other settings.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding"
 	"errors"
 	"fmt"
@@ -82,6 +83,7 @@ type settings struct {
 
 	// Keys without a flag.
 	Sites        []site   `kong:"-" name:"sites" keep:"yes"`
+	DeadlineAs   []string `kong:"-" name:"deadline-as" keep:"yes"`   // in the words that deadlines were given in
 	AllowAddress []string `kong:"-" name:"allow-address" keep:"yes"` // private addresses that seeds named
 	HeaderHosts  []string `kong:"-" name:"header-hosts" keep:"yes"`  // hosts of the seeds that --header was given with
 }
@@ -96,7 +98,12 @@ type site struct {
 	Deadline string   `name:"deadline"` // by when all of it shall be had
 	Size     size     `name:"size"`     // about, for the deadline
 	Pages    count    `name:"pages"`    // the same
+
+	at string // its file and line
 }
+
+// where says where the settings of the site stand.
+func (s *site) where() string { return cmp.Or(s.at, "sites") }
 
 // defaults are the settings when nothing is said.
 func defaults() *settings {
@@ -118,13 +125,15 @@ type field struct {
 	value           reflect.Value
 }
 
-// fields lists what a struct of settings holds, in its order.
+// fields lists what a struct of settings holds, in its order: all that has a name.
 func fields(s any) []field {
 	v := reflect.ValueOf(s).Elem()
 	list := make([]field, 0, v.NumField())
 	for i := range v.NumField() {
 		tag := v.Type().Field(i).Tag
-		list = append(list, field{tag.Get("name"), tag.Get("default"), tag.Get("keep"), v.Field(i)})
+		if name := tag.Get("name"); name != "" {
+			list = append(list, field{name, tag.Get("default"), tag.Get("keep"), v.Field(i)})
+		}
 	}
 	return list
 }

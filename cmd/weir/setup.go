@@ -132,19 +132,21 @@ func setupOrder(s *settings) error {
 	return gainful(s.Order, float64(s.StopGain))
 }
 
+const siteHint = "write a host's name, as in site: example.org"
+
 func setupSites(s *settings, cfg *node.Config) error {
 	cfg.Fetch.SiteHeader = map[string][]string{}
 	cfg.Fetch.SiteLimiter = map[string]fetch.Limiter{}
 	for _, one := range s.Sites {
 		host, err := hostOf(one.Site)
 		if err != nil {
-			return usage("write a host's name, as in site: example.org", "sites: %w", err)
+			return usage(siteHint, "%s: %w", one.where(), err)
 		}
 		if one.Wait >= 0 && one.Wait < s.Wait {
-			return usage("a site's wait can be longer than the common one, not shorter", "sites: wait %s of %s is shorter than --wait %s", one.Wait, host, s.Wait)
+			return usage("a site's wait can be longer than the common one, not shorter", "%s: wait %s of %s is shorter than --wait %s", one.where(), one.Wait, host, s.Wait)
 		}
 		if _, twice := cfg.Sites[host]; twice {
-			return usage("name each site once", "sites: %s is there twice", host)
+			return usage("name each site once", "%s: %s is there twice", one.where(), host)
 		}
 		cfg.Sites[host] = frontier.Setting{Wait: max(0, time.Duration(one.Wait)), MaxPages: int64(one.MaxPages)}
 		if one.Limit > 0 { // none is 0

@@ -39,7 +39,7 @@ Examples:
 // Run implements the verb.
 func (c *steerCmd) Run(e *env, k *kong.Context) error {
 	var change node.Steering
-	now := new(settings)
+	began, now := time.Now(), new(settings)
 	for _, p := range k.Path {
 		if p.Flag == nil {
 			continue
@@ -55,7 +55,7 @@ func (c *steerCmd) Run(e *env, k *kong.Context) error {
 			text := c.Quota.String()
 			change.Quota, now.Quota = &text, c.Quota
 		case "deadline":
-			text, err := c.deadlines()
+			text, err := c.deadlines(began)
 			if err != nil {
 				return err
 			}
@@ -63,7 +63,7 @@ func (c *steerCmd) Run(e *env, k *kong.Context) error {
 		}
 	}
 	if change != (node.Steering{}) {
-		if kept, err := c.changed(change); err == nil && kept.Yield && !kept.limits().Set() {
+		if kept, err := c.changed(change, began); err == nil && kept.Yield && !kept.limits().Set() {
 			return usage("name another limit, as in --limit 5MB/s; or stop the crawl and go on with weir crawl"+dirFlag(c.Dir)+" --yield=false --limit none",
 				"the crawl has --yield, which needs a limit: it leaves a part of it to others")
 		}
@@ -72,6 +72,10 @@ func (c *steerCmd) Run(e *env, k *kong.Context) error {
 	if errors.Is(err, node.ErrNotRunning) {
 		return c.notRunning(change)
 	}
+	var unknown *node.Stranger
+	if errors.As(err, &unknown) {
+		return stranger(err)
+	}
 	if err != nil {
 		return failure(err, "weir steer --help says how limits are written")
 	}
@@ -79,7 +83,7 @@ func (c *steerCmd) Run(e *env, k *kong.Context) error {
 		fmt.Fprintf(e.err, "weir: warning: %s\n", w)
 	}
 	if change != (node.Steering{}) {
-		if err := c.keep(change); err != nil {
+		if err := c.keep(change, began); err != nil {
 			return failure(fmt.Errorf("the crawl has changed its limits, but they could not be kept for later: %w", err), "give them again when the crawl goes on")
 		}
 	}
@@ -111,16 +115,16 @@ func (c *steerCmd) notRunning(change node.Steering) error {
 }
 
 // keep writes the change into the folder, so that the crawl goes on with it.
-func (c *steerCmd) keep(change node.Steering) error {
-	s, err := c.changed(change)
+func (c *steerCmd) keep(change node.Steering, began time.Time) error {
+	s, err := c.changed(change, began)
 	if err != nil {
 		return err
 	}
 	return writeConfig(c.Dir, s)
 }
 
-// changed returns the folder's settings with the change made.
-func (c *steerCmd) changed(change node.Steering) (*settings, error) {
+// changed returns the folder's settings with a change that was told at a time.
+func (c *steerCmd) changed(change node.Steering, began time.Time) (*settings, error) {
 	s := defaults()
 	if _, err := readConfig(filepath.Join(c.Dir, crawlFile), s, nil); err != nil {
 		return nil, err
@@ -135,8 +139,9 @@ func (c *steerCmd) changed(change node.Steering) (*settings, error) {
 		s.Quota = c.Quota
 	}
 	if change.Deadlines != nil {
-		s.Deadline = append(s.Deadline, c.Deadline...)
-		if err := s.fixDeadlines(time.Now(), false); err != nil {
+		had := append(s.lift(), telling("deadline", s.Deadline)...)
+		all := strings.Split(*change.Deadlines, ",")
+		if _, _, err := s.agree(began, &dues{had: had, flags: telling("--deadline", all)}); err != nil {
 			return nil, err
 		}
 	}
@@ -144,14 +149,14 @@ func (c *steerCmd) changed(change node.Steering) (*settings, error) {
 }
 
 // deadlines are those to tell the crawl.
-func (c *steerCmd) deadlines() (string, error) {
+func (c *steerCmd) deadlines(now time.Time) (string, error) {
+	wishes, err := readWishes(telling("--deadline", c.Deadline), now)
+	if err != nil {
+		return "", err
+	}
 	var all []string
-	for _, text := range c.Deadline {
-		w, err := readWish(text, time.Now())
-		if err == nil {
-			err = w.over(time.Now())
-		}
-		if err != nil {
+	for _, w := range wishes {
+		if err := w.over(now); err != nil {
 			return "", err
 		}
 		all = append(all, w.String())
