@@ -103,10 +103,11 @@ func (v *visitor) ask(ctx context.Context, u page.URL) (*fetch.Answer, page.Outc
 	a, o, err := v.once(ctx, u)
 	<-v.room
 	h.last = time.Now()
-	h.rest = max(v.wait, v.sites[u.Host()].Wait)
+	var asked time.Duration
 	if a != nil {
-		h.rest = o.Rest(h.rest, a.RetryAfter, 1)
+		asked = a.RetryAfter
 	}
+	h.rest = o.Rest(max(v.wait, v.sites[u.Host()].Wait), asked, 1)
 	h.rest = max(h.rest, min(h.last.Sub(began), page.MaxPause))
 	return a, o, err
 }
@@ -126,7 +127,8 @@ func pause(ctx context.Context, until time.Time) error {
 	}
 }
 
-// once visits a host: the first of its addresses that takes the connection.
+// once visits a host: the first of its addresses that takes the connection. Who has
+// taken it is not asked again elsewhere, whatever came of it.
 func (v *visitor) once(ctx context.Context, u page.URL) (*fetch.Answer, page.Outcome, error) {
 	addrs, _, o := v.client.Lookup(ctx, u.Host())
 	if o != page.OK {
@@ -135,37 +137,40 @@ func (v *visitor) once(ctx context.Context, u page.URL) (*fetch.Answer, page.Out
 	if len(addrs) == 0 { // behind a proxy
 		addrs = []netip.Addr{{}}
 	}
-	var err error
+	var last error
 	for _, addr := range addrs[:min(len(addrs), 2)] {
-		var a *fetch.Answer
-		if a, o, err = v.at(ctx, u, addr); a != nil || o == page.Aborted {
-			return a, o, err
+		a, got, taken, err := v.at(ctx, u, addr)
+		if taken {
+			return a, got, err
 		}
+		o, last = got, err
 	}
-	return nil, o, err
+	return nil, o, last
 }
 
-func (v *visitor) at(ctx context.Context, u page.URL, addr netip.Addr) (*fetch.Answer, page.Outcome, error) {
+// at visits one address of a host, and says whether it took the connection: else
+// another may be tried.
+func (v *visitor) at(ctx context.Context, u page.URL, addr netip.Addr) (_ *fetch.Answer, o page.Outcome, taken bool, err error) {
 	if addr.IsValid() {
 		room := v.server(addr)
 		select {
 		case room <- struct{}{}:
 		case <-ctx.Done():
-			return nil, page.Aborted, ctx.Err()
+			return nil, page.Aborted, true, ctx.Err()
 		}
 		defer func() { <-room }()
 	}
 	conn, o := v.client.Open(ctx, u, addr)
 	defer conn.Close()
 	if o != page.OK {
-		return nil, o, silence{errors.New(conn.Err)}
+		return nil, o, o != page.ConnectFailed && o != page.ConnectTimeout, silence{errors.New(conn.Err)}
 	}
 	a := conn.Get(ctx, u, true)
 	if a.Status == 0 {
 		a.Release()
-		return nil, a.Outcome, silence{errors.New(a.Err)}
+		return nil, a.Outcome, true, silence{errors.New(a.Err)}
 	}
-	return a, a.Outcome, nil
+	return a, a.Outcome, true, nil
 }
 
 // robots returns the rules of a URL's site. When they cannot be had nothing of it
