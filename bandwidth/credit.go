@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sort"
 	"time"
 
 	"weir/page"
@@ -355,12 +356,24 @@ func (c *Credit) grant(f *Flow, waiting int) (Grant, bool) {
 	if f.asks || f.urge == 0 {
 		return c.give(f, max(1, packetsIn(int(c.limit*turnTime.Seconds())/waiting)))
 	}
-	for n := packetsIn(f.wants); n > 0; n-- {
-		if g, ok := c.give(f, n); ok {
-			return g, true
-		}
+	if n := c.most(f); n > 0 {
+		return c.give(f, n)
 	}
 	return Grant{}, false
+}
+
+// most is how many packets a flow can be given at once. More bring no less, so that
+// they need not all be tried.
+func (c *Credit) most(f *Flow) int {
+	return sort.Search(packetsIn(f.wants), func(n int) bool {
+		_, _, brings := f.reads(n + 1)
+		return !c.bears(f, brings)
+	})
+}
+
+// bears says whether there is room for bytes that a flow would bring.
+func (c *Credit) bears(f *Flow, brings int) bool {
+	return brings == 0 && c.bound > 0 || c.fits(f.slotsAhead(), float64(float64(brings)*f.factor))
 }
 
 // give gives a flow so many packets, or sends its request.
@@ -369,17 +382,14 @@ func (c *Credit) give(f *Flow, packets int) (Grant, bool) {
 	if f.asks {
 		brings = f.window / segment * mss
 	} else {
-		bytes, opens = f.part(packets)
-		if brings = min(opens, f.due()); f.full(bytes) {
-			brings = 0
-		}
-		brings = min(brings, f.beyond(bytes))
+		bytes, opens, brings = f.reads(packets)
+		f.narrow(bytes)
+	}
+	if !c.bears(f, brings) {
+		return Grant{}, false
 	}
 	at := f.slotsAhead()
 	cost := float64(float64(brings) * f.factor)
-	if (brings > 0 || c.bound == 0) && !c.fits(at, cost) {
-		return Grant{}, false
-	}
 	if f.asks {
 		// The first packet will be read at once, which brings another.
 		later, more := f.slotAt(f.rtt+f.think+f.rtt), float64(mss*f.factor)+f.doubt()

@@ -317,13 +317,27 @@ func (f *Flow) part(packets int) (bytes, opens int) {
 	return bytes, min(f.kept+bytes, ended*mss)
 }
 
+// reads is part, and how many bytes that brings.
+func (f *Flow) reads(packets int) (bytes, opens, brings int) {
+	bytes, opens = f.part(packets)
+	if f.full(bytes) {
+		return bytes, opens, 0
+	}
+	return bytes, opens, min(opens, f.due(), f.beyond(bytes))
+}
+
+// narrow notes after which read a window has become as small as it should.
+func (f *Flow) narrow(bytes int) {
+	f.shrunk = f.full(bytes)
+	f.wide = f.wide && f.excess(bytes) < bytes
+}
+
 // full says that a read of so many bytes opens nothing, since more lies in the
 // socket than its window holds since it was made smaller. Otherwise the account's
 // own idea of what lies there is no reason to take a read for free: the kernel may
 // have room for a packet more.
 func (f *Flow) full(bytes int) bool {
-	f.shrunk = f.shrunk && packetsIn(int(f.received-f.read)-bytes) >= f.window/segment
-	return f.shrunk
+	return f.shrunk && packetsIn(int(f.received-f.read)-bytes) >= f.window/segment
 }
 
 // packetsIn is how many packets hold so many bytes.

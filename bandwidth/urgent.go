@@ -119,7 +119,10 @@ func (f *Flow) beyond(bytes int) int {
 	if !f.wide {
 		return math.MaxInt32
 	}
-	over := f.read + int64(bytes+f.window) - f.received - int64(f.open())
-	f.wide = over < int64(bytes)
-	return int(max(over, 0)) / mss * mss
+	return max(f.excess(bytes), 0) / mss * mss
+}
+
+// excess is how far a read lets the window go beyond what the server was told.
+func (f *Flow) excess(bytes int) int {
+	return int(f.read + int64(bytes+f.window) - f.received - int64(f.open()))
 }

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 )
 
 // contest is a model of downloads without end, one from every host, the first few
@@ -244,4 +246,34 @@ func TestUrgeIsPositive(t *testing.T) {
 			t.Errorf("an urge of %v counts as %v", lag, flows[0].urge)
 		}
 	}
+}
+
+// An urgent flow is given as many packets as there is room for, found without
+// trying them all.
+func TestMostPackets(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := NewCredit(CreditConfig{Limit: rapid.Int64Range(20e3, 50e6).Draw(t, "limit")})
+		c.advance(1)
+		c.bound = rapid.Float64Range(0, 1).Draw(t, "bound") * c.room
+		for i := range c.level {
+			c.level[i] = rapid.Float64Range(0.9, 1).Draw(t, "level") * c.bound
+		}
+		f := c.Open(1, 2*segment, 78, Habit{})
+		f.received = rapid.Int64Range(0, 1<<20).Draw(t, "received")
+		f.read = rapid.Int64Range(0, f.received).Draw(t, "read")
+		f.wants = rapid.IntRange(1, 1<<20).Draw(t, "wants")
+		f.kept = rapid.IntRange(0, mss).Draw(t, "kept")
+		f.window = rapid.IntRange(2, 41).Draw(t, "window") * segment
+		f.shrunk, f.wide = rapid.Bool().Draw(t, "shrunk"), rapid.Bool().Draw(t, "wide")
+		before := *f
+		want := 0
+		for n := packetsIn(f.wants); n > 0 && want == 0; n-- {
+			if _, _, brings := f.reads(n); c.bears(f, brings) {
+				want = n
+			}
+		}
+		if got := c.most(f); got != want || f.shrunk != before.shrunk || f.wide != before.wide {
+			t.Errorf("%d packets, there is room for %d", got, want)
+		}
+	})
 }
