@@ -23,7 +23,10 @@ type race struct {
 	all []int64          // bytes of all before each look
 }
 
-const raceLimit = 1e6
+const (
+	raceLimit = 1e6
+	maxIdle   = 60_000 // looks at downloads that do not all wait, a millisecond or more apart
+)
 
 func newRace(t *testing.T, heed func(w *Wire, got map[string]int64)) *race {
 	r := &race{heed: heed}
@@ -31,8 +34,8 @@ func newRace(t *testing.T, heed func(w *Wire, got map[string]int64)) *race {
 	return r
 }
 
-// look lets a tick pass if all of so many downloads wait.
-func (r *race) look(hosts int) {
+// look lets a tick pass if all of so many downloads wait. It says whether one did.
+func (r *race) look(hosts int) bool {
 	w := r.wire
 	w.mu.Lock()
 	got := map[string]int64{}
@@ -44,7 +47,7 @@ func (r *race) look(hosts int) {
 	bytes := w.credit.Bytes()
 	w.mu.Unlock()
 	if !ready {
-		return
+		return false
 	}
 	if r.heed != nil {
 		r.heed(w, got)
@@ -56,6 +59,7 @@ func (r *race) look(hosts int) {
 	w.mu.Lock()
 	w.look()
 	w.mu.Unlock()
+	return true
 }
 
 // run lets the hosts begin together and returns, for each in the order they ended,
@@ -82,6 +86,7 @@ func (r *race) run(t *testing.T, hosts ...string) (order []string, had []map[str
 	}
 	looks := time.NewTicker(time.Millisecond)
 	defer looks.Stop()
+	idle, most := 0, 20 * len(hosts) * int(float64(len(long))/raceLimit*float64(time.Second/tick)) // ticks, far more than they need
 	for len(order) < len(hosts) {
 		select {
 		case e := <-ends:
@@ -91,7 +96,14 @@ func (r *race) run(t *testing.T, hosts ...string) (order []string, had []map[str
 			e.a.Release()
 			order, had = append(order, e.host), append(had, e.got)
 		case <-looks.C:
-			r.look(len(hosts) - len(order))
+			if r.look(len(hosts) - len(order)) {
+				most--
+			} else {
+				idle++
+			}
+			if most == 0 || idle == maxIdle {
+				t.Fatalf("only %v have ended, after %d looks at all of the others and %d at some", order, len(r.all), idle)
+			}
 		}
 	}
 	const second = int(time.Second / tick)
