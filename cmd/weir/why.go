@@ -268,10 +268,10 @@ func (w *whyInfo) print(out io.Writer) error {
 		row("robots.txt", "%s: %s (read %s)", verdict, tame(rule), r.At)
 	}
 	if h := w.Host; h != nil {
-		row("host", "%s is visited every %s at most (%s); %s pages of the site wait", h.Host,
-			inSeconds(time.Duration(h.Wait*float64(time.Second))), h.By, thousands(h.Queued))
+		row("host", "%s is visited every %s at most (%s); %s of the site in the queue", h.Host,
+			inSeconds(time.Duration(h.Wait*float64(time.Second))), h.By, many(h.Queued, "page"))
 		if h.Failures > 0 {
-			row("", "it has failed %d times in a row", h.Failures)
+			row("", "it has failed %s in a row", many(int64(h.Failures), "time"))
 		}
 	}
 	if r := w.Record; r != nil {
