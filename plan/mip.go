@@ -13,30 +13,33 @@ import (
 const maxTerms = 2_000_000
 
 // Program is the mixed-integer program of Zhu et al., section V.B, repaired: time
-// is cut into slots of one length, and in every slot a site is on or off and
-// has bytes set aside. A solver that reads LP files chooses so that the weighted sum of the times
-// when sites are done, counted at the ends of slots, is as small as it can be.
+// is cut into slots of one length, and in every slot a site is on or off and has
+// bytes set aside. A solver that reads LP files chooses so that the Objective, of
+// times counted at the ends of slots, is as small as it can be.
 //
 // The paper has exactly m sites in every slot, done within it, and charges each
 // at the slot's end. Its objective is then m d (1 + 2 + ... + n/m): a constant,
-// whoever is in which slot, so that a solver has nothing to choose, and all
-// slots are as long as the fullest needs. That is why its CPQ, whose batches take no
-// longer than they must, "beats" its MILP in figures 10 and 11. Here a site stays on
-// for as many slots as it likes and is charged for those until it is done.
+// whoever is in which slot, so that a solver has nothing to choose, and all slots
+// are as long as the fullest needs. That is why its CPQ, whose batches take no
+// longer than they must, "beats" its MILP in figures 10 and 11. Here a site stays
+// on for as many slots as it likes and is charged for those until it is done.
 //
 // With slots of length d, for each site i (size D, cap B, weight w) and slot k:
 //
-//	min  sum w d (1 + o_1 + o_2 + ...)         o: still open when slot k ends (1 - e)
+//	min  sum w f,  f = d (1 + o_1 + o_2 + ...) o: still open when slot k ends (1 - e)
 //	x_1 + ... + x_k + o_k >= 1,  o_k <= o_k-1  x: share of D set aside; o = 0 from the deadline on
 //	sum_i D x_ik <= U d,  sum_i y_ik <= m      y: on
 //	v* d y <= D x <= B d y
 //	a_k >= y_k - y_k-1,  a_k <= y_k,  a_k <= 1 - y_k-1,  sum_k a_k <= 1    a: starts
 //
-// A slot in which a site starts gives it only what is left after the start-up time s. So
-// with 0 < s < d a slot has two parts, of s and d-s, each with rows and an x of its own,
-// since nobody can make up in the second part for a link that lay idle in the first.
-// A site sets aside the least speed v* in its last slot too, though it may be done
-// before the slot is.
+// For Max it is min z, z >= f; for Lateness z >= f - due; for Tardiness it is
+// min sum w t, t >= f - due, t >= 0; and for the latter two no o is 0 for a deadline.
+//
+// A slot in which a site starts gives it only what is left after the start-up
+// time s. So with 0 < s < d a slot has two parts, of s and d-s, each with rows and
+// an x of its own, since nobody can make up in the second part for a link that lay
+// idle in the first. A site sets aside the least speed v* in its last slot too,
+// though it may be done before the slot is.
 type Program struct {
 	p     *Problem
 	link  float64 // at its most
@@ -54,12 +57,13 @@ type stint struct {
 }
 
 // Slots makes the Program of a Problem, with so many slots of the given length. A
-// deadline counts from the end of the slot before it, a NotBefore from the slot
-// after it, and a link that changes within a slot at the least that it has there. All sites must be
-// done within the slots. Deadlines bind whatever the Objective.
+// deadline that binds counts from the end of the slot before it, a NotBefore from
+// the slot after it, and a link that changes within a slot at the least that it
+// has there. All sites must be done within the slots.
 //
 // It fails with *Unsuited when the Program would be too large, when slots are
-// shorter than the start-up time, or when a deadline lies within the first slot.
+// shorter than the start-up time, or when a deadline that binds lies within the
+// first slot.
 func Slots(p *Problem, slot float64, slots int) (*Program, error) {
 	const method = "mip"
 	if err := p.Check(); err != nil {
@@ -81,7 +85,7 @@ func Slots(p *Problem, slot float64, slots int) (*Program, error) {
 			continue
 		}
 		g.busy = append(g.busy, i)
-		if s.Deadline != 0 && g.due(s) < 1 {
+		if g.due(s) < 1 {
 			return nil, &Unsuited{method, fmt.Sprintf("the deadline of %s lies within the first slot of %s: take shorter ones", s.Name, timeText(slot))}
 		}
 	}
@@ -99,9 +103,10 @@ func Slots(p *Problem, slot float64, slots int) (*Program, error) {
 	return g, nil
 }
 
-// due returns the number of slots that end by the site's deadline.
+// due returns the number of slots in which a site has to be done: those that end
+// by its deadline, if that binds.
 func (g *Program) due(s *Site) int {
-	if s.Deadline == 0 {
+	if s.Deadline == 0 || g.p.Objective.wishes() {
 		return g.slots
 	}
 	return int(max(0, min(float64(g.slots), math.Floor(s.Deadline/g.slot*(1+tiny)))))
@@ -143,19 +148,9 @@ func (g *Program) WriteLP(w io.Writer) error {
 	f := &lpWriter{w: bufio.NewWriter(w)}
 	f.line(fmt.Sprintf("\\ %d sites, %d slots of %v", len(g.busy), g.slots, g.slot))
 	f.line("Minimize")
-	f.begin("charge")
-	constant := 0.0
-	for _, i := range g.busy {
-		charge := float64(g.p.Sites[i].Worth() * g.slot)
-		constant += charge
-		for k := range g.slots {
-			f.term(charge, name("o", i, k))
-		}
-	}
-	// Not every reader takes a number in an objective.
-	f.term(constant, "one")
-	f.end("")
+	g.writeObjective(f)
 	f.line("Subject To")
+	g.writeTimes(f)
 	for k := range g.slots {
 		g.writeSlot(f, k)
 	}
@@ -164,6 +159,9 @@ func (g *Program) WriteLP(w io.Writer) error {
 	}
 	f.line("Bounds")
 	f.line(" one = 1")
+	if g.p.Objective == Lateness {
+		f.line(" z >= " + number(-g.latest()))
+	}
 	for _, i := range g.busy {
 		s := &g.p.Sites[i]
 		for k := range min(g.first(s), g.slots) {
@@ -186,6 +184,69 @@ func (g *Program) WriteLP(w io.Writer) error {
 		return f.err
 	}
 	return f.w.Flush()
+}
+
+// writeObjective writes what is to be small.
+func (g *Program) writeObjective(f *lpWriter) {
+	f.begin("charge")
+	constant := 0.0
+	for _, i := range g.busy {
+		s := &g.p.Sites[i]
+		switch g.p.Objective {
+		case Sum:
+			charge := float64(s.Worth() * g.slot)
+			constant += charge
+			for k := range g.slots {
+				f.term(charge, name("o", i, k))
+			}
+		case Tardiness:
+			if s.Deadline != 0 {
+				f.term(s.Worth(), "t"+strconv.Itoa(i))
+			}
+		}
+	}
+	if g.p.Objective == Max || g.p.Objective == Lateness {
+		f.term(1, "z")
+	}
+	// Not every reader takes a number in an objective, or none.
+	f.term(constant, "one")
+	f.end("")
+}
+
+// writeTimes writes what objectives other than the sum have to do with the times
+// when sites are done.
+func (g *Program) writeTimes(f *lpWriter) {
+	least := "z"
+	for _, i := range g.busy {
+		s := &g.p.Sites[i]
+		due := 0.0
+		switch g.p.Objective {
+		case Sum:
+			return
+		case Tardiness:
+			least = "t" + strconv.Itoa(i)
+			fallthrough
+		case Lateness:
+			if due = s.Deadline; due == 0 {
+				continue
+			}
+		}
+		f.begin("")
+		f.term(1, least)
+		for k := range g.slots {
+			f.term(-g.slot, name("o", i, k))
+		}
+		f.end(">= " + number(g.slot-due))
+	}
+}
+
+// latest returns the last deadline: no lateness is further below 0.
+func (g *Program) latest() float64 {
+	latest := 0.0
+	for _, i := range g.busy {
+		latest = max(latest, g.p.Sites[i].Deadline)
+	}
+	return latest
 }
 
 // writeSlot writes what holds for all sites of a slot together.

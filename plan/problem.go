@@ -93,6 +93,9 @@ func (o Objective) String() string {
 	return fmt.Sprintf("objective %d", uint8(o))
 }
 
+// wishes says that deadlines are wishes.
+func (o Objective) wishes() bool { return o == Lateness || o == Tardiness }
+
 // ParseObjective reads an Objective's name; "" is sum.
 func ParseObjective(name string) (Objective, error) {
 	for i, o := range objectives {

@@ -35,7 +35,7 @@ func newTask(p *Problem) *task {
 	t := &task{
 		p: p, link: newLink(p.Link), startup: p.Startup, floor: p.MinRate,
 		least: math.Inf(1), even: true,
-		hard: p.Objective == Sum || p.Objective == Max,
+		hard: !p.Objective.wishes(),
 	}
 	if len(p.Link) == 0 {
 		return t

@@ -57,6 +57,8 @@ func (c *planCmd) solved(e *env, p *plan.Problem, ours *plan.Plan) (_ *plan.Plan
 		return nil, "", errInterrupted
 	case err != nil:
 		return nil, "", fmt.Errorf("mip: %w", err)
+	case answer.Status == solver.Infeasible && (p.Objective == plan.Lateness || p.Objective == plan.Tardiness):
+		return nil, "", fmt.Errorf("mip: no plan fits into %.0f slots of %s", slots, spanText(slot))
 	case answer.Status == solver.Infeasible:
 		return nil, "", fmt.Errorf("mip: in slots of %s no plan keeps all deadlines", spanText(slot))
 	case !answer.Status.Solved():
@@ -66,9 +68,9 @@ func (c *planCmd) solved(e *env, p *plan.Problem, ours *plan.Plan) (_ *plan.Plan
 	if err != nil {
 		return nil, "", fmt.Errorf("mip: what %s answers is no plan: %w", s.Name, err)
 	}
-	note = fmt.Sprintf("mip: the best in slots of %s, by %s", spanText(slot), s.Name)
+	note = fmt.Sprintf("mip: the best %s in slots of %s, by %s", p.Objective, spanText(slot), s.Name)
 	if answer.Status == solver.Feasible {
-		note = fmt.Sprintf("mip: the best that %s found in %s, in slots of %s", s.Name, short(mipTime), spanText(slot))
+		note = fmt.Sprintf("mip: the best %s that %s found in %s, in slots of %s", p.Objective, s.Name, short(mipTime), spanText(slot))
 	}
 	return pl, note, nil
 }

@@ -154,6 +154,31 @@ func TestSlotsOfTwoParts(t *testing.T) {
 	}
 }
 
+// The program makes small what the problem asks for: a is due first, and b matters
+// more.
+func TestSlotsHaveTheObjective(t *testing.T) {
+	for objective, want := range map[plan.Objective]float64{plan.Max: 3, plan.Lateness: 1, plan.Tardiness: 2, plan.Sum: 6} {
+		p := &plan.Problem{Link: []plan.Step{{From: 0, Rate: 4}}, Objective: objective,
+			Sites: []plan.Site{{Name: "a", Size: 8, Deadline: 1}, {Name: "b", Size: 4, Deadline: 2, Weight: 3}, {Name: "c", Size: 0}}}
+		if objective == plan.Sum || objective == plan.Max {
+			p.Sites[0].Deadline, p.Sites[1].Deadline = 3, 3
+		}
+		program, err := plan.Slots(p, 1, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range installed(t) {
+			got, err := s.Solve(t.Context(), program.WriteLP, time.Minute)
+			if err != nil || got.Status != Optimal || math.Abs(got.Objective-want) > 1e-6 {
+				t.Fatalf("%v by %s: %+v, %v, want %g", objective, s.Name, got, err, want)
+			}
+			if pl, err := program.Plan(got.Values); err != nil || math.Abs(pl.Value-want) > 1e-6 {
+				t.Errorf("%v by %s: %+v, %v, want %g", objective, s.Name, pl, err, want)
+			}
+		}
+	}
+}
+
 // Admit decides as a linear program does, on a thousand problems. Amounts are
 // whole numbers: so is what cannot be done, 0 or 1 at least, and rounding never decides.
 func TestAdmitAgreesWithLP(t *testing.T) {
