@@ -6,14 +6,15 @@ import (
 	"slices"
 )
 
-// Trouble is a promise that cannot be kept, and what would help. Sizes are bytes, times
-// seconds from now. Every figure is found by asking Admit again and again, and is
-// good to a ten thousandth.
+// Trouble is a promise that cannot be kept, and what would help. Sizes are bytes,
+// times seconds from now. Every figure is found by asking Admit again and again,
+// and is good to a ten thousandth.
 //
-// Troubles come in the order of deadlines, and their advice adds up: do the
-// same for all of them, move each deadline to its Earliest, or trim each site by its
-// Trim, or multiply the link with the largest LinkNeeded, and Admit has no objection.
-// A figure that is 0 was not asked for: there were too many troubles, or it does not apply.
+// Troubles come in the order of deadlines, and their advice adds up: do the same
+// for all of them, move each deadline to its Earliest, or trim each site by its
+// Trim, or multiply the link with the largest LinkNeeded, and Admit has no
+// objection. A figure that is 0 was not asked for: there were too many troubles, or
+// it does not apply.
 type Trouble struct {
 	Site    int
 	Message string // for people: what is the matter, and what would help
@@ -326,8 +327,8 @@ func (x *explainer) earliest(others []job, j job) float64 {
 	return bisect(max(j.due, 0), end, ok)
 }
 
-// trim returns how much of a site to leave out so that the rest is done in time besides
-// others.
+// trim returns how much of a site to leave out so that the rest is done in time
+// besides others.
 func (x *explainer) trim(others []job, s *Site, j job) float64 {
 	return bisect(0, s.Size, func(bytes float64) bool {
 		less := s.trim(bytes)

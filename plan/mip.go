@@ -331,10 +331,10 @@ func (g *Program) writeSite(f *lpWriter, i int) {
 	}
 }
 
-// Plan reads a solver's values, those that are not given being 0, and makes
-// the Plan that they stand for. A site is done when its bytes are, which may be before the slot
-// ends. Solvers round: what is missing or too much by that is mended, and the
-// Plan is verified before it is returned.
+// Plan reads a solver's values, those that are not given being 0, and makes the
+// Plan that they stand for. A site is done when its bytes are, which may be before
+// the slot ends. Solvers round: what is missing or too much by that is mended, and
+// the Plan is verified before it is returned.
 func (g *Program) Plan(values map[string]float64) (*Plan, error) {
 	sets := g.read(values)
 	courses := idle(g.p)

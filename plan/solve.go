@@ -4,7 +4,7 @@ import "slices"
 
 // Options say how a plan is made.
 type Options struct {
-	Effort int // plans that the search may try; 0 = as many as a moment allows, by count
+	Effort int // plans that the search may try, or sets of sites that it may look at; 0 = as many as a moment allows, by count
 }
 
 // Solve makes a Plan whose rates change over time. It keeps all deadlines if it
@@ -13,8 +13,8 @@ type Options struct {
 // a Plan that keeps all deadlines is about those that do; of one that does not
 // it is about all plans.
 //
-// It tries orders of the sites, and gives each in its turn what is left of the link as soon
-// as possible; orders that are likely to be good come first, and those of
+// It tries orders of the sites, and gives each in its turn what is left of the link
+// as soon as possible; orders that are likely to be good come first, and those of
 // Smith's rule are best where sites are faster than the link.
 func Solve(p *Problem, opt Options) *Plan {
 	t := newTask(p)

@@ -70,7 +70,8 @@ func newTask(p *Problem) *task {
 // crowded says that MaxSites can matter.
 func (t *task) crowded() bool { return t.slots < len(t.jobs) }
 
-// fluid says that nothing but speeds, deadlines and begins matters, so that Admit's answers are all there is.
+// fluid says that nothing but speeds, deadlines and begins matters, so that Admit's
+// answers are all there is.
 func (t *task) fluid() bool { return !t.crowded() && t.startup == 0 && t.floor == 0 }
 
 // score is what a plan is worth; less is better, the first that differs decides.
