@@ -142,8 +142,9 @@ func (c *contest) play(t *testing.T, order string, demands []crawl.Demand) playe
 }
 
 // Every deadline that the plan accepts is met, however wrong the sizes were and
-// although a server slows down; and without promises most are not, whatever the
-// order. -v prints both for every seed.
+// although a server slows down; and without promises some are not, with the
+// default order and with the one that treats sites most evenly. -v prints all for
+// every seed.
 func TestDeadlinesAreMet(t *testing.T) {
 	const seeds = 20
 	missed := [seeds]bool{}
