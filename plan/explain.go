@@ -30,12 +30,15 @@ type Trouble struct {
 	// For is a site with a later deadline that the plan keeps instead; -1: none.
 	For int
 
-	Least      float64 // time that it takes, whatever the link, from its begin on
+	Least      float64 // time that it takes, whatever the link, from its begin on, start-up and all
 	Fits       float64 // how much of it can be done in time, besides what is kept
 	Earliest   float64 // the first deadline that could be kept; infinite: none
 	LinkNeeded float64 // what the whole link would have to be multiplied with; infinite: no link would do
 	Slip       *Slip   // nil: no other promise would help by itself
 	Trim       float64 // how much of it to leave out, its pages in proportion
+
+	first bool // nothing that is kept is due before
+	rough bool // advice that leaves MaxSites and MinRate out of account
 }
 
 // Slip is somebody else's promise, given a later deadline.
@@ -47,16 +50,17 @@ type Slip struct {
 // Explain says which deadlines of a Problem cannot be kept, each with what would
 // help; none when all can.
 //
-// Without a Plan it is about what no plan can do, whatever MaxSites, Startup and
+// Without a Plan it is about what no plan can do, whatever MaxSites and
 // MinRate, and promises that are due first are kept first. With the best Plan
 // that was found it is about the sites that are late in it, all of them and no
-// others.
+// others, and what it advises is what Solve can do.
 func Explain(p *Problem, pl *Plan) []Trouble {
-	x := &explainer{p: p, link: newLink(p.Link)}
+	x := &explainer{p: p, steps: since(p.Link, p.Startup)}
+	x.link = newLink(x.steps)
 	var jobs []job
 	for i := range p.Sites {
 		if s := &p.Sites[i]; s.Size > 0 && s.Deadline != 0 {
-			jobs = append(jobs, jobOf(i, s))
+			jobs = append(jobs, x.job(i, s))
 		}
 	}
 	x.kept, x.late = sift(&x.link, jobs)
@@ -68,29 +72,41 @@ func Explain(p *Problem, pl *Plan) []Trouble {
 	for _, t := range troubles {
 		told[t.Site] = true
 	}
-	for i := range p.Sites {
-		if t, ok := slowStart(p, i); ok && !told[i] {
-			troubles = append(troubles, t)
-			told[i] = true
-		}
-	}
 	if pl != nil {
 		for i, c := range pl.Courses {
 			if p.Sites[i].Missed(c.Finish) && !told[i] {
-				troubles = append(troubles, Trouble{Site: i, Room: true, For: -1, Least: least(&p.Sites[i]), Earliest: c.Finish})
+				troubles = append(troubles, Trouble{Site: i, Room: true, For: -1, Least: p.Startup + least(&p.Sites[i]), Earliest: c.Finish})
 			}
 		}
 	}
 	slices.SortStableFunc(troubles, func(a, b Trouble) int {
 		return cmp.Compare(p.Sites[a.Site].Deadline, p.Sites[b.Site].Deadline)
 	})
+	if pl != nil {
+		confirm(p, pl, troubles)
+	}
 	for i := range troubles {
 		troubles[i].Message = troubles[i].text(p)
 	}
 	return troubles
 }
 
-func jobOf(i int, s *Site) job { return job{i, s.Size, s.Most(), s.NotBefore, s.Deadline} }
+// since returns the link from a time on, which is then 0.
+func since(link []Step, begin float64) []Step {
+	var out []Step
+	for i, s := range link {
+		if i+1 == len(link) || link[i+1].From > begin {
+			out = append(out, Step{max(s.From-begin, 0), s.Rate})
+		}
+	}
+	return out
+}
+
+// job is what a site asks of the link, whose first byte comes no sooner than its
+// start-up lets it.
+func (x *explainer) job(i int, s *Site) job {
+	return job{i, s.Size, s.Most(), s.NotBefore, s.Deadline - x.p.Startup}
+}
 
 // least returns the time that a site takes whatever the link.
 func least(s *Site) float64 { return s.Size / s.Most() }
@@ -102,26 +118,6 @@ func (s *Site) trim(bytes float64) Site {
 	less.Size *= share
 	less.Manners.Pages = int(math.Ceil(float64(float64(s.Manners.Pages)*share) - tiny))
 	return less
-}
-
-// slowStart is the trouble of a site that its own speed lets keep its deadline,
-// but for the start-up time.
-func slowStart(p *Problem, i int) (Trouble, bool) {
-	s := &p.Sites[i]
-	if s.Size == 0 || s.Deadline == 0 || p.Startup == 0 {
-		return Trouble{}, false
-	}
-	done := func(s *Site) float64 { return s.NotBefore + p.Startup + least(s) }
-	if !s.Missed(done(s)) {
-		return Trouble{}, false
-	}
-	t := Trouble{Site: i, Own: true, For: -1, Least: p.Startup + least(s), Earliest: done(s), LinkNeeded: math.Inf(1)}
-	t.Trim = bisect(0, s.Size, func(bytes float64) bool {
-		less := s.trim(bytes)
-		return less.Size == 0 || !s.Missed(done(&less))
-	})
-	t.Fits = s.Size - t.Trim
-	return t, true
 }
 
 // misfit is a job that does not fit besides those that are kept.
@@ -175,11 +171,12 @@ func (f *flow) try(i int) (fits float64, ok bool) {
 // in jobs admitted, so that it ends in a time that does not depend on how many
 // are late.
 type explainer struct {
-	p    *Problem
-	link link
-	kept []job
-	late []misfit
-	work int
+	p     *Problem
+	steps []Step // the link from when the first byte may come, which is 0 to all jobs
+	link  link
+	kept  []job
+	late  []misfit
+	work  int
 }
 
 // follow takes the promises that a plan keeps for those that are kept, and parts
@@ -192,7 +189,7 @@ func (x *explainer) follow(pl *Plan, jobs []job) {
 		if x.p.Sites[j.site].Missed(finish) {
 			late = append(late, j)
 		} else {
-			kept = append(kept, j.by(max(j.due, finish)))
+			kept = append(kept, j.by(max(j.due, finish-x.p.Startup)))
 		}
 	}
 	isLate := func(site int) bool { return slices.ContainsFunc(late, func(j job) bool { return j.site == site }) }
@@ -255,16 +252,17 @@ func (x *explainer) missing() []Trouble {
 	var troubles []Trouble
 	for _, m := range x.late {
 		s := &x.p.Sites[m.site]
-		t := Trouble{Site: m.site, For: m.instead, Fits: m.fits, Least: least(s)}
+		t := Trouble{Site: m.site, For: m.instead, Fits: m.fits, Least: x.p.Startup + least(s), first: !slices.ContainsFunc(x.kept, func(j job) bool { return j.due <= m.due })}
 		t.Own = s.Missed(s.NotBefore + t.Least)
 		if x.work < enough {
 			t.Earliest = x.earliest(moved, m.job)
 			if !math.IsInf(t.Earliest, 1) {
 				moved = append(moved, m.by(t.Earliest))
 			}
+			t.Earliest += x.p.Startup
 			t.Trim = x.trim(trimmed, s, m.job)
 			if less := s.trim(t.Trim); less.Size > 0 {
-				trimmed = append(trimmed, jobOf(m.site, &less))
+				trimmed = append(trimmed, x.job(m.site, &less))
 			}
 			t.LinkNeeded = math.Inf(1)
 			if !t.Own {
@@ -304,6 +302,15 @@ func bisect(low, high float64, ok func(float64) bool) float64 {
 	return high
 }
 
+// snap takes a number that is the least but for a ten thousandth down to the next
+// that is written without rounding, if that will do.
+func snap(v, unit float64, ok func(float64) bool) float64 {
+	if down := float64(math.Floor(v/unit) * unit); down > 0 && down > v*(1-1e-3) && ok(down) {
+		return down
+	}
+	return v
+}
+
 // horizon returns a time by which a job can be done after all others are due.
 func (x *explainer) horizon(others []job, j job) float64 {
 	last := max(j.from, 0)
@@ -314,7 +321,7 @@ func (x *explainer) horizon(others []job, j job) float64 {
 		return done
 	}
 	// The link ends some day.
-	return max(last, x.p.Link[len(x.p.Link)-1].From)
+	return max(last, x.steps[len(x.steps)-1].From)
 }
 
 // earliest returns the first deadline of a job that can be kept besides others.
@@ -324,23 +331,26 @@ func (x *explainer) earliest(others []job, j job) float64 {
 	if !ok(end) {
 		return math.Inf(1)
 	}
-	return bisect(max(j.due, 0), end, ok)
+	due := bisect(max(j.due, 0), end, ok)
+	return snap(due+x.p.Startup, timeUnit(due+x.p.Startup), func(due float64) bool { return ok(due - x.p.Startup) }) - x.p.Startup
 }
 
 // trim returns how much of a site to leave out so that the rest is done in time
 // besides others.
 func (x *explainer) trim(others []job, s *Site, j job) float64 {
-	return bisect(0, s.Size, func(bytes float64) bool {
+	ok := func(bytes float64) bool {
 		less := s.trim(bytes)
-		return less.Size == 0 || x.fits(&x.link, others, jobOf(j.site, &less))
-	})
+		return less.Size == 0 || x.fits(&x.link, others, x.job(j.site, &less))
+	}
+	bytes := bisect(0, s.Size, ok)
+	return snap(bytes, sizeUnit(bytes), ok)
 }
 
 // linkNeeded returns the factor at which the link has room for a job besides others.
 func (x *explainer) linkNeeded(others []job, j job, least float64) float64 {
 	const most = 1 << 20
 	ok := func(factor float64) bool {
-		steps := slices.Clone(x.p.Link)
+		steps := slices.Clone(x.steps)
 		for i := range steps {
 			steps[i].Rate *= factor
 		}
@@ -356,7 +366,8 @@ func (x *explainer) linkNeeded(others []job, j job, least float64) float64 {
 			return math.Inf(1)
 		}
 	}
-	return bisect(least, high, ok)
+	factor := bisect(least, high, ok)
+	return snap(factor, 0.01, ok)
 }
 
 // slip returns whose promise would have to slip to make room, and to when. Only
@@ -378,7 +389,7 @@ func (x *explainer) slip(m misfit) *Slip {
 		}
 		others = append(others, m.job)
 		if to := x.earliest(others, g); !math.IsInf(to, 1) {
-			return &Slip{g.site, to}
+			return &Slip{g.site, to + x.p.Startup}
 		}
 	}
 	return nil

@@ -178,26 +178,30 @@ func TestExplainSays(t *testing.T) {
 	}{
 		{"nothing", Problem{Link: link, Sites: []Site{{Name: "news", Size: 1e9, Deadline: 7200}, {Name: "blog", Size: 1e12}}}, nil},
 		{"link", Problem{Link: link, Sites: []Site{{Name: "news", Size: 9e9, Deadline: 7200}, {Name: "shop", Size: 2e9, Deadline: 3600}}}, []string{
-			"news cannot be done within 2h00m: besides what is due before, only 5.2 GB of its 9.0 GB fit. It could be, within 3h03m, on 1.53 times the link, or without 3.8 GB of it."}},
+			"news cannot be done within 2h00m: besides what is due before, only 5.2 GB of its 9.0 GB fit. It could be, within 3h04m, on 1.53 times the link, or without 3.8 GB of it."}},
 		{"slip", Problem{Link: link, Sites: []Site{{Name: "news", Size: 5e9, Deadline: 7200}, {Name: "shop", Size: 3e9, Deadline: 3600}}}, []string{
-			"news cannot be done within 2h00m: besides what is due before, only 4.2 GB of its 5.0 GB fit. It could be, within 2h13m, on 1.12 times the link, if shop had 2h13m instead of 1h00m, or without 800 MB of it."}},
+			"news cannot be done within 2h00m: besides what is due before, only 4.2 GB of its 5.0 GB fit. It could be, within 2h14m, on 1.12 times the link, if shop had 2h14m instead of 1h00m, or without 800 MB of it."}},
 		{"wait", Problem{Link: link, Sites: []Site{{Name: "forum", Size: 3e8, Deadline: 7200, Manners: Manners{Pages: 3000, Wait: 5}}}}, []string{
 			"forum cannot be done within 2h00m, whatever the link: 3,000 pages with a wait of 5.0s take 4h10m at least. It could be, within 4h10m, or without 156 MB of it."}},
 		{"wait for some", Problem{Link: link, Sites: []Site{{Name: "forum", Size: 3e8, Deadline: 3000, Manners: Manners{Pages: 3000, PerConn: 10, Wait: 10, PageTime: 0.5}}}}, []string{
 			"forum cannot be done within 50m00s, whatever the link: 3,000 pages with a wait of 10s after every 10 and 0.5s each take 1h15m at least. It could be, within 1h15m, or without 100 MB of it."}},
 		{"crawl-delay", Problem{Link: link, Sites: []Site{{Name: "forum", Size: 3e8, Deadline: 7200, Manners: Manners{Pages: 1000, Delay: 10}}}}, []string{
-			"forum cannot be done within 2h00m, whatever the link: 1,000 pages with a crawl-delay of 10s take 2h46m at least. It could be, within 2h46m, or without 84.0 MB of it."}},
+			"forum cannot be done within 2h00m, whatever the link: 1,000 pages with a crawl-delay of 10s take 2h46m at least. It could be, within 2h47m, or without 84.0 MB of it."}},
 		{"cap", Problem{Link: link, Sites: []Site{{Name: "slow", Size: 1e9, Cap: 1e5, Deadline: 7200}}}, []string{
-			"slow cannot be done within 2h00m, whatever the link: 1.0 GB at its own 100 KB/s take 2h46m at least. It could be, within 2h46m, or without 280 MB of it."}},
+			"slow cannot be done within 2h00m, whatever the link: 1.0 GB at its own 100 KB/s take 2h46m at least. It could be, within 2h47m, or without 280 MB of it."}},
 		{"over", Problem{Link: link, Sites: []Site{{Name: "old", Size: 1e9, Deadline: -5}}}, []string{
 			"old cannot be done in time: its deadline is over. It could be, within 16m40s."}},
 		{"begin", Problem{Link: link, Sites: []Site{{Name: "night", Size: 1e9, Deadline: 60, NotBefore: 3600}}}, []string{
-			"night cannot be done within 1m00s, whatever the link: it may begin only after 1h00m. It could be, within 1h16m."}},
+			"night cannot be done within 1m00s, whatever the link: it may begin only after 1h00m. It could be, within 1h17m."}},
 		{"start-up", Problem{Link: link, Startup: 30, Sites: []Site{{Name: "quick", Size: 1e6, Deadline: 20}, {Name: "slow", Size: 1e6, Cap: 1e5, Deadline: 35}}}, []string{
-			"quick cannot be done within 20s, whatever the link: it takes 30s to start. It could be, within 30s.",
-			"slow cannot be done within 35s, whatever the link: 1.0 MB at its own 100 KB/s take 10s at least, and it takes 30s to start. It could be, within 40s, or without 500 KB of it."}},
+			"quick cannot be done within 20s, whatever the link: it takes 30s to start. It could be, within 31s.",
+			"slow cannot be done within 35s, whatever the link: 1.0 MB at its own 100 KB/s take 10s at least, and it takes 30s to start. It could be, within 41s, or without 500 KB of it."}},
+		{"start-up counts", Problem{Link: link, Startup: 20, Sites: []Site{{Name: "a", Size: 1.2e9, Deadline: 600}}}, []string{
+			"a cannot be done within 10m00s: only 580 MB of its 1.2 GB fit. It could be, within 20m20s, on 2.07 times the link, or without 620 MB of it."}},
+		{"rounded up", Problem{Link: link, Sites: []Site{{Name: "a", Size: 1567e6, Deadline: 423}, {Name: "b", Size: 2383e6, Deadline: 3600}}}, []string{
+			"a cannot be done within 7m03s: only 423 MB of its 1.6 GB fit. It could be, within 1h06m, on 3.71 times the link, or without 1.2 GB of it."}},
 		{"no link", Problem{Link: []Step{{0, 0}, {100, 1e6}}, Sites: []Site{{Name: "early", Size: 1e6, Deadline: 50}}}, []string{
-			"early cannot be done within 50s: besides what is due before, nothing of its 1.0 MB fits. It could be, within 1m41s."}},
+			"early cannot be done within 50s: nothing of its 1.0 MB fits. It could be, within 1m41s."}},
 	} {
 		if err := c.p.Check(); err != nil {
 			t.Fatal(err)
@@ -242,10 +246,10 @@ func TestExplainFollowsPlan(t *testing.T) {
 		want []string
 	}{
 		{"instead", Problem{Link: link, Sites: []Site{{Name: "a.org", Size: 100, Deadline: 10}, {Name: "b.org", Size: 100, Deadline: 10.5, Weight: 10}}}, []string{
-			"a.org is not done within 10s so that b.org is done within 10.5s: besides what the plan keeps, only 5.0 B of its 100 B fit. It could be, within 20s, on 1.91 times the link, if b.org had 20s instead of 10.5s, or without 95.0 B of it."}},
+			"a.org is not done within 10s so that b.org is done within 10.5s: besides what the plan keeps, only 5.0 B of its 100 B fit. It could be, within 20s, on 1.91 times the link, if b.org had 20s instead of 10.5s, or without 95 B of it."}},
 		{"crowd", Problem{Link: []Step{{0, 100}}, MaxSites: 1, Sites: []Site{{Name: "a", Size: 100, Cap: 10, Deadline: 11}, {Name: "b", Size: 100, Cap: 10, Deadline: 11}, {Name: "c", Size: 1000, Cap: 10, Deadline: 50}}}, []string{
 			"The link has room for a within 11s, but no plan was found that has it done by then with one site at a time: the best has it after 20s.",
-			"c cannot be done within 50s, whatever the link: 1.0 KB at its own 10 B/s take 1m40s at least. It could be, within 1m40s, or without 500 B of it."}},
+			"c cannot be done within 50s, whatever the link: 1.0 KB at its own 10 B/s take 1m40s at least. It could be, within 2m00s, or without 707 B of it."}},
 		{"spread", Problem{Link: link, Sites: []Site{{Name: "x", Size: 100, Deadline: 10}, {Name: "y", Size: 20, Deadline: 10.5}, {Name: "z", Size: 100, Deadline: 21.9}}}, []string{
 			"y cannot be done within 10.5s: besides what is due before, only 5 B of its 20 B fit. It could be, within 22s, on 1.15 times the link, if x had 22s instead of 10s, or without 15 B of it.",
 			"The link has room for z within 21.9s, but not for all that are late: so that others are late by less, the plan has it after 22s."}},

@@ -30,7 +30,11 @@ func (t *Trouble) text(p *Problem) string {
 		fmt.Fprintf(&b, "%s is not done within %s so that %s is done within %s: besides what the plan keeps, %s.",
 			s.Name, timeText(s.Deadline), o.Name, timeText(o.Deadline), lack(s.Size, t.Fits))
 	default:
-		fmt.Fprintf(&b, "%s cannot be done within %s: besides what is due before, %s.", s.Name, timeText(s.Deadline), lack(s.Size, t.Fits))
+		fmt.Fprintf(&b, "%s cannot be done within %s: ", s.Name, timeText(s.Deadline))
+		if !t.first {
+			b.WriteString("besides what is due before, ")
+		}
+		b.WriteString(lack(s.Size, t.Fits) + ".")
 	}
 	var ways []string
 	if t.Earliest > 0 && !math.IsInf(t.Earliest, 1) {
@@ -43,15 +47,19 @@ func (t *Trouble) text(p *Problem) string {
 		g := &p.Sites[t.Slip.Site]
 		ways = append(ways, fmt.Sprintf("if %s had %s instead of %s", g.Name, later(t.Slip.To, g.Deadline), timeText(g.Deadline)))
 	}
-	if t.Trim > 0 && t.Trim < s.Size*(1-tiny) {
-		ways = append(ways, "without "+sizeText(t.Trim)+" of it")
+	if t.Trim > 0 && upSize(t.Trim) < s.Size*(1-tiny) {
+		ways = append(ways, "without "+sizeText(upSize(t.Trim))+" of it")
+	}
+	could := " It could be, "
+	if t.rough {
+		could = " But for " + crowd(&Problem{MaxSites: p.MaxSites, MinRate: p.MinRate}) + ", it could be, "
 	}
 	switch len(ways) {
 	case 0:
 	case 1:
-		b.WriteString(" It could be, " + ways[0] + ".")
+		b.WriteString(could + ways[0] + ".")
 	default:
-		b.WriteString(" It could be, " + strings.Join(ways[:len(ways)-1], ", ") + ", or " + ways[len(ways)-1] + ".")
+		b.WriteString(could + strings.Join(ways[:len(ways)-1], ", ") + ", or " + ways[len(ways)-1] + ".")
 	}
 	return b.String()
 }
@@ -113,19 +121,23 @@ func crowd(p *Problem) string {
 	return strings.Join(bounds, ", ")
 }
 
-// later writes a time so that nobody takes it for one that was too early.
+// later writes a time, rounded up, so that nobody takes it for one that was too
+// early.
 func later(t, than float64) string {
-	if text := timeText(t); text != timeText(than) {
+	up := upTime(t)
+	if text := timeText(up); text != timeText(than) {
 		return text
 	}
-	return fmt.Sprintf("%s and %s", timeText(than), timeText(t-than))
+	return timeText(upTime(up + timeUnit(up)))
 }
 
 // upper writes a factor with two digits after the point, rounded up: a bit less
 // would not do.
 func upper(factor float64) string {
-	return fmt.Sprintf("%.2f", math.Ceil(float64(factor*100)-tiny)/100)
+	return fmt.Sprintf("%.2f", upFactor(factor))
 }
+
+func upFactor(factor float64) float64 { return math.Ceil(float64(factor*100)-tiny) / 100 }
 
 // thousands writes a number for people: 12,000.
 func thousands(n int) string {

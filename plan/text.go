@@ -53,3 +53,45 @@ func timeText(seconds float64) string {
 		return fmt.Sprintf("%dd%02dh", n/86400, n%86400/3600)
 	}
 }
+
+// timeUnit is the least difference that timeText shows between times of that length.
+func timeUnit(seconds float64) float64 {
+	switch {
+	case seconds < 0.9995:
+		return 0.001
+	case seconds < 59.95:
+		return 0.1
+	case seconds < 3599.5:
+		return 1
+	case seconds < 48*3600-0.5:
+		return 60
+	}
+	return 3600
+}
+
+// upTime rounds a time up to what timeText shows of it.
+func upTime(seconds float64) float64 {
+	unit := timeUnit(seconds)
+	return max(seconds, float64(math.Ceil(float64(seconds/unit)-tiny)*unit))
+}
+
+// upSize rounds a size up to what sizeText shows of it.
+func upSize(n float64) float64 {
+	return max(n, float64(math.Ceil(float64(n/sizeUnit(n))-tiny)*sizeUnit(n)))
+}
+
+// sizeUnit is the least difference that sizeText shows between sizes like it.
+func sizeUnit(n float64) float64 {
+	unit := 1.0
+	for n/unit >= 999.5 && unit < 1e15 {
+		unit *= 1000
+	}
+	switch of := n / unit; {
+	case of >= 99.95:
+	case of < 0.95:
+		unit *= math.Pow(10, math.Floor(math.Log10(of))-1)
+	default:
+		unit /= 10
+	}
+	return unit
+}

@@ -116,7 +116,7 @@ func (r *planReport) advice() []string {
 		}
 		text := t.message
 		if r.file.clock && !math.IsNaN(t.earliest) && !math.IsInf(t.earliest, 0) {
-			text += " The earliest time is " + r.when(t.earliest) + "."
+			text += " The earliest time is " + r.by(t.earliest) + "."
 		}
 		all = append(all, text)
 	}

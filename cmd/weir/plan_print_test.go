@@ -191,6 +191,9 @@ func TestPlanWhen(t *testing.T) {
 			t.Errorf("%g seconds from now are %s, want %s", seconds, got, want)
 		}
 	}
+	if got := r.by(61); got != "22:02" {
+		t.Errorf("rounded up, 61 seconds from now are %s", got)
+	}
 	r.plan.Max = 100
 	if got := r.when(61); got != "22:01:01" {
 		t.Errorf("a short plan says %s", got)

@@ -37,6 +37,20 @@ func (r *planReport) when(seconds float64) string {
 	return at.Format(form)
 }
 
+// by is when, rounded up: a bit earlier would not do.
+func (r *planReport) by(seconds float64) string {
+	unit := time.Minute
+	if r.plan.Max < 600 {
+		unit = time.Second
+	}
+	now := r.file.now
+	at := now.Add(time.Duration(min(seconds, mostSeconds/2) * 1e9))
+	if full := at.Truncate(unit); full.Before(at) {
+		at = full.Add(unit)
+	}
+	return r.when(at.Sub(now).Seconds())
+}
+
 // spanText writes a time that something takes, which may be less than nothing.
 func spanText(seconds float64) string {
 	switch {
