@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -74,6 +75,9 @@ func readFields(file string, node *ast.MappingNode, all []field, taken map[strin
 				known = append(known, f.name)
 			}
 			hint := "weir crawl --help lists the flags; each is a key of the same name"
+			if _, ok := find(all, "site"); ok {
+				hint = "there are " + strings.Join(known, ", ")
+			}
 			if near := nearest(name, known); near != "" {
 				hint = "did you mean " + near + "?"
 			}
@@ -94,10 +98,18 @@ func readFields(file string, node *ast.MappingNode, all []field, taken map[strin
 			err = f.set(texts...)
 		}
 		if err != nil {
-			return usage("weir crawl --help says what --"+name+" takes", "%s: %s: %w", at, name, err)
+			return usage(cmp.Or(siteHints[name], "weir crawl --help says what --"+name+" takes"), "%s: %s: %w", at, name, err)
 		}
 	}
 	return nil
+}
+
+// siteHints are about keys of a site that no flag has.
+var siteHints = map[string]string{
+	"site":    siteHint,
+	"size":    "write about how many bytes it has, as in size: 2GB",
+	"pages":   "write about how many pages it has, as in pages: 40000",
+	"headers": "write a list of them, as in headers: ['Accept-Language: de']",
 }
 
 // readSites reads the list of settings of single hosts.

@@ -27,7 +27,7 @@ func due(text string, now time.Time) (time.Time, error) {
 		if err != nil {
 			return time.Time{}, err
 		}
-		most := 2 * node.Horizon.Seconds() // what is more is too far in any case
+		most := 2 * node.Horizon.Seconds()                                                                                       // what is more is too far in any case
 		at = now.Add(time.Duration(max(min(seconds, most), -most)*float64(time.Second)) + time.Second - 1).Truncate(time.Second) // as it is written down
 	}
 	if at.Sub(now) > node.Horizon {
@@ -214,13 +214,13 @@ func setupDeadlines(s *settings, cfg *node.Config) error {
 		}
 		cfg.Demands = append(cfg.Demands, w.demand())
 	}
-	if len(cfg.Demands) == 0 {
-		return nil
-	}
 	for _, one := range s.Sites {
 		host, err := hostOf(one.Site)
 		if err != nil {
 			return usage(siteHint, "%s: %w", one.where(), err)
+		}
+		if (one.Size > 0 || one.Pages > 0) && !slices.ContainsFunc(cfg.Demands, func(d crawl.Demand) bool { return node.SameSite(d.Host, host) }) {
+			cfg.Warnings = append(cfg.Warnings, fmt.Sprintf("%s: size and pages of %s are for its deadline, and it has none", one.where(), host))
 		}
 		for i := range cfg.Demands {
 			if d := &cfg.Demands[i]; node.SameSite(d.Host, host) {
@@ -228,6 +228,9 @@ func setupDeadlines(s *settings, cfg *node.Config) error {
 				d.Pages += int64(one.Pages)
 			}
 		}
+	}
+	if len(cfg.Demands) == 0 {
+		return nil
 	}
 	order, err := frontier.Order(s.Order)
 	if err == nil && order.Traits().Batched {
@@ -277,7 +280,8 @@ func stranger(err error) error {
 	return usage(hint, "%w", s)
 }
 
-// promiseLine tells a person how it stands with a promise.
+// promiseLine tells a person how it stands with a promise, what matters most first:
+// a terminal may cut the rest.
 func promiseLine(p node.Promise, now time.Time) string {
 	at := node.Clock(p.Deadline, now)
 	progress := fmt.Sprintf("%s of %s", thousands(p.Pages), many(p.Pages+p.Left, "page"))
@@ -289,9 +293,9 @@ func promiseLine(p node.Promise, now time.Time) string {
 	case crawl.Refused:
 		return fmt.Sprintf("due %s, not promised: %s", at, p.Why)
 	case crawl.Broken:
-		return fmt.Sprintf("due %s, LATE%s, %s: %s", at, when(p, now), progress, p.Why)
+		return fmt.Sprintf("LATE%s, due %s: %s, %s", when(p, now), at, p.Why, progress)
 	case crawl.Held:
-		return fmt.Sprintf("due %s, promised%s, %s, risk %s", at, when(p, now), progress, p.Risk)
+		return fmt.Sprintf("promised, risk %s%s, %s, due %s", p.Risk, when(p, now), progress, at)
 	}
 	return fmt.Sprintf("due %s, not promised yet: looking how large it is, %s", at, progress)
 }
@@ -303,7 +307,7 @@ func when(p node.Promise, now time.Time) string {
 	}
 	text := ", done about " + node.Clock(*p.ETA, now)
 	if *p.Slack > 0 {
-		text += ", " + short(seconds(*p.Slack)) + " early"
+		text += " (" + short(seconds(*p.Slack)) + " early)"
 	}
 	return text
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/crawl"
 	"weir/internal/node"
 )
 
@@ -92,7 +93,25 @@ func TestDemandSizes(t *testing.T) {
 	if err := setupDeadlines(s, &cfg); err != nil {
 		t.Fatal(err)
 	}
+	if w := cfg.Warnings; len(w) == 0 || !strings.Contains(w[0], "size and pages of c.org are for its deadline, and it has none") {
+		t.Errorf("warnings: %q", w)
+	}
 	if d := cfg.Demands; len(d) != 2 || d[0].Size != 1500 || d[0].Pages != 10 || d[1].Size != 0 {
 		t.Errorf("%+v", d)
+	}
+}
+
+// In eighty columns a promise shows what it is worth, whatever is cut off.
+func TestPromiseLine(t *testing.T) {
+	now := time.Date(2026, 11, 15, 22, 0, 0, 0, time.UTC)
+	done, slack := now.Add(432*time.Minute), 48*60.0
+	p := node.Promise{Site: "news.example.org", Deadline: now.Add(8 * time.Hour), Standing: crawl.Held, ETA: &done, Slack: &slack, Risk: crawl.LowRisk, Pages: 63, Left: 38}
+	if got, want := promiseLine(p, now), "promised, risk low, done about 05:12 (48m00s early), 63 of 101 pages, due 06:00"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	late := -600.0
+	p.Standing, p.Slack, p.Why = crawl.Broken, &late, "the site has become slower"
+	if got, want := promiseLine(p, now), "LATE, done about 05:12, due 06:00: the site has become slower, 63 of 101 pages"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
