@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"time"
 
 	"weir/frontier"
@@ -107,6 +108,17 @@ func (l *Ledger) Flush(w Writer) (Committed, error) {
 		w.Set(l.key, l.value)
 		s.dirty, s.fresh = false, false
 	}
+	fresh, moved := 0, 0 // to be told, at most
+	for _, r := range l.order {
+		switch {
+		case r.state != stateQueued:
+		case r.fresh:
+			fresh++
+		case r.stored && r.old != r.place:
+			moved++
+		}
+	}
+	ev.Queued, ev.Moved = slices.Grow(ev.Queued, fresh), slices.Grow(ev.Moved, moved)
 	for _, r := range l.order {
 		if err := l.write(w, r, &ev); err != nil {
 			return ev, err
