@@ -57,8 +57,8 @@ Keys: link, max_sites (at a time), startup (time before a site's first byte), mi
 sites. Of a site: site, size, deadline, cap (what it can serve), weight, not_before; and, for manners, pages, per_conn (pages
 on a connection), wait (between connections), delay (between pages) and page_time. Instead of size: pages and page_size.
 
-Exit codes: 0 all promises can be kept, or there are none; 1 some cannot, a site could not be measured, or failed; 2 wrong usage.
-With the objectives lateness and tardiness deadlines are wishes, and being late is no error.`
+Exit codes: 0 all promises can be kept, or there are none; 1 some cannot, a site could not be measured, or failed; 2 wrong
+usage. With the objectives lateness and tardiness deadlines are wishes, and being late is no error.`
 }
 
 // planMethods are the names of --method.
@@ -210,7 +210,7 @@ func (c *planCmd) complete(e *env, f *planFile) ([]slip, error) {
 		return nil, err
 	}
 	if len(f.Sites) == 0 {
-		for _, l := range f.left {
+		for _, l := range f.left[:min(len(f.left), maxSlips)] {
 			fmt.Fprintf(e.err, "weir: %s:%d: %s has no size%s\n", c.name(), l.line, l.site, after(": ", l.why))
 		}
 		return nil, failure(errors.New("no site could be measured, so there is nothing to plan"), "add size: 2.6GB to the sites, or take it of a crawl, with --from DIR")

@@ -115,6 +115,9 @@ func (r *planReport) explain(ours *plan.Plan) {
 			return v
 		}
 		r.troubles = append(r.troubles, trouble{t.Site, t.Message, known(t.Earliest), known(t.LinkNeeded * link), known(t.Trim), t.Slip})
+		if last := &r.troubles[len(r.troubles)-1]; last.trim >= f.Sites[t.Site].Size {
+			last.trim = math.NaN()
+		}
 	}
 }
 

@@ -120,7 +120,11 @@ func (r *planReport) advice() []string {
 		}
 		all = append(all, text)
 	}
-	for _, l := range r.file.left {
+	for i, l := range r.file.left {
+		if i == maxAdvice {
+			all = append(all, fmt.Sprintf("%s more are left out; --json has all.", many(int64(len(r.file.left)-i), "site")))
+			break
+		}
 		all = append(all, l.site+" is left out, for its size is not known"+after(": ", l.why)+".")
 	}
 	if r.better {
