@@ -86,7 +86,7 @@ func (r *race) run(t *testing.T, hosts ...string) (order []string, had []map[str
 	}
 	looks := time.NewTicker(time.Millisecond)
 	defer looks.Stop()
-	idle, most := 0, 20 * len(hosts) * int(float64(len(long))/raceLimit*float64(time.Second/tick)) // ticks, far more than they need
+	idle, most := 0, 20*len(hosts)*int(float64(len(long))/raceLimit*float64(time.Second/tick)) // ticks, far more than they need
 	for len(order) < len(hosts) {
 		select {
 		case e := <-ends:
