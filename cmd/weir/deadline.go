@@ -87,7 +87,7 @@ func readWishes(all []told, now time.Time) ([]wish, error) {
 
 // wishOf finds the wish for a host, or nil.
 func wishOf(all []wish, host string) *wish {
-	i := slices.IndexFunc(all, func(w wish) bool { return node.SameSite(w.host, host) })
+	i := slices.IndexFunc(all, func(w wish) bool { return crawl.SameSite(w.host, host) })
 	if i < 0 {
 		return nil
 	}
@@ -159,7 +159,7 @@ func (s *settings) agree(now time.Time, d *dues) (fresh []wish, notes []string, 
 		if err != nil {
 			return nil, nil, err
 		}
-		all = append(slices.DeleteFunc(all, func(o wish) bool { return node.SameSite(o.host, w.host) }), w)
+		all = append(slices.DeleteFunc(all, func(o wish) bool { return crawl.SameSite(o.host, w.host) }), w)
 	}
 	for _, text := range s.DeadlineAs {
 		host, _, _ := strings.Cut(text, "=")
@@ -219,11 +219,11 @@ func setupDeadlines(s *settings, cfg *node.Config) error {
 		if err != nil {
 			return usage(siteHint, "%s: %w", one.where(), err)
 		}
-		if (one.Size > 0 || one.Pages > 0) && !slices.ContainsFunc(cfg.Demands, func(d crawl.Demand) bool { return node.SameSite(d.Host, host) }) {
+		if (one.Size > 0 || one.Pages > 0) && !slices.ContainsFunc(cfg.Demands, func(d crawl.Demand) bool { return crawl.SameSite(d.Host, host) }) {
 			cfg.Warnings = append(cfg.Warnings, fmt.Sprintf("%s: size and pages of %s are for its deadline, and it has none", one.where(), host))
 		}
 		for i := range cfg.Demands {
-			if d := &cfg.Demands[i]; node.SameSite(d.Host, host) {
+			if d := &cfg.Demands[i]; crawl.SameSite(d.Host, host) {
 				d.Size += int64(one.Size)
 				d.Pages += int64(one.Pages)
 			}

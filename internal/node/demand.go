@@ -37,17 +37,12 @@ func ParseDemands(text string, now time.Time) ([]crawl.Demand, error) {
 			}
 			d.Deadline = due.UnixNano()
 		}
-		if slices.ContainsFunc(all, func(o crawl.Demand) bool { return SameSite(o.Host, host) }) {
+		if slices.ContainsFunc(all, func(o crawl.Demand) bool { return crawl.SameSite(o.Host, host) }) {
 			return nil, fmt.Errorf("%s has two deadlines", host)
 		}
 		all = append(all, d)
 	}
 	return all, nil
-}
-
-// SameSite says that two hosts are one to a deadline: with www and without.
-func SameSite(a, b string) bool {
-	return strings.TrimPrefix(a, "www.") == strings.TrimPrefix(b, "www.")
 }
 
 // Stranger says that a crawl does not come to a site that a deadline names.
@@ -72,7 +67,7 @@ func Familiar(scope string, demands []crawl.Demand, hosts []string) error {
 	}
 	for _, d := range demands {
 		near := func(h string) bool {
-			return SameSite(h, d.Host) || scope == "domain" && page.Domain(h) == page.Domain(d.Host)
+			return crawl.SameSite(h, d.Host) || scope == "domain" && page.Domain(h) == page.Domain(d.Host)
 		}
 		if d.Deadline != 0 && !slices.ContainsFunc(hosts, near) {
 			return &Stranger{d.Host, scope, hosts[:min(len(hosts), maxKnown)]}
