@@ -160,7 +160,7 @@ func (e *Engine) demand(d Demand) {
 		d.Size, d.Pages = p.Size, p.Pages
 	}
 	if p.Deadline != d.Deadline {
-		p.Standing, p.Given, p.Since, p.Aim, p.Why, p.Done, p.curve, p.at = Wished, false, 0, 0, "", 0, nil, asked{}
+		p.Standing, p.Given, p.Since, p.Aim, p.Why, p.Cause, p.Done, p.curve, p.at = Wished, false, 0, 0, "", "", 0, nil, asked{}
 	}
 	p.Demand = d
 	p.fresh, p.saved = true, 0
@@ -376,7 +376,7 @@ func (e *Engine) judge(now page.Time, wall int64, p *promise) {
 	}
 	switch {
 	case wall > p.Deadline && p.Standing != Missed:
-		e.stand(now, p, Missed, why)
+		e.stand(now, p, Missed, p.because(why))
 	case p.stuck != "" || e.stop == StopDone: // it is left alone in this run
 		e.fail(now, p, why)
 	case p.left == 0 && p.aged(wall): // nobody has heard of it
@@ -384,6 +384,14 @@ func (e *Engine) judge(now page.Time, wall int64, p *promise) {
 	case p.Had == 0 && p.aged(wall) && p.Standing == Wished:
 		e.fail(now, p, "none of its pages has come so far")
 	}
+}
+
+// because adds why it came to this, if that was known before.
+func (p *promise) because(why string) string {
+	if p.Cause == "" || p.Cause == why {
+		return why
+	}
+	return why + ": " + p.Cause
 }
 
 // aged says that a site has been looked at for long enough.
@@ -398,6 +406,7 @@ func (e *Engine) fail(now page.Time, p *promise, why string) {
 		}
 		why += fmt.Sprintf("; the last request%s ended as %s (%s)", what, p.wrong, p.wrong.Row().What)
 	}
+	p.Cause = why
 	switch p.Standing {
 	case Wished:
 		e.stand(now, p, Refused, why)
@@ -411,17 +420,15 @@ func (e *Engine) fail(now page.Time, p *promise, why string) {
 // conclude ends a promise whose last page has come.
 func (e *Engine) conclude(now page.Time, p *promise) {
 	switch {
-	case p.Standing == Missed:
-		if p.Done > p.Deadline {
-			p.Why = "its last page came after the deadline"
-		}
-		e.savePromise(now, p)
+	case p.Standing == Missed && (p.Done <= p.Deadline || p.Had+p.used == 0):
+		e.savePromise(now, p) // all is said
 	case p.Lost*lostShare > p.Ended:
 		e.stand(now, p, Missed, fmt.Sprintf("%d of its %d pages could not be had", p.Lost, p.Ended))
 	case p.Had+p.used == 0:
 		e.stand(now, p, Missed, "none of its pages could be had")
 	case p.Done > p.Deadline:
-		e.stand(now, p, Missed, "its last page came after the deadline")
+		late := max(time.Duration(p.Done-p.Deadline).Round(time.Second), time.Second)
+		e.stand(now, p, Missed, p.because(fmt.Sprintf("its last page came %v after the deadline", late)))
 	default:
 		why := ""
 		if p.Lost > 0 {
@@ -434,7 +441,9 @@ func (e *Engine) conclude(now page.Time, p *promise) {
 // stand announces how it stands with a promise from now on.
 func (e *Engine) stand(now page.Time, p *promise, s Standing, why string) {
 	p.Standing, p.Why = s, why
-	p.Given = p.Given || s == Held
+	if s == Held {
+		p.Given, p.Cause = true, ""
+	}
 	e.out = append(e.out, News{Host: p.Host, Standing: s, Deadline: p.Deadline, Why: why})
 	e.savePromise(now, p)
 }

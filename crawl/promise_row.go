@@ -13,6 +13,7 @@ type promiseRow struct {
 	Standing Standing `json:",omitempty"`
 	Given    bool     `json:",omitempty"` // it was promised once
 	Why      string   `json:",omitempty"` // it stands so
+	Cause    string   `json:",omitempty"` // why it could not be given, or kept, as was known last
 	Since    int64    `json:",omitempty"` // when it was wanted first, nanoseconds since 1970
 	Aim      int64    `json:",omitempty"` // when it should be done, before its deadline
 	Done     int64    `json:",omitempty"` // when its last page came, nanoseconds since 1970; 0 = it has not
@@ -75,7 +76,7 @@ func (e *Engine) recallPromise(row promiseRow) {
 	p.recalled = true
 	p.sample, p.Ended, p.Lost = row.sample, row.Ended, row.Lost
 	if p.Deadline == row.Deadline {
-		p.Standing, p.Given, p.Why, p.Since, p.Aim, p.Done = row.Standing, row.Given, row.Why, row.Since, row.Aim, row.Done
+		p.Standing, p.Given, p.Why, p.Cause, p.Since, p.Aim, p.Done = row.Standing, row.Given, row.Why, row.Cause, row.Since, row.Aim, row.Done
 	}
 }
 

@@ -140,6 +140,9 @@ func (w *wishes) hear(o News) {
 		}
 	case Missed:
 		before = []Standing{Wished, Held, Refused, Broken, Kept}
+		if strings.Contains(o.Why, "its last page came") {
+			before = append(before, Missed) // it is told that it is done, late
+		}
 		if !over && !strings.Contains(o.Why, "could") {
 			s.fatalf("%s is missed before its deadline: %s", o.Host, o.Why)
 		}

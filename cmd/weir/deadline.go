@@ -27,6 +27,9 @@ func due(text string, now time.Time) (time.Time, error) {
 		if err != nil {
 			return time.Time{}, err
 		}
+		if seconds <= 0 {
+			return time.Time{}, fmt.Errorf("%s is no time to come", text)
+		}
 		most := 2 * node.Horizon.Seconds()                                                                                       // what is more is too far in any case
 		at = now.Add(time.Duration(max(min(seconds, most), -most)*float64(time.Second)) + time.Second - 1).Truncate(time.Second) // as it is written down
 	}

@@ -120,6 +120,9 @@ func (r *planReport) advice() []string {
 		}
 		all = append(all, text)
 	}
+	if n := len(r.troubles); n > 1 && n <= maxAdvice {
+		all = append(all, "These go together: what is said of one is for the case that the others follow theirs, all in the same way.")
+	}
 	for i, l := range r.file.left {
 		if i == maxAdvice {
 			all = append(all, fmt.Sprintf("%s more are left out; --json has all.", many(int64(len(r.file.left)-i), "site")))
