@@ -14,7 +14,7 @@
 // Sites are strangers: every number they bring is bounded, and what they did is
 // told in the Estimate, not as an error of ours.
 //
-// Read Estimate first, then folder.go, sitemap.go and sample.go.
+// Read Estimate first, then folder.go, sitemap.go, sample.go and links.go.
 package survey
 
 import (

@@ -92,12 +92,13 @@ type measured struct {
 	crawl.Tally
 	known bool
 	delay time.Duration
-	links crawl.Sighting // of a sample
+	looks looks // of a sample
 }
 
 // measure adds up the sites of each target. With all, every host becomes one.
 func (f *folder) measure(ts *targets, all bool) ([]measured, error) {
 	out := make([]measured, len(ts.list))
+	of := map[page.SiteID][]int{}
 	var bad error
 	err := f.Sites(func(s *crawl.SiteInfo) bool {
 		u := page.Join(s.Name, "/")
@@ -114,18 +115,10 @@ func (f *folder) measure(ts *targets, all bool) ([]measured, error) {
 		if t, bad = f.Tally(s.ID); bad != nil {
 			return false
 		}
-		var links crawl.Sighting
-		if f.sample {
-			if links, bad = f.Sighting(s.ID); bad != nil {
-				return false
-			}
-		}
+		of[s.ID] = owners
 		for _, i := range owners {
 			m := &out[i]
 			m.known = true
-			m.links.Looks += links.Looks
-			m.links.Once += links.Once
-			m.links.Twice += links.Twice
 			m.delay = max(m.delay, s.Delay)
 			m.Add(&t)
 		}
@@ -133,6 +126,9 @@ func (f *folder) measure(ts *targets, all bool) ([]measured, error) {
 	})
 	if err == nil {
 		err = bad
+	}
+	if err == nil && f.sample {
+		err = f.look(of, out)
 	}
 	return out, err
 }

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"weir/crawl"
 	"weir/internal/node"
 	"weir/internal/store"
 	"weir/page"
@@ -81,8 +80,12 @@ func firstLook(ctx context.Context, cfg Config, ts *targets) ([]Listing, time.Ti
 	}
 	for i := range lists {
 		l := &lists[i]
-		if !l.Start.IsZero() && s.host(l.Start.Host()).due().After(rested) {
-			l.Start, l.Err = page.URL{}, errBusy
+		if l.Start.IsZero() || !s.host(l.Start.Host()).due().After(rested) {
+			continue
+		}
+		l.Start = page.URL{}
+		if nobody := (silence{}); !errors.As(l.Err, &nobody) {
+			l.Err = errBusy // else it rests since nobody answered
 		}
 	}
 	return lists, rested, ctx.Err()
@@ -158,7 +161,7 @@ func (c Config) conclude(dir string, ts *targets, lists []Listing, held bool) ([
 			return nil, fmt.Errorf("look the sample up: %w", err)
 		}
 		if e.Err == nil && !e.believe(l, checked, good) {
-			e.extrapolate(m.links)
+			e.extrapolate(m.looks)
 		}
 		e.bound(c.budget(l.Start))
 		out[i] = e
@@ -227,11 +230,11 @@ func (e *Estimate) believe(l Listing, checked, good int) bool {
 }
 
 // extrapolate adds the pages that are there though nothing leads to them yet.
-func (e *Estimate) extrapolate(links crawl.Sighting) {
+func (e *Estimate) extrapolate(links looks) {
 	if e.Queued == 0 {
 		return
 	}
-	pages, doubt := unseen(links.Looks, links.Once, links.Twice)
+	pages, doubt := links.unseen()
 	if pages < 1 {
 		return
 	}

@@ -235,17 +235,28 @@ func (b *book) read(m *parse.Sitemap, nest int) {
 	}
 }
 
-// list reads the sitemaps of one site, from where it answers.
+// list reads the sitemaps of one site, from where it answers. When there was no
+// time to try elsewhere, what was wrong at first is why nothing was counted.
 func (s *surveyor) list(ctx context.Context, t target) Listing {
 	var l Listing
 	for i, start := range t.starts {
+		before := l.Err
+		if i > 0 && !s.retry(ctx, t.starts[i-1], start) {
+			break
+		}
 		l = Listing{Host: t.name}
 		rules, err := s.robots(ctx, start)
 		if l.Err = err; err != nil {
+			if before != nil && (errors.Is(err, errBusy) || ctx.Err() != nil) {
+				l.Err = before
+			}
 			continue
 		}
 		l.Start, l.Delay = start, rules.CrawlDelay()
 		s.readAll(ctx, &l, rules.Sitemaps())
+		if s.noRobots && before != nil && errors.Is(l.Err, errBusy) {
+			l.Err = before // nothing was asked for here
+		}
 		var nobody silence
 		if !s.noRobots || i == len(t.starts)-1 || !errors.As(l.Err, &nobody) {
 			break // else nothing has answered there yet

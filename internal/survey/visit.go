@@ -41,6 +41,8 @@ type host struct {
 	last  time.Time     // when the last visit ended
 	rest  time.Duration // after that
 	delay time.Duration // crawl-delay
+	asked page.URL      // by the last visit
+	got   page.Outcome  // of it
 }
 
 // due is when the host may be visited again.
@@ -102,14 +104,43 @@ func (v *visitor) ask(ctx context.Context, u page.URL) (*fetch.Answer, page.Outc
 	began := time.Now()
 	a, o, err := v.once(ctx, u)
 	<-v.room
-	h.last = time.Now()
+	h.last, h.asked, h.got = time.Now(), u, o
 	var asked time.Duration
 	if a != nil {
 		asked = a.RetryAfter
 	}
-	h.rest = o.Rest(max(v.wait, v.sites[u.Host()].Wait), asked, 1)
+	h.rest = o.Rest(v.plain(u), asked, 1)
 	h.rest = max(h.rest, min(h.last.Sub(began), page.MaxPause))
 	return a, o, err
+}
+
+// plain is the wait between two visits when nothing went wrong.
+func (v *visitor) plain(u page.URL) time.Duration { return max(v.wait, v.sites[u.Host()].Wait) }
+
+// retry says whether it makes sense to try another scheme of a host that could
+// not be had with the first. When nobody listened there, it was only us who
+// guessed wrong: then the host need not rest from it longer than from any visit.
+func (v *visitor) retry(ctx context.Context, first, second page.URL) bool {
+	h := v.host(first.Host())
+	select {
+	case h.turn <- struct{}{}:
+	case <-ctx.Done():
+		return false
+	}
+	defer func() { <-h.turn }()
+	if h.asked.Site() != first.Site() {
+		return true
+	}
+	switch h.got {
+	case page.DNSFailed, page.DNSTimeout, page.PrivateAddress:
+		return false // as before
+	case page.ConnectFailed:
+		if first.Port() == second.Port() {
+			return false
+		}
+		h.rest = v.plain(first)
+	}
+	return true
 }
 
 // pause waits for a time, unless that is not to be lived to see.

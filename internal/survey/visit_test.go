@@ -2,15 +2,18 @@ package survey
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
 	"weir/internal/fetch"
 	"weir/internal/node"
+	"weir/internal/testweb"
 	"weir/page"
 )
 
@@ -95,5 +98,65 @@ func TestOtherAddress(t *testing.T) {
 	_, o, _ := s.ask(context.Background(), page.Canonical(fmt.Sprintf("http://127.0.0.1:%d/", port)))
 	if rest := s.host("127.0.0.1").rest; o != page.ConnectFailed || rest < time.Second {
 		t.Errorf("after %v it rests %v", o, rest)
+	}
+}
+
+// closed returns a port that nobody listens at.
+func closed(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// A scheme that nobody asked us to try costs a host no rest, and who cannot be had
+// is told why, however little time there is.
+func TestTwoSchemes(t *testing.T) {
+	web := start(t, testweb.Site{Name: "a.test", Pages: 5, Links: 2, Size: 1000})
+	cfg := config(t, web)
+	s, err := newSurveyor(context.Background(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	// Less than any rest after a failure.
+	ctx, cancel := context.WithTimeout(context.Background(), 900*time.Millisecond)
+	defer cancel()
+	at := func(form string) page.URL { return page.Canonical(fmt.Sprintf(form, closed(t))) }
+	answers := page.Canonical(web.URL(0))
+	for _, c := range []struct {
+		starts []page.URL
+		want   string // of the error
+	}{
+		{[]page.URL{at("https://a.test:%d/"), answers}, ""},
+		{[]page.URL{at("https://127.0.0.1:%d/"), at("http://127.0.0.1:%d/")}, "refused"},
+		{[]page.URL{page.Canonical("https://none.test/"), page.Canonical("http://none.test/")}, "does not exist"},
+	} {
+		l := s.list(ctx, target{name: c.starts[0].Host(), starts: c.starts})
+		if c.want == "" {
+			if l.Start != answers || errors.Is(l.Err, errBusy) {
+				t.Errorf("%+v", l)
+			}
+		} else if l.Err == nil || !strings.Contains(l.Err.Error(), c.want) {
+			t.Errorf("%s: %v", c.starts[0], l.Err)
+		}
+	}
+	polite(t, web)
+
+	cfg.Time = time.Second
+	for _, ignore := range []bool{false, true} {
+		cfg.Crawl.IgnoreRobots = ignore
+		got, err := Sample(context.Background(), cfg, []string{"none.test", fmt.Sprintf("127.0.0.1:%d", closed(t)), at("http://a.test:%d/").String()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []string{"does not exist", "refused", "refused"} {
+			if e := got[i]; e.Err == nil || !strings.Contains(e.Err.Error(), want) {
+				t.Errorf("%s: %v", e.Host, e.Err)
+			}
+		}
 	}
 }
