@@ -1,7 +1,6 @@
 package crawl
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
@@ -104,59 +103,4 @@ func (v *View) rows(kind byte, id page.SiteID, fn func(value []byte) error) erro
 		err = bad
 	}
 	return err
-}
-
-// Sighting is how often the pages of a site were seen by one another.
-type Sighting struct {
-	Looks int64 // pages that were fetched, and whose links were kept
-	Once  int64 // pages of the site that exactly one of those links to
-	Twice int64 // and exactly two
-}
-
-// Sighting counts the links within a site. Only orders that go by ranks keep
-// links. It holds what it knows of the site's pages in memory: it is meant for
-// samples.
-func (v *View) Sighting(id page.SiteID) (Sighting, error) {
-	type seen struct{ times, last int64 }
-	pages := map[uint64]seen{}
-	prefix := siteKey(keyURL, id)
-	var bad error
-	err := v.kv.Scan(prefix, after(prefix), func(key, _ []byte) bool {
-		var k page.Key
-		k, bad = readPageKey(key)
-		pages[fingerprint(k)] = seen{}
-		return bad == nil
-	})
-	if err = cmp.Or(err, bad); err != nil {
-		return Sighting{}, fmt.Errorf("read the pages of site %d: %w", id, err)
-	}
-	var s Sighting
-	err = v.rows(keyLinks, id, func(b []byte) error {
-		s.Looks++
-		d := decoder{b: b}
-		d.uvarint()
-		for len(d.b) > 0 && d.err == nil {
-			name := d.uint64()
-			p, ours := pages[name]
-			if !ours || p.last == s.Looks {
-				continue
-			}
-			switch p.times++; p.times {
-			case 1:
-				s.Once++
-			case 2:
-				s.Once--
-				s.Twice++
-			case 3:
-				s.Twice--
-			}
-			p.last = s.Looks
-			pages[name] = p
-		}
-		return d.err
-	})
-	if err != nil {
-		return s, fmt.Errorf("read the links of site %d: %w", id, err)
-	}
-	return s, nil
 }

@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"weir/frontier"
 	"weir/page"
 )
 
@@ -42,33 +41,5 @@ func TestTally(t *testing.T) {
 	got.Add(&other)
 	if got.Bytes != 4070 || got.Bodies != 3 || got.Server != "192.0.2.2" || got.Outcomes[page.OK] != 2 {
 		t.Errorf("both: %+v", got)
-	}
-}
-
-func TestSighting(t *testing.T) {
-	b := newBook(t)
-	b.order, b.links = frontier.Partial{}, true
-	b.reopen()
-	b.must(b.Seed(mustURL(a+"/"), 0))
-	b.flush()
-	b.visit(a+"/", page.OK, nil, a+"/1", a+"/2", a+"/2", a+"/3", "http://b.example/")
-	b.flush()
-	b.visit(a+"/1", page.OK, nil, a+"/", a+"/2", a+"/3", a+"/4", a+"/5")
-	b.flush()
-	b.visit("http://b.example/", page.OK, nil, a+"/", a+"/1")
-	b.visit(a+"/2", page.OK, nil, a+"/2", a+"/3", "http://b.example/")
-	b.flush()
-	v, err := NewView(b.kv)
-	b.must(err)
-	got, err := v.Sighting(b.key(a + "/").Site)
-	b.must(err)
-	// Once: / /1 /4 /5; three times: /2 /3.
-	if want := (Sighting{Looks: 3, Once: 4}); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
-	got, err = v.Sighting(b.key("http://b.example/").Site)
-	b.must(err)
-	if want := (Sighting{Looks: 1}); got != want {
-		t.Errorf("the other: got %+v, want %+v", got, want)
 	}
 }

@@ -30,8 +30,8 @@ func due(text string, now time.Time) (time.Time, error) {
 		if seconds <= 0 {
 			return time.Time{}, fmt.Errorf("%s is no time to come", text)
 		}
-		most := 2 * node.Horizon.Seconds()                                                                                       // what is more is too far in any case
-		at = now.Add(time.Duration(max(min(seconds, most), -most)*float64(time.Second)) + time.Second - 1).Truncate(time.Second) // as it is written down
+		most := 2 * node.Horizon.Seconds()                                                                           // what is more is too far in any case
+		at = now.Add(time.Duration(min(seconds, most)*float64(time.Second)) + time.Second - 1).Truncate(time.Second) // as it is written down
 	}
 	if at.Sub(now) > node.Horizon {
 		return time.Time{}, fmt.Errorf("%s is more than ten years ahead", text)
