@@ -187,7 +187,7 @@ func checkRoster(t fataler, name string, r *roster, each func(*host)) {
 		if x.host.placed != int32(i+1) || x.key != r.key(x.host) {
 			t.Fatalf("%s: %s, number %d with key %d, believes it is at %d, and its key is %d", name, x.host.name, i, x.key, x.host.placed-1, r.key(x.host))
 		}
-		if i > 0 && r.before(x, r.items[(i-1)/4]) {
+		if i > 0 && r.less(x, r.items[(i-1)/4]) {
 			t.Fatalf("%s: %s, number %d, comes before its parent", name, x.host.name, i)
 		}
 		each(x.host)

@@ -143,7 +143,7 @@ func New(cfg Config) *Frontier {
 		return ka < kb || ka == kb && a.id < b.id
 	}
 	f.ready = f.roster()
-	f.timers = roster{key: func(h *host) int64 { return int64(h.next) }}
+	f.timers = newRoster(func(h *host) int64 { return int64(h.next) }, nil) // times are never coarse
 	f.naps = heap[*nap]{less: func(a, b *nap) bool {
 		return a.until < b.until || a.until == b.until && a.site.id < b.site.id
 	}, place: func(n *nap) *int32 { return &n.placed }}
@@ -156,15 +156,12 @@ func sitePlace(s *site) *int32 { return &s.placed }
 // key, then who came first. Those that are urgent, or go before every page of
 // the ranking, share a few keys at the lower end.
 func (f *Frontier) roster() roster {
-	return roster{
-		key: func(h *host) int64 {
-			if h.urge > 0 {
-				return math.MinInt64 + maxUrge - int64(h.urge)
-			}
-			return max(f.key(h), coarse-1)
-		},
-		finer: func(a, b *host) int { return cmp.Compare(f.key(a), f.key(b)) },
-	}
+	return newRoster(func(h *host) int64 {
+		if h.urge > 0 {
+			return math.MinInt64 + maxUrge - int64(h.urge)
+		}
+		return max(f.key(h), coarse-1)
+	}, func(a, b *host) int { return cmp.Compare(f.key(a), f.key(b)) })
 }
 
 // key says how early a host goes, whatever the Gate: errands first, since a

@@ -61,7 +61,7 @@ func TestHeap(t *testing.T) {
 func TestRoster(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		key := func(h *host) int64 { return max(int64(h.next), coarse-2) }
-		r := roster{key: key, finer: func(a, b *host) int { return cmp.Compare(a.next, b.next) }}
+		r := newRoster(key, func(a, b *host) int { return cmp.Compare(a.next, b.next) })
 		next := rapid.Map(rapid.IntRange(0, 8), func(n int) page.Time { return page.Time(coarse - 6 + n) })
 		var all []*host
 		for i := range rapid.IntRange(0, 80).Draw(t, "n") {
