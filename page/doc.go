@@ -65,7 +65,42 @@ type Link struct {
 	Kind     Kind
 	NoFollow bool   // rel=nofollow on the link itself
 	Rel      string // as written, lower case
-	Text     string // the anchor's text, spaces folded, cut
+	Text     string // the anchor's text, spaces folded, cut; of a sitemap's entry, when it last changed, as written
+}
+
+// Field is a name and what it says: a header, in lower case, or a meta element.
+type Field struct{ Name, Value string }
+
+// Word is a word that a page says, and how often.
+type Word struct {
+	Term string
+	N    int
+}
+
+// Translation is the page in another language.
+type Translation struct {
+	Lang string // as written, lower case
+	URL  URL
+}
+
+// Want says which facts are worth the time to read; those of every crawl are
+// links and how the page ended.
+type Want struct {
+	Anchors      bool // Link.Text
+	Requisites   bool // links to what the page needs to be shown
+	Sitemaps     bool // entries of sitemaps and feeds
+	Words        bool
+	Headers      bool
+	Metas        bool
+	Translations bool
+}
+
+// Merge returns what either wants.
+func (w Want) Merge(v Want) Want {
+	return Want{
+		w.Anchors || v.Anchors, w.Requisites || v.Requisites, w.Sitemaps || v.Sitemaps, w.Words || v.Words,
+		w.Headers || v.Headers, w.Metas || v.Metas, w.Translations || v.Translations,
+	}
 }
 
 // Facts are what one visit to a page taught us. They are sealed: all of them
@@ -94,4 +129,10 @@ type Facts struct {
 	NoFollow bool
 	Title    string
 	Links    []Link
+
+	// Only where a Want asks for them.
+	Words        []Word
+	Headers      []Field
+	Metas        []Field
+	Translations []Translation
 }

@@ -16,7 +16,7 @@ type room struct {
 
 var (
 	vocabulary = []string{"page"}
-	ideas      = []string{"robots", "frontier", "bandwidth", "plan", "query", "overlay"}
+	ideas      = []string{"robots", "frontier", "bandwidth", "plan", "query", "query/flow", "overlay"}
 	machines   = slices.Concat(vocabulary, ideas, []string{"crawl"})
 	organs     = []string{"internal/fetch", "internal/parse", "internal/store", "internal/cluster"}
 )
@@ -44,6 +44,8 @@ var table = []room{
 	{dir: "bandwidth", core: true, imports: vocabulary, why: whyIdea},
 	{dir: "plan", core: true, imports: vocabulary, why: whyIdea},
 	{dir: "query", core: true, imports: vocabulary, why: whyIdea},
+	{dir: "query/flow", core: true, imports: []string{"page", "query"}, why: "flow runs what query has read"},
+	{dir: "query/draw", core: true, imports: []string{"query", "query/flow"}, why: "it draws plans and knows nothing of crawls"},
 	{dir: "overlay", core: true, imports: vocabulary, why: whyIdea},
 	{dir: "crawl", core: true, imports: slices.Concat(vocabulary, ideas), why: whyCrawl},
 	{dir: "rank", core: true, why: "PageRank is arithmetic on numbered pages; whoever numbers them calls it"},
