@@ -8,18 +8,6 @@ import (
 	"weir/page"
 )
 
-// ScopeConfig says which pages a plain crawl is about.
-type ScopeConfig struct {
-	Scope      string // host, domain, prefix or any: how far from the roots
-	Depth      int    // links from a root, -1 = no bound
-	Match      []string
-	Exclude    []string
-	Requisites bool
-	Sitemaps   bool
-	NoRobots   bool // --ignore-robots: nofollow is not obeyed either
-	Secret     page.Secret
-}
-
 // sitemapNest is how many sitemap indexes may lie inside one another.
 const sitemapNest = 4
 

@@ -1,0 +1,93 @@
+package crawl
+
+import (
+	"fmt"
+	"strings"
+
+	"weir/page"
+)
+
+// ScopeConfig says which pages a plain crawl is about: what flags can say.
+type ScopeConfig struct {
+	Scope      string // host, domain, prefix or any: how far from the roots
+	Depth      int    // links from a root, -1 = no bound
+	Match      []string
+	Exclude    []string
+	Requisites bool
+	Sitemaps   bool
+	NoRobots   bool // --ignore-robots: nofollow is not obeyed either
+	Secret     page.Secret
+}
+
+// scopes says, for every --scope, what a root stands for and when a page V is
+// inside.
+var scopes = map[string]struct{ mark, inside string }{
+	"host":   {"host(U)", "scope(host(V))"},
+	"domain": {"domain(U)", "scope(domain(V))"},
+	"prefix": {"folder(U)", "scope(F), under(V, F)"},
+	"any":    {},
+}
+
+// Program returns the plain crawl as a program: roots are the seeds and what
+// they redirect to, and the rest is what their links lead to. Redirects of roots
+// are followed wherever they lead, since that is how a site says where it is
+// now.
+//
+// What a page needs to be shown belongs to it and is not held to the depth; nor
+// are the sitemaps that a robots.txt names.
+func (c ScopeConfig) Program() (string, error) {
+	in, ok := scopes[c.Scope]
+	if !ok {
+		return "", fmt.Errorf("no scope is called %q; there are host, domain, prefix, any", c.Scope)
+	}
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	line("root(U, max S) :- seed(U, S).")
+	line("root(V, max S) :- root(U, S), redirect(U, V).")
+	if in.mark != "" {
+		line("small scope.")
+		line("scope(%s) :- root(U, _).", in.mark)
+	}
+	var inside []string
+	if in.inside != "" {
+		inside = append(inside, in.inside)
+	}
+	for _, p := range c.Exclude {
+		inside = append(inside, "!matches(V, "+quote(p)+")")
+	}
+	switch len(c.Match) {
+	case 0:
+	case 1:
+		inside = append(inside, "matches(V, "+quote(c.Match[0])+")")
+	default:
+		inside = append(inside, "matches(V, "+quote("(?:"+strings.Join(c.Match, ")|(?:")+")")+")")
+	}
+	wanted, near := "", ""
+	if len(inside) > 0 {
+		wanted = ", " + strings.Join(inside, ", ")
+	}
+	if c.Depth >= 0 {
+		near = fmt.Sprintf(", D < %d", c.Depth)
+	}
+	line("crawl(U, 0, S) :- root(U, S).")
+	line("crawl(V, D, P) :- crawl(U, D, P), redirect(U, V)%s.", wanted)
+	line("crawl(V, D+1, P) :- crawl(U, D, P), link(U, V)%s%s.", near, wanted)
+	if c.Requisites {
+		line("crawl(V, D+1, P) :- crawl(U, D, P), requisite(U, V)%s.", wanted)
+	}
+	if c.Sitemaps {
+		line(`crawl(V, 0, 0) :- robots(_, V)%s.`, wanted)
+		line(`crawl(V, D, P) :- crawl(U, D, P), sitemap(U, V, _, "index")%s.`, wanted)
+		line(`crawl(V, D+1, P) :- crawl(U, D, P), sitemap(U, V, _, "page")%s%s.`, near, wanted)
+	}
+	return b.String(), nil
+}
+
+// quote writes a text as programs do. Raw where it can be, for patterns are read
+// by people.
+func quote(s string) string {
+	if !strings.ContainsAny(s, "`\r\n") {
+		return "`" + s + "`"
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
+}
