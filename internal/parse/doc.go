@@ -46,6 +46,10 @@ const (
 	MaxAnchor     = 256     // bytes of one link's text
 	MaxText       = 1 << 20 // bytes of a page's text
 	MaxRel        = 128     // bytes of one link's rel
+	MaxMetas      = 200     // meta elements of a page
+	MaxMeta       = 2 << 10 // bytes of what one says
+	MaxWords      = 10_000  // terms of a page
+	MaxTerm       = 40      // characters of one
 
 	MaxEntries = 50_000   // of one sitemap, as its protocol has it
 	MaxSitemap = 50 << 20 // bytes of one sitemap, decompressed
