@@ -20,6 +20,7 @@ const (
 	StopByUser   = "interrupted"
 	StopNoRoom   = "disk-full"
 	StopByStore  = "store-failed"
+	StopRule     = "stop: "            // and the reason that a rule for stop gave
 	StopTooLarge = "too-large-to-rank" // the next batch cannot be found within the memory
 	StopByNobody = ""                  // not stopped yet
 )
@@ -76,6 +77,7 @@ type Engine struct {
 	clock    bandwidth.Clock
 	valve    *valve // nil: there is no limit, and never was
 	promises promises
+	again    bool   // a Redeliver is under way
 	kept     []Keep // what earlier runs learned, for the valve that may come
 	out      []Order
 }
@@ -135,6 +137,8 @@ func (e *Engine) Step(now page.Time, ev Event) []Order {
 		e.ranked(ev)
 	case Planned:
 		e.reserved(now, ev)
+	case Redelivered:
+		e.again = false
 	case Tick:
 		e.wake = 0
 	}
@@ -230,7 +234,17 @@ func (e *Engine) committed(now page.Time, ev Committed) {
 	e.acquaint(ev.Sites)
 	e.ranker.news = e.ranker.news || len(ev.Queued) > 0
 	e.totals = ev.Totals
+	for _, w := range ev.Waits {
+		e.f.Slow(now, w.Host, w.Delay)
+	}
+	if ev.Stop != "" {
+		e.end(StopRule + ev.Stop)
+	}
 }
+
+// redeliver is how many pages are delivered again at a time: what turns up
+// meanwhile goes first.
+const redeliver = 64
 
 // end lets nothing new start.
 func (e *Engine) end(reason string) {
@@ -273,10 +287,13 @@ func (e *Engine) pump(now page.Time) {
 		}
 		e.order(p)
 	}
-	if e.flights.n == 0 && e.loads == 0 {
+	if e.flights.n == 0 && e.loads == 0 && !e.again {
 		switch {
 		case e.stop != StopByNobody:
 			e.finish(now, e.stop)
+		case e.totals.Due > 0 || e.totals.Stale:
+			e.again = true
+			e.out = append(e.out, Redeliver{Pages: redeliver})
 		case e.f.Count().Waiting == 0:
 			e.finish(now, StopDone)
 		}

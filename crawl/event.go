@@ -68,6 +68,8 @@ type Committed struct {
 	Sites  []frontier.Known `json:",omitempty"`
 	Queued []Queued         `json:",omitempty"`
 	Moved  []Moved          `json:",omitempty"`
+	Waits  []Wait           `json:",omitempty"` // hosts that shall rest longer
+	Stop   string           `json:",omitempty"` // the rules have the crawl stop, and why
 	Totals Totals
 }
 
@@ -123,6 +125,9 @@ type Ranked struct {
 	Pages   int64 // that have another place now; those of the next batch
 }
 
+// Redelivered answers a Redeliver: what came of it is durable.
+type Redelivered struct{}
+
 // Planned answers a Plan.
 type Planned struct {
 	Version  uint32
@@ -132,14 +137,15 @@ type Planned struct {
 // Tick says that the time of the last Wake has come.
 type Tick struct{}
 
-func (Start) event() string     { return "start" }
-func (Done) event() string      { return "done" }
-func (Committed) event() string { return "committed" }
-func (Loaded) event() string    { return "loaded" }
-func (Resolved) event() string  { return "resolved" }
-func (Command) event() string   { return "command" }
-func (Wall) event() string      { return "wall" }
-func (Wire) event() string      { return "wire" }
-func (Ranked) event() string    { return "ranked" }
-func (Planned) event() string   { return "planned" }
-func (Tick) event() string      { return "tick" }
+func (Start) event() string       { return "start" }
+func (Done) event() string        { return "done" }
+func (Committed) event() string   { return "committed" }
+func (Loaded) event() string      { return "loaded" }
+func (Resolved) event() string    { return "resolved" }
+func (Command) event() string     { return "command" }
+func (Wall) event() string        { return "wall" }
+func (Wire) event() string        { return "wire" }
+func (Ranked) event() string      { return "ranked" }
+func (Planned) event() string     { return "planned" }
+func (Redelivered) event() string { return "redelivered" }
+func (Tick) event() string        { return "tick" }

@@ -91,7 +91,8 @@ func (l *Ledger) Pending() int {
 }
 
 // Flush writes the group's rows and begins a new one. What it returns is true
-// once the rows are durable, and must reach the Engine then and not before.
+// once the rows are durable, and must reach the Engine then and not before. They
+// must be durable before the Ledger is asked for anything else.
 func (l *Ledger) Flush(w Writer) (Committed, error) {
 	ev := l.ev
 	if l.kept {
@@ -130,8 +131,13 @@ func (l *Ledger) Flush(w Writer) (Committed, error) {
 		}
 	}
 	for _, p := range l.extra {
-		w.Set(p.Key, p.Value)
+		if p.Gone {
+			w.Delete(p.Key)
+		} else {
+			w.Set(p.Key, p.Value)
+		}
 	}
+	l.writeSweep(w)
 	for _, key := range l.gone {
 		w.Delete(key)
 	}
@@ -150,6 +156,9 @@ func (l *Ledger) Flush(w Writer) (Committed, error) {
 	}
 	l.clear()
 	l.sites.age()
+	if l.cfg.Rules != nil {
+		l.cfg.Rules.Committed()
+	}
 	return ev, nil
 }
 

@@ -28,6 +28,7 @@ type LedgerConfig struct {
 	Memory  int64 // bytes that the memory of seen pages may take; 0 = no bound
 	Links   bool  // what pages link to is kept, for ReadLinks
 	Kept    int   // rows about servers that Start reads, at most; 0 = nothing is read about the link
+	Again   bool  // the driver can deliver the facts of pages again
 }
 
 // Ledger turns what was learned into durable rows. Between two calls of Flush
@@ -40,8 +41,9 @@ type LedgerConfig struct {
 // An error means that the store failed; the Ledger must not be used after it.
 // Not safe for concurrent use; the committer owns it.
 type Ledger struct {
-	cfg LedgerConfig
-	kv  KV
+	cfg    LedgerConfig
+	kv     KV
+	traits RuleTraits
 
 	totals Totals
 	sites  sites
@@ -55,6 +57,7 @@ type Ledger struct {
 
 	version uint32 // of the last ranking
 	nth     uint32 // page of its batch
+	sweep   sweep
 
 	stamped bool // there was one
 	kept    bool // its row is still there
@@ -67,13 +70,14 @@ type Ledger struct {
 	order   []*pageRecord
 	touched []*siteRecord
 	told    []*siteRecord
-	extra   []Pair // ready-made rows
+	extra   []Pair // ready-made rows, in order
 	notes   []Keep // about the link, in order
 	gone    [][]byte
 	varied  map[page.Key]*variants
 	varying []page.Key
 	ev      Committed
 	out     Out
+	news    []Row // of crawl, that the rules have not heard of
 	wall    int64
 }
 
@@ -134,11 +138,17 @@ type variants struct {
 func NewLedger(kv KV, cfg LedgerConfig) (*Ledger, error) {
 	l := &Ledger{cfg: cfg, kv: kv, sites: newSites(), pages: map[page.Key]*pageRecord{}, varied: map[page.Key]*variants{}}
 	l.clear()
+	if cfg.Rules != nil {
+		l.traits = cfg.Rules.Traits()
+	}
 	var err error
 	if l.stamp, l.stamped, err = readStamp(kv); err != nil {
 		return nil, err
 	}
 	l.kept = l.stamped
+	if l.sweep, err = readSweep(kv); err != nil {
+		return nil, err
+	}
 	if l.version, err = readVersion(kv); err != nil {
 		return nil, fmt.Errorf("read the ranking's version: %w", err)
 	}
@@ -285,7 +295,7 @@ func (l *Ledger) Robots(id uint64, f *page.Facts, rules *robots.Rules) error {
 		return fmt.Errorf("keep the robots.txt of %s: %w", s.name, err)
 	}
 	row := robotsRow{at: l.wall, text: string(text)}
-	l.extra = append(l.extra, Pair{siteKey(keyRules, s.id), row.append(nil)})
+	l.extra = append(l.extra, Pair{Key: siteKey(keyRules, s.id), Value: row.append(nil)})
 	if delay := rules.CrawlDelay(); delay != s.delay {
 		s.delay = delay
 		l.touch(s)
@@ -327,7 +337,7 @@ func (l *Ledger) Host(name string, st frontier.HostState) {
 	if st.Pace > 0 { // rows of crawls that have no use for it are as they always were
 		b = binary.AppendVarint(b, int64(st.Pace))
 	}
-	l.extra = append(l.extra, Pair{key, b})
+	l.extra = append(l.extra, Pair{Key: key, Value: b})
 }
 
 // Keep keeps a row about the link, or drops it.
@@ -417,29 +427,65 @@ func (l *Ledger) finish(r *pageRecord, f *page.Facts, at Archived) error {
 
 // derive asks the rules what a page means, and takes their answer.
 func (l *Ledger) derive(f *page.Facts) error {
-	l.out.Crawl, l.out.Put = l.out.Crawl[:0], l.out.Put[:0]
-	l.cfg.Rules.Page(f, &l.out)
+	l.out.reset()
+	if err := l.cfg.Rules.Page(f, &l.out); err != nil {
+		return err
+	}
+	if err := l.take(f, f.Outcome != page.None); err != nil {
+		return err
+	}
+	for len(l.news) > 0 {
+		l.out.reset()
+		news := l.news
+		l.news = nil
+		for i := range news {
+			if err := l.cfg.Rules.Crawled(news[i].URL, news[i].Depth, news[i].Score, &l.out); err != nil {
+				return err
+			}
+		}
+		if err := l.take(f, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take makes rows of what the rules have derived. Those that follow from the
+// facts of a page directly are its links.
+func (l *Ledger) take(f *page.Facts, links bool) error {
 	if err := l.name(l.out.Crawl); err != nil {
 		return err
 	}
 	if err := l.lookAhead(l.out.Crawl); err != nil {
 		return err
 	}
-	if l.cfg.Links && f.Outcome != page.None && !f.Robots {
+	if links && l.cfg.Links && !f.Robots {
 		l.keepLinks(f)
 	}
-	if l.purse != nil && f.Outcome != page.None {
+	if links && l.purse != nil {
 		l.split(l.out.Crawl)
 		l.purse.near(l.prints)
 	}
 	for i := range l.out.Crawl {
-		if err := l.crawl(f, l.keys[i], l.prints[i], &l.out.Crawl[i]); err != nil {
+		row := &l.out.Crawl[i]
+		news, err := l.crawl(f, l.keys[i], l.prints[i], row)
+		if err != nil {
 			return err
+		}
+		if news && l.traits.Crawled {
+			l.news = append(l.news, *row)
 		}
 	}
 	l.ahead.forget()
 	for _, p := range l.out.Put {
-		l.extra = append(l.extra, Pair{append([]byte{keyFact}, p.Key...), p.Value})
+		l.extra = append(l.extra, Pair{Key: append([]byte{keyFact}, p.Key...), Value: p.Value, Gone: p.Gone})
+	}
+	if l.out.Stop != "" && l.ev.Stop == "" {
+		l.ev.Stop = l.out.Stop
+	}
+	l.ev.Waits = append(l.ev.Waits, l.out.Waits...)
+	if l.out.Stale {
+		l.stale()
 	}
 	return nil
 }
@@ -468,8 +514,9 @@ func (l *Ledger) name(rows []Row) error {
 }
 
 // crawl is the seen-test: the row is new, or better than what is known, or
-// known. Where scores are split, a known page gains the row's.
-func (l *Ledger) crawl(f *page.Facts, key page.Key, print uint64, row *Row) error {
+// known. It says whether it was one of the first two. Where scores are split, a
+// known page gains the row's.
+func (l *Ledger) crawl(f *page.Facts, key page.Key, print uint64, row *Row) (news bool, err error) {
 	depth := uint8(min(row.Depth, 255))
 	gives := l.purse != nil && row.Score > 0 && !row.Seed
 	if gives {
@@ -478,7 +525,7 @@ func (l *Ledger) crawl(f *page.Facts, key page.Key, print uint64, row *Row) erro
 			shallow := c.depth <= depth
 			c.depth = min(c.depth, depth)
 			if err := l.gift(key, row.URL, c, row.Score); err != nil || shallow && row.plain() {
-				return err
+				return false, err
 			}
 		}
 	}
@@ -486,35 +533,36 @@ func (l *Ledger) crawl(f *page.Facts, key page.Key, print uint64, row *Row) erro
 	if gives && known {
 		gives = false
 		if err := l.remind(key, row.URL, row.Score); err != nil {
-			return err
+			return false, err
 		}
 	}
-	if row.plain() && known && least <= depth {
-		return nil
+	plain := row.plain() && !l.traits.Priority
+	if plain && known && least <= depth {
+		return false, nil
 	}
 	whole := l.seen.whole()
-	if row.plain() && !whole && !gives && l.seen.met(print, depth) {
-		return nil
+	if plain && !whole && !gives && l.seen.met(print, depth) {
+		return false, nil
 	}
 	if known || !whole {
 		r, err := l.page(key)
 		if err != nil {
-			return err
+			return false, err
 		}
 		if r != nil {
 			l.seen.add(print, depth)
 			if gives {
 				if err := l.remind(key, row.URL, row.Score); err != nil {
-					return err
+					return false, err
 				}
 			}
-			return l.better(r, row)
+			return l.better(f, r, row)
 		}
 	}
 	l.seen.add(print, depth)
 	s, err := l.site(key.Site)
 	if err != nil {
-		return err
+		return false, err
 	}
 	r := l.slab.next()
 	r.key, r.loaded = key, true
@@ -527,7 +575,7 @@ func (l *Ledger) crawl(f *page.Facts, key page.Key, print uint64, row *Row) erro
 	}
 	why, err := l.trap(s, row)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if why != "" {
 		r.state, r.park = stateParked, why
@@ -538,7 +586,7 @@ func (l *Ledger) crawl(f *page.Facts, key page.Key, print uint64, row *Row) erro
 		}
 		l.touch(s)
 		l.mark(r)
-		return nil
+		return true, nil
 	}
 	s.queued++
 	l.totals.Queued++
@@ -546,14 +594,15 @@ func (l *Ledger) crawl(f *page.Facts, key page.Key, print uint64, row *Row) erro
 	l.enqueue(s, r)
 	if row.Hops > MaxHops {
 		end := page.Facts{Key: key, URL: row.URL, Depth: row.Depth, Hops: row.Hops, Outcome: page.TooManyRedirects, At: l.wall}
-		return l.finish(r, &end, Archived{})
+		return true, l.finish(r, &end, Archived{})
 	}
-	return nil
+	return true, nil
 }
 
-// better keeps the least depth of a page that still waits, and that it is a
-// root or a seed.
-func (l *Ledger) better(r *pageRecord, row *Row) error {
+// better keeps the least depth of a page, and that it is a root or a seed; while
+// it waits, and the rules give priorities, also the greatest of these. It says
+// whether the depth or the priority is better than it was.
+func (l *Ledger) better(f *page.Facts, r *pageRecord, row *Row) (bool, error) {
 	if row.Seed && !r.seed {
 		r.seed = true
 		l.totals.Seeds++
@@ -564,24 +613,45 @@ func (l *Ledger) better(r *pageRecord, row *Row) error {
 	}
 	if row.Seed && r.state == stateParked {
 		if err := l.freed(r); err != nil {
-			return err
+			return false, err
 		}
 	}
-	if r.state != stateQueued || row.Depth >= r.depth && (r.root || !row.Root) {
-		return nil
+	nearer := row.Depth < r.depth
+	if r.state != stateQueued {
+		if !nearer || r.state != stateEnded {
+			return false, nil
+		}
+		old := r.depth
+		r.depth, r.rule, r.parent = row.Depth, row.By, f.Key
+		l.nearer(r, old)
+		l.mark(r)
+		return true, nil
+	}
+	if !nearer && (r.root || !row.Root) && !l.traits.Priority {
+		return false, nil
 	}
 	if err := l.load(r); err != nil {
-		return err
+		return false, err
+	}
+	dearer := l.traits.Priority && row.Score > r.entry.Score
+	if !nearer && (r.root || !row.Root) && !dearer {
+		return false, nil
 	}
 	r.root = r.root || row.Root
 	r.entry.Root = r.root
-	if row.Depth < r.depth {
+	if nearer || dearer {
 		s, err := l.site(r.key.Site)
 		if err != nil {
-			return err
+			return false, err
 		}
 		was := l.cfg.Order.Place(r.depth, r.entry.Score, s.seq+1)
-		r.depth, r.entry.Depth, r.entry.Hops = row.Depth, row.Depth, row.Hops
+		if nearer {
+			r.depth, r.entry.Depth, r.entry.Hops = row.Depth, row.Depth, row.Hops
+			r.rule, r.parent = row.By, f.Key
+		}
+		if dearer {
+			r.entry.Score = row.Score
+		}
 		if now := l.cfg.Order.Place(r.depth, r.entry.Score, s.seq+1); now != was { // else the depth makes no difference
 			s.seq++
 			l.touch(s)
@@ -589,7 +659,7 @@ func (l *Ledger) better(r *pageRecord, row *Row) error {
 		}
 	}
 	l.mark(r)
-	return nil
+	return nearer || dearer, nil
 }
 
 // trap says why a new page is held back, or "".

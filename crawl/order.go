@@ -98,20 +98,25 @@ type News struct {
 	Why      string `json:",omitempty"`
 }
 
+// Redeliver asks for the facts of pages that are due to be delivered again, so
+// many at most; see again.go. Redelivered answers.
+type Redeliver struct{ Pages int }
+
 // Finish says that the crawl is over, and why.
 type Finish struct{ Reason string }
 
-func (Fetch) order() string   { return "fetch" }
-func (Close) order() string   { return "close" }
-func (Settle) order() string  { return "settle" }
-func (Load) order() string    { return "load" }
-func (Resolve) order() string { return "resolve" }
-func (Save) order() string    { return "save" }
-func (Limit) order() string   { return "limit" }
-func (Keep) order() string    { return "keep" }
-func (Wake) order() string    { return "wake" }
-func (Rank) order() string    { return "rank" }
-func (Share) order() string   { return "share" }
-func (Plan) order() string    { return "plan" }
-func (News) order() string    { return "news" }
-func (Finish) order() string  { return "finish" }
+func (Fetch) order() string     { return "fetch" }
+func (Close) order() string     { return "close" }
+func (Settle) order() string    { return "settle" }
+func (Load) order() string      { return "load" }
+func (Resolve) order() string   { return "resolve" }
+func (Save) order() string      { return "save" }
+func (Limit) order() string     { return "limit" }
+func (Keep) order() string      { return "keep" }
+func (Wake) order() string      { return "wake" }
+func (Rank) order() string      { return "rank" }
+func (Share) order() string     { return "share" }
+func (Plan) order() string      { return "plan" }
+func (News) order() string      { return "news" }
+func (Redeliver) order() string { return "redeliver" }
+func (Finish) order() string    { return "finish" }

@@ -43,7 +43,7 @@ func (l *Ledger) keepLinks(f *page.Facts) {
 	for _, print := range l.prints {
 		b = binary.BigEndian.AppendUint64(b, print)
 	}
-	l.extra = append(l.extra, Pair{key, b})
+	l.extra = append(l.extra, Pair{Key: key, Value: b})
 }
 
 // Linked says up to where ReadLinks can read now.
@@ -153,7 +153,7 @@ func (l *Ledger) Rescore(version uint32, scores []Score) (moved int64, err error
 	if version != l.version {
 		l.version, l.nth = version, 0
 	}
-	l.extra = append(l.extra, Pair{rankedKey, binary.BigEndian.AppendUint32(nil, version)})
+	l.extra = append(l.extra, Pair{Key: rankedKey, Value: binary.BigEndian.AppendUint32(nil, version)})
 	for _, s := range scores {
 		var ok bool
 		if l.purse != nil {

@@ -26,6 +26,7 @@ import (
 //	h|host               -> hostRow
 //	r|site               -> robotsRow: read when its site's turn comes
 //	f|...                -> what the rules keep
+//	y|depth|site|hash    -> pages to be delivered again, see again.go
 //	l|site|hash          -> what a page links to, for orders that go by ranks
 //	b|s, n, d or g|...   -> what the bandwidth.Predictor keeps
 //	b|q                  -> bandwidth.Usage of the quota
@@ -34,6 +35,7 @@ import (
 //	m|secret             -> the hash's key
 //	m|seeded             -> digest of the seeds that were taken
 //	m|ranked             -> version of the last ranking
+//	m|sweep              -> how far all pages were delivered again
 //	m|stamp              -> that of the snapshot of seen pages
 const (
 	keyName  = 'n'
@@ -49,6 +51,7 @@ const (
 	keyLink  = 'b'
 	keyLinks = 'l'
 	keyMeta  = 'm'
+	keyAgain = 'y'
 )
 
 // Ordered are the first bytes of keys that are read in their order, and seldom
@@ -150,6 +153,7 @@ type urlRow struct {
 	status  int
 	at      int64
 	archive Archived
+	due     bool // its facts are to be delivered again
 }
 
 // Archived is where a page's record lies: a file of the archive, and where in
@@ -161,7 +165,7 @@ type Archived struct {
 
 func (r *urlRow) append(b []byte) []byte {
 	flags := r.state
-	for i, set := range [...]bool{r.seed, r.root, r.free, r.plain} {
+	for i, set := range [...]bool{r.seed, r.root, r.free, r.plain || r.due} {
 		if set {
 			flags |= 1 << (4 + i)
 		}
@@ -203,6 +207,7 @@ func (r *urlRow) read(b []byte) error {
 		r.place.Class = d.byte()
 		r.place.Seq = d.uvarint()
 	case stateEnded:
+		r.plain, r.due = false, r.plain
 		r.outcome = page.Outcome(d.byte())
 		r.status = int(d.uvarint())
 		r.at = d.varint()

@@ -1,18 +1,45 @@
 package crawl
 
-import "weir/page"
+import (
+	"time"
+
+	"weir/page"
+)
 
 // Rules decide what a page's facts mean: which pages to crawl for them, and
-// what else to keep. The Ledger calls them once for every page that ends, in
-// commit order; what they return is durable together with the page.
+// what else to keep. The Ledger calls them once for every page that ends, and
+// again when its facts are delivered again, in commit order; what they return is
+// durable together with the page. An error means that the store failed.
 type Rules interface {
-	Page(f *page.Facts, out *Out)
+	// Page takes the facts of a page, or those of a seed: its outcome is page.None.
+	Page(f *page.Facts, out *Out) error
+	// Crawled takes a row of the crawl table that is new or better, if the Traits
+	// ask for it.
+	Crawled(u page.URL, depth uint16, score float32, out *Out) error
+	// Committed says that what was put until now is in the store.
+	Committed()
+	Traits() RuleTraits
 }
 
-// Out is what Rules derive from one page.
+// RuleTraits are what rules need beyond the facts of pages.
+type RuleTraits struct {
+	Crawled  bool // to hear of every row of the crawl table
+	Depth    bool // a depth that improves after the page ended means more
+	Priority bool // a page has the greatest score of all that lead to it, not the first
+}
+
+// Out is what Rules derive.
 type Out struct {
 	Crawl []Row
-	Put   []Pair // kept under the rules' own part of the store
+	Put   []Pair // changes of the rules' own part of the store
+	Stop  string // why the crawl shall stop; "" = it goes on
+	Waits []Wait
+	Stale bool // the facts of pages that ended before may mean more now
+}
+
+func (o *Out) reset() {
+	clear(o.Crawl) // they hold on to the texts of pages
+	*o = Out{Crawl: o.Crawl[:0], Put: o.Put[:0], Waits: o.Waits[:0]}
 }
 
 // Row asks for a page to be crawled. Rules that know its site's number may tell
@@ -33,5 +60,15 @@ type Row struct {
 // plain says that of a page that is known only its depth could be better.
 func (r *Row) plain() bool { return !r.Seed && !r.Root }
 
-// Pair is one key and its value; keys are the rules' own.
-type Pair struct{ Key, Value []byte }
+// Pair is one key and its value; keys are the rules' own. Gone means that there
+// is no such key any more.
+type Pair struct {
+	Key, Value []byte
+	Gone       bool
+}
+
+// Wait is how long a host rests at least, because the rules say so.
+type Wait struct {
+	Host  string
+	Delay time.Duration
+}

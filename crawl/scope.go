@@ -78,7 +78,7 @@ func (s *Scope) addRoot(mark string) bool {
 
 func (s *Scope) root(u page.URL, out *Out) {
 	if m := s.mark(u); s.addRoot(m) {
-		out.Put = append(out.Put, Pair{append(append([]byte(nil), rootKey...), m...), []byte{}})
+		out.Put = append(out.Put, Pair{Key: append(append([]byte(nil), rootKey...), m...), Value: []byte{}})
 	}
 }
 
@@ -126,31 +126,36 @@ func (s *Scope) Wanted(u page.URL) bool {
 //	crawl(V, D+1) :- crawl(U, D), link(U, V), D < depth, wanted(V).
 //
 // Requisites belong to their page: they are not held to the depth.
-func (s *Scope) Page(f *page.Facts, out *Out) {
+func (s *Scope) Page(f *page.Facts, out *Out) error {
 	switch {
 	case f.Outcome == page.None && f.Root:
 		s.root(f.URL, out)
 		out.Crawl = append(out.Crawl, Row{
 			URL: f.URL, Hash: s.cfg.Secret.Hash(f.URL.Rest()), Root: true, Seed: true, Score: f.Score, By: BySeed,
 		})
-		return
+		return nil
 	case f.Outcome == page.Redirected && !f.Robots && !f.Redirect.URL.IsZero():
 		if f.Root {
 			s.root(f.Redirect.URL, out)
 		} else if !s.Wanted(f.Redirect.URL) {
-			return
+			return nil
 		}
 		out.Crawl = append(out.Crawl, Row{
 			URL: f.Redirect.URL, Hash: f.Redirect.Hash, Depth: f.Depth, Hops: f.Hops + 1, Root: f.Root, Score: f.Score, By: ByRedirect,
 		})
-		return
+		return nil
 	case f.NoFollow && !s.cfg.NoRobots:
-		return
+		return nil
 	}
 	for i := range f.Links {
 		s.link(f, &f.Links[i], out)
 	}
+	return nil
 }
+
+func (s *Scope) Crawled(page.URL, uint16, float32, *Out) error { return nil }
+func (s *Scope) Committed()                                    {}
+func (s *Scope) Traits() RuleTraits                            { return RuleTraits{Depth: s.cfg.Depth >= 0} }
 
 func (s *Scope) link(f *page.Facts, l *page.Link, out *Out) {
 	row := Row{URL: l.URL, Hash: l.Hash, Depth: max(f.Depth, f.Depth+1), Score: f.Score, By: ByLink}

@@ -19,6 +19,8 @@ type Totals struct {
 	Wire     int64 // everything on the wire
 	Seeds    int64
 	SeedsOK  int64 // seeds that led to a page
+	Due      int64 // pages to be delivered again
+	Stale    bool  // all pages that ended are
 	Outcomes [64]int64
 }
 
@@ -53,6 +55,8 @@ func (t *Totals) append(b []byte) []byte {
 	field(`,"Wire":`, t.Wire)
 	field(`,"Seeds":`, t.Seeds)
 	field(`,"SeedsOK":`, t.SeedsOK)
+	field(`,"Due":`, t.Due)
+	b = strconv.AppendBool(append(b, `,"Stale":`...), t.Stale)
 	sep := `,"Outcomes":[`
 	for _, n := range t.Outcomes {
 		field(sep, n)

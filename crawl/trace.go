@@ -207,6 +207,8 @@ func decodeEvent(kind string, data []byte) (Event, error) {
 		return decode[Ranked](data)
 	case "planned":
 		return decode[Planned](data)
+	case "redelivered":
+		return Redelivered{}, nil
 	case "tick":
 		return Tick{}, nil
 	}

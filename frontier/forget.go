@@ -108,3 +108,13 @@ func (f *Frontier) Recall(now page.Time, name string, st HostState, delay time.D
 	}
 	c.delay = max(c.delay, delay)
 }
+
+// Slow makes a host rest for at least so long from now on, as a crawl-delay
+// would, whether it is known or not.
+func (f *Frontier) Slow(now page.Time, name string, delay time.Duration) {
+	if h := f.hosts[name]; h != nil {
+		f.slow(h, delay)
+		return
+	}
+	f.Recall(now, name, HostState{}, delay)
+}

@@ -46,21 +46,21 @@ func (l *links) told(p uint32) bool { return l.least[p] != 0 }
 
 // Page implements crawl.Rules. The URLs of all links lie in one text, as those
 // of a page that was read do.
-func (l *links) Page(f *page.Facts, out *crawl.Out) {
+func (l *links) Page(f *page.Facts, out *crawl.Out) error {
 	if f.Robots {
-		return
+		return nil
 	}
 	if l.seed {
 		l.news(l.page, 0)
 		out.Crawl = append(out.Crawl, crawl.Row{URL: f.URL, Hash: l.n.hash(l.page), Root: true, Seed: true, Score: f.Score, By: crawl.BySeed})
-		return
+		return nil
 	}
 	row := crawl.Row{Depth: f.Depth + 1, By: crawl.ByLink}
 	switch {
 	case f.Outcome == page.Redirected: // leads to where the page now is
 		row = crawl.Row{Depth: f.Depth, Hops: f.Hops + 1, Root: f.Root, By: crawl.ByRedirect}
 	case !f.Outcome.Row().Kept:
-		return
+		return nil
 	}
 	w := l.n.w
 	l.text, l.rows = l.text[:0], l.rows[:0]
@@ -90,7 +90,17 @@ func (l *links) Page(f *page.Facts, out *crawl.Out) {
 		}
 		out.Crawl = append(out.Crawl, row)
 	}
+	return nil
 }
+
+// Crawled implements crawl.Rules: the web knows where its links lead.
+func (l *links) Crawled(page.URL, uint16, float32, *crawl.Out) error { return nil }
+
+// Committed implements crawl.Rules.
+func (l *links) Committed() {}
+
+// Traits implements crawl.Rules.
+func (l *links) Traits() crawl.RuleTraits { return crawl.RuleTraits{} }
 
 // target is where a link of the page leads.
 type target struct {

@@ -1,0 +1,193 @@
+package crawl
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+
+	"weir/page"
+)
+
+// Pages whose facts mean more than when they were delivered are delivered again:
+// one whose depth has improved since, when rules test the depth; and all of them
+// when the rules say that something small, such as the list of sites, has grown.
+// The driver reads the facts from the archive. The Engine puts this off until
+// nothing else can run, and the pages nearest to a seed come first: whatever
+// improves them meanwhile is then delivered once.
+//
+// Rows y name the pages whose depth has improved; their urlRow says so too. To
+// deliver all pages is a sweep over their rows in order of their keys, and
+// m|sweep is how far it has come.
+
+var sweepKey = []byte("msweep")
+
+// sweep is how far a delivery of all pages has come.
+type sweep struct {
+	next  []byte // key of the first row that was not looked at
+	once  bool   // the rules have more to say since it began: sweep once more
+	dirty bool
+}
+
+func againKey(depth uint16, k page.Key) []byte {
+	b := binary.BigEndian.AppendUint16([]byte{keyAgain}, depth)
+	b = binary.BigEndian.AppendUint32(b, uint32(k.Site))
+	return binary.BigEndian.AppendUint64(b, k.Hash)
+}
+
+func readAgainKey(b []byte) (page.Key, error) {
+	if len(b) != 15 {
+		return page.Key{}, errRow
+	}
+	return page.Key{Site: page.SiteID(binary.BigEndian.Uint32(b[3:])), Hash: binary.BigEndian.Uint64(b[7:])}, nil
+}
+
+// readSweep returns how far the sweep has come that was under way, if any was.
+func readSweep(kv KV) (sweep, error) {
+	b, ok, err := kv.Get(sweepKey)
+	if err != nil {
+		return sweep{}, fmt.Errorf("read how far pages were delivered again: %w", err)
+	}
+	if !ok || len(b) == 0 {
+		return sweep{}, nil
+	}
+	return sweep{once: b[0] != 0, next: bytes.Clone(b[1:])}, nil
+}
+
+// nearer notes that a page which has ended is nearer to a seed than it was known
+// to be. Its new depth is in the record, and old the one before.
+func (l *Ledger) nearer(r *pageRecord, old uint16) {
+	if !l.cfg.Again || !l.traits.Depth || !meansMore(r.outcome) {
+		return
+	}
+	if r.due {
+		l.extra = append(l.extra, Pair{Key: againKey(old, r.key), Gone: true})
+	} else {
+		r.due = true
+		l.totals.Due++
+	}
+	l.extra = append(l.extra, Pair{Key: againKey(r.depth, r.key), Value: []byte{}})
+}
+
+// meansMore says that pages with this outcome have facts that lead on.
+func meansMore(o page.Outcome) bool { return o.Row().Kept || o == page.Redirected }
+
+// stale notes that all pages that have ended may mean more now.
+func (l *Ledger) stale() {
+	switch {
+	case !l.cfg.Again || l.totals.Ended() == 0:
+	case !l.totals.Stale:
+		l.totals.Stale = true
+		l.sweep = sweep{dirty: true}
+	case !l.sweep.once && len(l.sweep.next) > 0:
+		l.sweep.once, l.sweep.dirty = true, true
+	}
+}
+
+// Due returns the keys of pages to be delivered again, n at most: those whose
+// depth has improved, nearest first, or else the next of all. Each must be given
+// to Again, or to Skip. It must be called with no group open; without keys, a Flush
+// may still have something to write.
+func (l *Ledger) Due(n int) ([]page.Key, error) {
+	var keys []page.Key
+	var bad error
+	err := l.kv.Scan([]byte{keyAgain}, []byte{keyAgain + 1}, func(key, _ []byte) bool {
+		k, err := readAgainKey(key)
+		if bad = err; err != nil {
+			return false
+		}
+		keys = append(keys, k)
+		return len(keys) < n
+	})
+	if err == nil && bad == nil && len(keys) == 0 && l.totals.Stale {
+		keys, err = l.nextOfAll(n)
+	}
+	if err == nil {
+		err = bad
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find pages to deliver again: %w", err)
+	}
+	return keys, nil
+}
+
+// nextOfAll goes on with the sweep, or ends it.
+func (l *Ledger) nextOfAll(n int) ([]page.Key, error) {
+	var keys []page.Key
+	var bad error
+	from := l.sweep.next
+	if len(from) == 0 {
+		from = []byte{keyURL}
+	}
+	err := l.kv.Scan(from, []byte{keyURL + 1}, func(key, value []byte) bool {
+		var r urlRow
+		k, err := readPageKey(key)
+		if err == nil {
+			err = r.read(value)
+		}
+		if bad = err; err != nil {
+			return false
+		}
+		if r.state == stateEnded && meansMore(r.outcome) {
+			keys = append(keys, k)
+		}
+		l.sweep.next = append(append(l.sweep.next[:0], key...), 0)
+		return len(keys) < n
+	})
+	if err == nil {
+		err = bad
+	}
+	l.sweep.dirty = true
+	if err == nil && len(keys) == 0 {
+		l.totals.Stale = l.sweep.once
+		l.sweep = sweep{dirty: true}
+	}
+	return keys, err
+}
+
+// Again takes the facts of a page that was due, read from the archive.
+func (l *Ledger) Again(f *page.Facts) error {
+	r, err := l.settled(f.Key)
+	if err != nil || r == nil {
+		return err
+	}
+	f.Depth, f.Root = r.depth, r.root
+	return l.derive(f)
+}
+
+// Skip takes a page that was due and could not be read.
+func (l *Ledger) Skip(k page.Key) error {
+	_, err := l.settled(k)
+	return err
+}
+
+// settled ends that a page is due.
+func (l *Ledger) settled(k page.Key) (*pageRecord, error) {
+	r, err := l.page(k)
+	if err != nil || r == nil || r.state != stateEnded {
+		return nil, err
+	}
+	if r.due {
+		r.due = false
+		l.totals.Due--
+		l.extra = append(l.extra, Pair{Key: againKey(r.depth, k), Gone: true})
+		l.mark(r)
+	}
+	return r, nil
+}
+
+// writeSweep writes how far the sweep has come, if it has moved.
+func (l *Ledger) writeSweep(w Writer) {
+	if !l.sweep.dirty {
+		return
+	}
+	l.sweep.dirty = false
+	if !l.totals.Stale {
+		w.Delete(sweepKey)
+		return
+	}
+	once := byte(0)
+	if l.sweep.once {
+		once = 1
+	}
+	w.Set(sweepKey, append([]byte{once}, l.sweep.next...))
+}
