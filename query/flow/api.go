@@ -25,6 +25,9 @@ type Options struct {
 	// Given tables are handed in, not derived: crawl itself, when a finished crawl
 	// is asked.
 	Given []string
+	// IgnoreRobots shows rules that steer the crawl all links, also those that a
+	// page or a link asks crawlers not to follow.
+	IgnoreRobots bool
 }
 
 // State is what a Part has kept, as of the last commit. A value holds until the

@@ -1,0 +1,159 @@
+package flow
+
+import (
+	"weir/query"
+)
+
+// Plan is a program made ready to run. It is not changed any more once its
+// inputs are loaded: any number of Parts may share it, at the same time.
+type Plan struct {
+	Program *query.Checked
+	Options Options
+	Rules   []*Rule
+	Stages  []*Stage // of all rules; those that send come before those that receive
+	Stores  []*Store // by ID
+
+	// KeepsCrawl says that rules look at crawl other than beside the page's own
+	// facts: the caller tells the Part of every new or better row by
+	// [Part.Crawled].
+	KeepsCrawl bool
+	// TestsDepth and TestsPriority say that a conclusion may hang on how deep, or
+	// how wanted, a page is: when that gets better after the fetch, the caller
+	// delivers the page again.
+	TestsDepth    bool
+	TestsPriority bool
+
+	files  []*hall // rows of inputs, by query.Table.ID
+	tables []*Store
+}
+
+// Rule is one rule, taken apart into stages.
+type Rule struct {
+	*query.Rule
+	Head   *query.Table
+	Vars   []Var    // what the rule has names for; the place of a variable is its slot
+	Stages []*Stage // each after those whose rows it is sent; the last one finds the solutions
+	Pool   *Pool    // of a rule with an aggregate
+	Ships  bool     // what it derives may live elsewhere than where it is found
+
+	index int // in Plan.Rules
+}
+
+// Var is a variable of a rule, or a place for the value of an expression that
+// stands in a column of the body.
+type Var struct {
+	Name string // "" for values without a name
+	Type query.Type
+}
+
+// Root is the stage that finds the rule's solutions.
+func (r *Rule) Root() *Stage { return r.Stages[len(r.Stages)-1] }
+
+// Stage is a join of what lives, or was sent, to one place.
+type Stage struct {
+	ID     int
+	Rule   *Rule
+	At     string   // whose home it is at: a variable, a constant as written, "_", or "" when it does not matter
+	Inputs []*Input // closed and small tables too
+	Absent []*Input // what must not be there
+	Conds  []*Cond
+	Sends  []int  // slots that make up a row for Into, the first one decides where it goes; nil in a rule's root
+	Into   *Store // where the rows go
+	Flows  bool   // all it needs comes with one page: it keeps nothing, and runs once for a page
+	Level  int    // 0: runs whenever a row comes; else when everything below Level is quiet
+	Hides  bool   // links that a crawler must not follow are not shown to it
+
+	class  int          // of locations; -1: no variable's
+	bound  map[int]bool // slots that have a value after it
+	onPage op           // of a stage that flows
+	whole  op           // of a stage without rows to wait for
+}
+
+// Source says how an input's rows come.
+type Source uint8
+
+// Sources.
+const (
+	FromPage  Source = iota // read where they lie in the page's facts
+	FromCrawl               // the page's own row of crawl, as it is delivered
+	FromFile                // an input, the same everywhere
+	FromStore               // a store of this partition
+	FromSmall               // a small table, in memory everywhere
+)
+
+// Input is a table, or what another stage sends, as one stage sees it.
+type Input struct {
+	Stage   *Stage
+	Source  Source
+	Table   *query.Table // nil for rows of another stage
+	From    *Stage       // that stage: between the two is an Exchange
+	Store   *Store       // of FromStore and FromSmall
+	Columns []Column     // of the table, or of what is sent
+	Atom    *query.Atom  // as written; nil for rows of another stage
+
+	on delta // what to do with a new row
+}
+
+// Column says what a column of an input has to be: the constant, if there is
+// one, else the value of the slot, which it gives it if it has none. A slot of -1
+// takes anything.
+type Column struct {
+	Slot  int
+	Const *query.Value
+}
+
+// Cond is a comparison or a test of a rule, or the value of a variable.
+type Cond struct {
+	Literal *query.Literal
+	Slot    int // that it gives a value, or -1
+
+	vars []int
+	done bool
+}
+
+// Store keeps rows. Its columns without a lattice are its key.
+type Store struct {
+	ID      uint32
+	Table   *query.Table // whose rows it keeps, or nil for what a stage sends
+	Columns []int        // which columns of the table
+	Types   []query.Type
+	Lattice []query.Lattice
+	Paths   []*Path  // the first one has all columns as they come
+	Readers []*Input // whom a new row is told
+	Pool    *Pool    // the aggregate that takes its rows, if one does
+	Passes  bool     // its rows are only passed on: nobody looks them up
+	Small   bool     // it is whole in memory on every partition
+	Hides   bool     // see Stage
+	Writers []*Stage // whose rows it gets, if they come from stages
+
+	keys  []int // columns without a lattice
+	lats  []int // the others
+	point bool  // key columns are all there is
+}
+
+// Path is an order of a store's key columns: rows are found by values of the
+// first ones.
+type Path struct {
+	ID      uint16
+	Columns []int
+	Prefix  int // how many columns are given when it is used; 0: it is only used whole
+}
+
+// Pool is what an aggregate gathers before it is worked out: the distinct
+// solutions of a body, at the home of their group. Its rows are the group's
+// columns, then the arguments of the aggregates, then the named variables if an
+// aggregate runs over solutions.
+type Pool struct {
+	Rule  *Rule
+	Store *Store  // nil for sealed ones, which need nothing but the page
+	Group []int   // columns of the head that are not aggregates
+	Parts []Share // the aggregates
+}
+
+// Share is one aggregate of a head.
+type Share struct {
+	Column int // of the table: where its result begins
+	Term   *query.Term
+	First  int // where its arguments begin in the pool's rows
+	N      int // how many they are
+}
