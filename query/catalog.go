@@ -14,6 +14,7 @@ var Functions = []Function{
 	{"host", []Type{URL}, Text, "the name of the host, without a port"},
 	{"domain", []Type{URL}, Text, "the domain that the host's owner registered: example.co.uk of a.b.example.co.uk"},
 	{"path", []Type{URL}, Text, "the path and the query, with the leading slash"},
+	{"folder", []Type{URL}, Text, "host, port if any, and the path up to its last slash, for http and https alike: example.org/docs/"},
 	{"ext", []Type{URL}, Text, "the ending of the path's last part in lower case, without the dot; empty if there is none"},
 	{"depth", []Type{URL}, Int, "how many parts the path has: 0 for the front page"},
 	{"lower", []Type{Text}, Text, "the text in lower case"},
@@ -27,6 +28,7 @@ var Tests = []Function{
 	{"contains", []Type{Text, Text}, Unknown, "the first text has the second one in it"},
 	{"starts", []Type{Text, Text}, Unknown, "the first text begins with the second one"},
 	{"ends", []Type{Text, Text}, Unknown, "the first text ends with the second one"},
+	{"under", []Type{URL, Text}, Unknown, "the page lies in the folder, or in one inside it"},
 	{"matches", []Type{Text, Text}, Unknown, "the pattern, an RE2 expression and a constant, matches somewhere in the text"},
 }
 
