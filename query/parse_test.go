@@ -1,0 +1,32 @@
+package query
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// program reads testdata/programs/NAME.
+func program(t *testing.T, file string) string {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// TestPrograms reads the thirty programs, and what is printed of them.
+func TestPrograms(t *testing.T) {
+	files, _ := filepath.Glob("testdata/programs/*.dl")
+	if len(files) != 30 {
+		t.Fatalf("%d programs, want 30", len(files))
+	}
+	for _, file := range files {
+		p, diags := Parse(file, program(t, file))
+		for _, d := range diags {
+			t.Error(d.Format(p))
+		}
+		t.Log(p)
+	}
+}

@@ -1,0 +1,3 @@
+package query
+
+func (p *parser) patterns() {}

@@ -1,0 +1,113 @@
+package query
+
+import (
+	"fmt"
+	"strings"
+)
+
+// settle gives every $name its value.
+func (p *parser) settle(given []Setting) {
+	var names []string // that the program mentions
+	for _, s := range p.prog.Sets {
+		names = append(names, s.Name)
+	}
+	for _, t := range p.uses {
+		names = append(names, t.Setting)
+	}
+	mentioned := make(map[string]bool, len(names))
+	for _, n := range names {
+		mentioned[n] = true
+	}
+	sets := make(map[string]*Set, len(p.prog.Sets))
+	for _, s := range p.prog.Sets {
+		sets[s.Name] = s
+	}
+	for _, g := range given {
+		if !mentioned[g.Name] {
+			hint := "the program has no settings; they are written $max in rules"
+			if near := Nearest(g.Name, names); near != "" {
+				hint = "did you mean " + near + "?"
+			} else if len(names) > 0 {
+				hint = "settings of the program are " + list(distinct(names))
+			}
+			p.report(Diag{Message: fmt.Sprintf("--set %s=%s: the program has no setting %s", g.Name, g.Value, g.Name), Hint: hint})
+			continue
+		}
+		p.override(sets, g)
+	}
+	missing := map[string]bool{}
+	for _, t := range p.uses {
+		s := sets[t.Setting]
+		switch {
+		case s != nil:
+			t.Value, t.Type = s.Value, s.Type
+		case !missing[t.Setting]:
+			missing[t.Setting] = true
+			p.report(Diag{Pos: t.Pos, Message: fmt.Sprintf("$%s has no value", t.Setting),
+				Hint: fmt.Sprintf("give it one with --set %[1]s=VALUE, or a usual one in the program: set %[1]s = 3.", t.Setting)})
+		}
+	}
+}
+
+// override gives a setting the user's value. A setting that the program does not
+// set is set by then, so that the program as printed stands for itself.
+func (p *parser) override(sets map[string]*Set, g Setting) {
+	v, typ := toConstant(g.Value)
+	s := sets[g.Name]
+	switch {
+	case s == nil:
+		s = &Set{Name: g.Name}
+		sets[g.Name] = s
+		p.prog.Sets = append(p.prog.Sets, s)
+	case s.Type == Text && typ != Text:
+		v, typ = Value{S: g.Value}, Text
+	case s.Type == Float && typ == Int:
+		v, typ = FloatValue(float64(v.N)), Float
+	case s.Type != Text && typ == Text:
+		p.report(Diag{Message: fmt.Sprintf("--set %s=%s: this is no number", g.Name, g.Value),
+			Hint: fmt.Sprintf("the program sets it to %s in line %d", show(s.Value, s.Type), s.Line)})
+		return
+	}
+	s.Value, s.Type = v, typ
+}
+
+func distinct(names []string) []string {
+	var out []string
+	seen := map[string]bool{}
+	for _, n := range names {
+		if !seen[n] {
+			seen[n] = true
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// list is names as people list them.
+func list(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
+
+var typeNames = []string{"url", "text", "int", "float", "time"}
+
+// typeNamed returns the type of a name, or Unknown.
+func typeNamed(name string) Type {
+	for t := URL; t <= Time; t++ {
+		if t.String() == name {
+			return t
+		}
+	}
+	return Unknown
+}
+
+func aggregateNames() []string {
+	var names []string
+	for _, a := range Aggregates {
+		names = append(names, a.Name)
+	}
+	return names
+}
