@@ -185,14 +185,14 @@ func (c *inspectPageCmd) read(b *body) pageInfo {
 	asked := robots.ParseHeader(b.tags, c.Agent)
 	if b.html {
 		var p parse.Parser
-		doc := p.HTML(b.bytes, b.at, b.kind, robots.Token(c.Agent), parse.Want{Text: c.Text, Anchors: true, Requisites: true})
+		doc := p.HTML(b.bytes, b.at, b.kind, robots.Token(c.Agent), parse.Want{Text: c.Text, Anchors: true, Requisites: true, Translations: true})
 		asked = asked.Merge(doc.Robots)
 		info.Title, info.Charset, info.Canonical = doc.Title, doc.Charset, doc.Canonical.String()
 		info.Refused, info.Cut, info.Text = doc.Refused, doc.Cut, doc.Text
 		for _, l := range doc.Links {
 			info.Links = append(info.Links, pageLink{l.URL.String(), l.Kind.String(), l.Rel, l.Text, l.NoFollow})
 		}
-		for _, a := range doc.Alternates {
+		for _, a := range doc.Translations {
 			info.Alternate = append(info.Alternate, alternate{a.Lang, a.URL.String()})
 		}
 	}

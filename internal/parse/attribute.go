@@ -16,6 +16,7 @@ const (
 	metaName
 	permaLink // @isPermaLink of RSS
 	poster
+	property
 	rel
 	shadowRoot
 	src
@@ -76,6 +77,8 @@ func attrOf(name []byte) (attr, bool) {
 		return metaName, true
 	case "poster":
 		return poster, true
+	case "property":
+		return property, true
 	case "rel":
 		return rel, true
 	case "shadowrootmode":

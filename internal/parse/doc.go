@@ -40,16 +40,16 @@ package parse
 
 // Bounds on what one body may yield.
 const (
-	MaxLinks      = 50_000  // links of a page
-	MaxAlternates = 1_000   // translations of a page
-	MaxTitle      = 1 << 10 // bytes
-	MaxAnchor     = 256     // bytes of one link's text
-	MaxText       = 1 << 20 // bytes of a page's text
-	MaxRel        = 128     // bytes of one link's rel
-	MaxMetas      = 200     // meta elements of a page
-	MaxMeta       = 2 << 10 // bytes of what one says
-	MaxWords      = 10_000  // terms of a page
-	MaxTerm       = 40      // characters of one
+	MaxLinks        = 50_000  // links of a page
+	MaxTranslations = 1_000   // of a page
+	MaxTitle        = 1 << 10 // bytes
+	MaxAnchor       = 256     // bytes of one link's text
+	MaxText         = 1 << 20 // bytes of a page's text
+	MaxRel          = 128     // bytes of one link's rel
+	MaxMetas        = 200     // meta elements of a page
+	MaxMeta         = 2 << 10 // bytes of what one says
+	MaxWords        = 10_000  // terms of a page
+	MaxTerm         = 40      // characters of one
 
 	MaxEntries = 50_000   // of one sitemap, as its protocol has it
 	MaxSitemap = 50 << 20 // bytes of one sitemap, decompressed

@@ -47,7 +47,7 @@ var elements = []element{
 	{name: "img", flow: cell, nav: set(alt), requisite: set(src, poster, srcset)},
 	{name: "input", flow: cell, requisite: set(kind, src)},
 	{name: "link", nav: set(href, hreflang, kind, rel), requisite: set(imageSrcset)},
-	{name: "meta", nav: set(content, httpEquiv, metaName)},
+	{name: "meta", nav: set(content, httpEquiv, metaName, property)},
 	{name: "noembed", text: rawText},
 	{name: "noframes", text: rawText},
 	{name: "noscript"},

@@ -45,7 +45,7 @@ func FuzzHTML(f *testing.F) {
 				seen[k] = true
 			}
 		}
-		for _, a := range d.Alternates {
+		for _, a := range d.Translations {
 			canonical(t, a.URL)
 		}
 		canonical(t, d.Base)

@@ -16,8 +16,11 @@ func dump(d *Doc) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "title     %s\ncharset   %s\nbase      %s\ncanonical %s\n", d.Title, d.Charset, d.Base, d.Canonical)
 	fmt.Fprintf(&b, "robots    noindex=%v nofollow=%v noarchive=%v\nrefused   %d\n", d.Robots.NoIndex, d.Robots.NoFollow, d.Robots.NoArchive, d.Refused)
-	for _, a := range d.Alternates {
+	for _, a := range d.Translations {
 		fmt.Fprintf(&b, "alternate %s %s\n", a.Lang, a.URL)
+	}
+	for _, m := range d.Metas {
+		fmt.Fprintf(&b, "meta      %s %q\n", m.Name, m.Value)
 	}
 	for _, l := range d.Links {
 		fmt.Fprintf(&b, "%-9s %s", l.Kind, l.URL)
@@ -33,6 +36,9 @@ func dump(d *Doc) string {
 		b.WriteByte('\n')
 	}
 	b.WriteString("\n" + d.Text + "\n")
+	for _, w := range d.Words {
+		fmt.Fprintf(&b, "\nword %s %d", w.Term, w.N)
+	}
 	return b.String()
 }
 

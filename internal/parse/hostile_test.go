@@ -65,8 +65,16 @@ func TestHostile(t *testing.T) {
 // bounded holds a page to the bounds of the package doc.
 func bounded(t testing.TB, d *Doc) {
 	t.Helper()
-	if len(d.Links) > MaxLinks || len(d.Alternates) > MaxAlternates || len(d.Title) > MaxTitle || len(d.Text) > MaxText {
-		t.Errorf("%d links, %d alternates, title of %d bytes, text of %d", len(d.Links), len(d.Alternates), len(d.Title), len(d.Text))
+	if len(d.Metas) > MaxMetas || len(d.Words) > MaxWords {
+		t.Errorf("%d metas, %d words", len(d.Metas), len(d.Words))
+	}
+	for _, m := range d.Metas {
+		if len(m.Name) > MaxRel || len(m.Value) > MaxMeta {
+			t.Errorf("a meta of %d and %d bytes", len(m.Name), len(m.Value))
+		}
+	}
+	if len(d.Links) > MaxLinks || len(d.Translations) > MaxTranslations || len(d.Title) > MaxTitle || len(d.Text) > MaxText {
+		t.Errorf("%d links, %d alternates, title of %d bytes, text of %d", len(d.Links), len(d.Translations), len(d.Title), len(d.Text))
 	}
 	if !utf8.ValidString(d.Title) || !utf8.ValidString(d.Text) {
 		t.Errorf("invalid UTF-8 in title %.80q or text", d.Title)

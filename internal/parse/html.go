@@ -18,12 +18,19 @@ func (p *Parser) HTML(body []byte, at page.URL, contentType, agent string, w Wan
 	p.open(body[e.bom:], e)
 	defer p.scanner.close()
 	d := &Doc{Charset: e.name}
-	k := walk{Parser: p, z: &p.scanner, doc: d, want: w, agent: agent, link: -1}
+	k := walk{Parser: p, z: &p.scanner, doc: d, want: w, reads: w.Text || w.Words, agent: agent, link: -1}
 	k.run()
 	d.Title = p.title.String()
-	d.Text = p.text.String()
+	if w.Text {
+		d.Text = p.text.String()
+	}
+	if w.Words {
+		p.counter.Add(p.title.buf)
+		p.counter.Add(p.text.buf)
+		d.Words = p.counter.Take()
+	}
 	d.Base = p.base
-	d.Links = p.take()
+	p.take(d)
 	d.Refused, d.Cut = p.refused, p.cut
 	return d
 }
@@ -49,6 +56,7 @@ type walk struct {
 	z     *scanner
 	doc   *Doc
 	want  Want
+	reads bool // the text is gathered
 	agent string
 
 	titled   bool // a title was read, if an empty one
@@ -63,7 +71,7 @@ func (w *walk) run() {
 		w.z.requisite = ^attrSet(0)
 	}
 	for {
-		w.z.mute = !w.want.Text && w.link < 0
+		w.z.mute = !w.reads && w.link < 0
 		switch w.z.scan() {
 		case endOfPage:
 			w.closeAnchor()
@@ -92,7 +100,7 @@ func (w *walk) writeText() {
 			return
 		}
 	}
-	visible := w.want.Text && w.template == 0 && !w.noscript && !w.text.full()
+	visible := w.reads && w.template == 0 && !w.noscript && !w.text.full()
 	if !visible && w.link < 0 {
 		return
 	}
@@ -264,6 +272,25 @@ func (w *walk) meta() {
 	if is(a[metaName], "robots") || w.agent != "" && bytes.EqualFold(a[metaName], []byte(w.agent)) {
 		w.doc.Robots = w.doc.Robots.Merge(robots.ParseMeta(string(a[content])))
 	}
+	if w.want.Metas && a[content] != nil {
+		w.addMeta(a[metaName])
+		w.addMeta(a[property])
+		w.addMeta(a[httpEquiv])
+	}
+}
+
+// addMeta keeps what a meta element says under one of its names.
+func (w *walk) addMeta(name []byte) {
+	name = w.lowerWords(name)
+	if len(name) == 0 || len(w.metas) >= MaxMetas {
+		return
+	}
+	m := meta{name: w.say(name)}
+	w.word.reset(MaxMeta)
+	w.word.write(w.z.attr[content])
+	if m.content = w.say(w.word.buf); !m.content.empty() {
+		w.metas = append(w.metas, m)
+	}
 }
 
 // linkTag files a link element by its rel.
@@ -282,9 +309,9 @@ func (w *walk) linkTag() {
 		}
 	case relNav:
 		i := w.addNav(a[href])
-		if i >= 0 && a[hreflang] != nil && hasWord(a[rel], "alternate") && len(w.doc.Alternates) < MaxAlternates {
+		if w.want.Translations && i >= 0 && a[hreflang] != nil && hasWord(a[rel], "alternate") && len(w.doc.Translations) < MaxTranslations {
 			lang := words(a[hreflang], MaxRel)
-			w.doc.Alternates = append(w.doc.Alternates, Alternate{Lang: lang, URL: w.links[i].url})
+			w.doc.Translations = append(w.doc.Translations, page.Translation{Lang: lang, URL: w.links[i].url})
 		}
 	case relRequisite:
 		if w.want.Requisites {

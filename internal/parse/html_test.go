@@ -23,7 +23,7 @@ func mustURL(t testing.TB, s string) page.URL {
 
 const here = "http://h.test/d/p.html?q=1"
 
-var all = Want{Text: true, Anchors: true, Requisites: true}
+var all = Want{Text: true, Anchors: true, Requisites: true, Words: true, Metas: true, Translations: true}
 
 func read(t testing.TB, html string, w Want) *Doc {
 	t.Helper()
@@ -227,16 +227,46 @@ func TestAnchors(t *testing.T) {
 	}
 }
 
-func TestCanonicalAndAlternates(t *testing.T) {
+// A meta element counts under each of its names; one that says nothing does not.
+func TestMetas(t *testing.T) {
+	d := read(t, `<meta charset=utf-8><meta name=Description property="og:description" content=" All  about
+		weirs &amp; dams "><meta http-equiv=Content-Language content=en><meta name=empty content=""><meta name=none><meta content=lost>
+		<template><meta name=hidden content=x></template><meta name=long content="`+strings.Repeat("x", 3000)+`">`, Want{Metas: true})
+	want := []page.Field{
+		{Name: "description", Value: "All about weirs & dams"}, {Name: "og:description", Value: "All about weirs & dams"},
+		{Name: "content-language", Value: "en"}, {Name: "long", Value: strings.Repeat("x", MaxMeta)},
+	}
+	if !reflect.DeepEqual(d.Metas, want) {
+		t.Errorf("%q", d.Metas)
+	}
+}
+
+// The words of a page are those of its title and of what it shows.
+func TestPageWords(t *testing.T) {
+	d := read(t, `<title>Weir</title><script>var hidden</script><p>A weir,<b>dam</b>s<p>and dams`, Want{Words: true})
+	if got := listWords(d.Words); got != "weir 2, a 1, dams 2, and 1, " || d.Text != "" {
+		t.Errorf("%s and %q", got, d.Text)
+	}
+}
+
+// What is not wanted is not there.
+func TestUnwanted(t *testing.T) {
+	d := read(t, `<title>t</title><meta name=a content=b><link rel=alternate hreflang=de href=/de>words`, Want{})
+	if d.Metas != nil || d.Words != nil || d.Translations != nil || d.Text != "" {
+		t.Errorf("%+v", d)
+	}
+}
+
+func TestCanonicalAndTranslations(t *testing.T) {
 	d := read(t, `<link rel=canonical href="file:///usr/share/doc/x"><link rel="canonical" href="/c?x#y"><link rel=canonical href=/second>
 		<link rel=alternate hreflang=DE-ch href=/de><link rel=alternate hreflang=x-default href=/>
 		<link rel=alternate media=handheld href=/m>`, all)
 	if d.Canonical.String() != "http://h.test/c?x" {
 		t.Errorf("canonical %s", d.Canonical)
 	}
-	want := []Alternate{{"de-ch", mustURL(t, "http://h.test/de")}, {"x-default", mustURL(t, "http://h.test/")}}
-	if !reflect.DeepEqual(d.Alternates, want) {
-		t.Errorf("alternates %v", d.Alternates)
+	want := []page.Translation{{Lang: "de-ch", URL: mustURL(t, "http://h.test/de")}, {Lang: "x-default", URL: mustURL(t, "http://h.test/")}}
+	if !reflect.DeepEqual(d.Translations, want) {
+		t.Errorf("alternates %v", d.Translations)
 	}
 	if got := show(d.Links); !reflect.DeepEqual(got, []string{"nav /de", "nav /", "nav /m"}) {
 		t.Errorf("links %v", got)

@@ -58,6 +58,12 @@ func oracleHTML(body []byte, at page.URL, contentType, agent string, w Want) *Do
 	s.doc.Charset, s.doc.Base, s.base = e.name, at, at.Base()
 	s.run()
 	s.doc.Title, s.doc.Text = s.title.String(), s.text.String()
+	if w.Words {
+		s.doc.Words = Words(s.doc.Title, s.doc.Text)
+	}
+	if !w.Text {
+		s.doc.Text = ""
+	}
 	return &s.doc
 }
 
@@ -155,7 +161,7 @@ func (s *oracle) writeText() {
 	case "style", "script", "iframe", "noembed", "noframes":
 		return
 	}
-	visible := s.want.Text && s.template == 0 && !s.noscript && !s.text.full()
+	visible := (s.want.Text || s.want.Words) && s.template == 0 && !s.noscript && !s.text.full()
 	if !visible && s.link < 0 {
 		return
 	}
@@ -349,6 +355,14 @@ func (s *oracle) meta() {
 	if is(a[metaName], "robots") || s.agent != "" && bytes.EqualFold(a[metaName], []byte(s.agent)) {
 		s.doc.Robots = s.doc.Robots.Merge(robots.ParseMeta(string(a[content])))
 	}
+	for _, k := range []attr{metaName, property, httpEquiv} {
+		name := oracleWords(a[k], MaxRel)
+		f := folder{max: MaxMeta}
+		f.write(a[content])
+		if s.want.Metas && name != "" && f.String() != "" && len(s.doc.Metas) < MaxMetas {
+			s.doc.Metas = append(s.doc.Metas, page.Field{Name: name, Value: f.String()})
+		}
+	}
 }
 
 // linkTag files a link element by its rel.
@@ -368,9 +382,9 @@ func (s *oracle) linkTag() {
 		}
 	case relNav:
 		i := s.add(page.Nav, a[href], rels, hasWord(a[rel], "nofollow"))
-		if i >= 0 && a[hreflang] != nil && hasWord(a[rel], "alternate") && len(s.doc.Alternates) < MaxAlternates {
+		if s.want.Translations && i >= 0 && a[hreflang] != nil && hasWord(a[rel], "alternate") && len(s.doc.Translations) < MaxTranslations {
 			lang := oracleWords(a[hreflang], MaxRel)
-			s.doc.Alternates = append(s.doc.Alternates, Alternate{Lang: lang, URL: s.doc.Links[i].URL})
+			s.doc.Translations = append(s.doc.Translations, page.Translation{Lang: lang, URL: s.doc.Links[i].URL})
 		}
 	case relRequisite:
 		if s.want.Requisites {
@@ -401,7 +415,7 @@ func (a *oracleAttrs) read(z *html.Tokenizer) {
 
 var oracleAttrNames = map[string]attr{
 	"alt": alt, "background": background, "content": content, "data": data, "href": href, "hreflang": hreflang,
-	"http-equiv": httpEquiv, "imagesrcset": imageSrcset, "type": kind, "name": metaName, "poster": poster, "rel": rel,
+	"http-equiv": httpEquiv, "imagesrcset": imageSrcset, "type": kind, "name": metaName, "poster": poster, "property": property, "rel": rel,
 	"shadowrootmode": shadowRoot, "ispermalink": permaLink, "src": src, "srcset": srcset, "xlink:href": xlink,
 }
 

@@ -23,6 +23,7 @@ type Parser struct {
 	work     int               // bytes the URL parser may still be given
 
 	links   []link
+	metas   []meta
 	said    []byte // what the links' rel and text are cut from
 	seen    table  // of links, by address and kind
 	refs    []ref
@@ -33,6 +34,7 @@ type Parser struct {
 
 	title, anchor, text, word folder
 	query                     []byte
+	counter                   Counter
 }
 
 // link is a link in the making.
@@ -42,6 +44,9 @@ type link struct {
 	noFollow  bool
 	rel, text span // in said
 }
+
+// meta is a meta element in the making.
+type meta struct{ name, content span } // in said
 
 // ref is a reference that was resolved under the present base.
 type ref struct {
@@ -56,29 +61,29 @@ func (s span) empty() bool { return s.from == s.to }
 
 // Want says what else than nav links is worth the time.
 type Want struct {
-	Text       bool // Doc.Text
-	Anchors    bool // Link.Text
-	Requisites bool // links to what the page needs to be shown
+	Text         bool // Doc.Text
+	Anchors      bool // Link.Text
+	Requisites   bool // links to what the page needs to be shown
+	Words        bool // Doc.Words
+	Metas        bool // Doc.Metas
+	Translations bool // Doc.Translations
 }
 
 // Doc is what one HTML page says.
 type Doc struct {
-	Title      string
-	Charset    string   // as the WHATWG names it: "utf-8", "windows-1252"
-	Base       page.URL // what references are relative to
-	Canonical  page.URL // zero when the page names none
-	Robots     robots.Directives
-	Links      []page.Link // in document order, Hash not yet filled in
-	Alternates []Alternate
-	Refused    int    // references that are no http or https URL
-	Cut        bool   // there was more than the bounds allow: links are missing
-	Text       string // visible text: spaces folded, a line a block
-}
+	Title     string
+	Charset   string   // as the WHATWG names it: "utf-8", "windows-1252"
+	Base      page.URL // what references are relative to
+	Canonical page.URL // zero when the page names none
+	Robots    robots.Directives
+	Links     []page.Link // in document order, Hash not yet filled in
+	Refused   int         // references that are no http or https URL
+	Cut       bool        // there was more than the bounds allow: links are missing
+	Text      string      // visible text: spaces folded, a line a block
 
-// Alternate is the same page for other readers.
-type Alternate struct {
-	Lang string // as written, lower case: "de-ch", "x-default"
-	URL  page.URL
+	Words        []page.Word        // of the title and the text
+	Metas        []page.Field       // by name, property or http-equiv, in document order; those that say nothing are left out
+	Translations []page.Translation // of link rel=alternate with hreflang
 }
 
 // keep is the size up to which buffers and tables wait for the next body.
@@ -91,6 +96,7 @@ func (p *Parser) reset(at page.URL, enc encoding.Encoding) {
 	p.refused, p.cut = 0, false
 	clear(p.links)
 	p.links = again(p.links, keep)
+	p.metas = p.metas[:0]
 	p.said = again(p.said, 64*keep)
 	p.query = again(p.query, 64*keep)
 	p.whole = again(p.whole, 256*keep)
@@ -117,21 +123,25 @@ func (p *Parser) setAddress(u page.URL) {
 	p.known.reset()
 }
 
-// take returns the links found, in memory of their own: one piece for all of
-// them and one for all they say.
-func (p *Parser) take() []page.Link {
-	if len(p.links) == 0 {
-		return nil
-	}
-	links := make([]page.Link, len(p.links))
+// take gives the links and meta elements found to d, in memory of their own: a
+// piece for each kind and one for all they say.
+func (p *Parser) take(d *Doc) {
 	said := string(p.said)
+	if len(p.links) > 0 {
+		d.Links = make([]page.Link, len(p.links))
+	}
 	for i, l := range p.links {
-		links[i] = page.Link{
+		d.Links[i] = page.Link{
 			URL: l.url, Kind: l.kind, NoFollow: l.noFollow,
 			Rel: said[l.rel.from:l.rel.to], Text: said[l.text.from:l.text.to],
 		}
 	}
-	return links
+	if len(p.metas) > 0 {
+		d.Metas = make([]page.Field, len(p.metas))
+	}
+	for i, m := range p.metas {
+		d.Metas[i] = page.Field{Name: said[m.name.from:m.name.to], Value: said[m.content.from:m.content.to]}
+	}
 }
 
 // say keeps words for take.
