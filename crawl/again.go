@@ -56,7 +56,7 @@ func readSweep(kv KV) (sweep, error) {
 // nearer notes that a page which has ended is nearer to a seed than it was known
 // to be. Its new depth is in the record, and old the one before.
 func (l *Ledger) nearer(r *pageRecord, old uint16) {
-	if !l.cfg.Again || !l.traits.Depth || !meansMore(r.outcome) {
+	if !l.cfg.Again || !l.cfg.Traits.Depth || !meansMore(r.outcome) {
 		return
 	}
 	if r.due {

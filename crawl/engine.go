@@ -171,6 +171,9 @@ func (e *Engine) start(now page.Time, ev Start) {
 		e.f.Add(now, s)
 	}
 	e.acquaint(ev.Sites)
+	if ev.Stop != "" {
+		e.end(StopRule + ev.Stop)
+	}
 }
 
 func (e *Engine) done(now page.Time, ev Done) {

@@ -285,6 +285,16 @@ func (l *Ledger) Start(resumed bool) (Start, error) {
 	if st.Promises, err = readPromises(l.kv); err != nil {
 		return st, fmt.Errorf("read the promises: %w", err)
 	}
+	if l.cfg.Rules != nil {
+		l.out.reset()
+		if err := l.cfg.Rules.Start(&l.out); err != nil {
+			return st, err
+		}
+		st.Stop = l.out.Stop
+		for _, w := range l.out.Waits {
+			st.Hosts = append(st.Hosts, Care{Host: w.Host, Delay: w.Delay})
+		}
+	}
 	used := map[string]int{}
 	err = l.kv.Scan([]byte{keySite}, []byte{keySite + 1}, func(key, value []byte) bool {
 		s := siteRecord{}

@@ -23,6 +23,7 @@ type LedgerConfig struct {
 	Order   frontier.Ranking
 	Trap    frontier.Trap
 	Rules   Rules
+	Traits  RuleTraits // of the Rules
 	Secret  page.Secret
 	Domains bool  // registered domains have a budget: Start counts their pages
 	Memory  int64 // bytes that the memory of seen pages may take; 0 = no bound
@@ -41,9 +42,8 @@ type LedgerConfig struct {
 // An error means that the store failed; the Ledger must not be used after it.
 // Not safe for concurrent use; the committer owns it.
 type Ledger struct {
-	cfg    LedgerConfig
-	kv     KV
-	traits RuleTraits
+	cfg LedgerConfig
+	kv  KV
 
 	totals Totals
 	sites  sites
@@ -138,9 +138,6 @@ type variants struct {
 func NewLedger(kv KV, cfg LedgerConfig) (*Ledger, error) {
 	l := &Ledger{cfg: cfg, kv: kv, sites: newSites(), pages: map[page.Key]*pageRecord{}, varied: map[page.Key]*variants{}}
 	l.clear()
-	if cfg.Rules != nil {
-		l.traits = cfg.Rules.Traits()
-	}
 	var err error
 	if l.stamp, l.stamped, err = readStamp(kv); err != nil {
 		return nil, err
@@ -236,6 +233,16 @@ func emptied[V any](m map[page.Key]V) map[page.Key]V {
 	}
 	clear(m)
 	return m
+}
+
+// Begin takes what follows from the rules alone. It is for the first group of a
+// run.
+func (l *Ledger) Begin() error {
+	l.out.reset()
+	if err := l.cfg.Rules.Start(&l.out); err != nil {
+		return err
+	}
+	return l.follow(&page.Facts{}, false)
 }
 
 // Seed tells the rules of a page that the user names.
@@ -431,7 +438,12 @@ func (l *Ledger) derive(f *page.Facts) error {
 	if err := l.cfg.Rules.Page(f, &l.out); err != nil {
 		return err
 	}
-	if err := l.take(f, f.Outcome != page.None); err != nil {
+	return l.follow(f, f.Outcome != page.None)
+}
+
+// follow takes what was derived from a page, and what follows from that.
+func (l *Ledger) follow(f *page.Facts, links bool) error {
+	if err := l.take(f, links); err != nil {
 		return err
 	}
 	for len(l.news) > 0 {
@@ -472,7 +484,7 @@ func (l *Ledger) take(f *page.Facts, links bool) error {
 		if err != nil {
 			return err
 		}
-		if news && l.traits.Crawled {
+		if news && l.cfg.Traits.Crawled {
 			l.news = append(l.news, *row)
 		}
 	}
@@ -536,7 +548,7 @@ func (l *Ledger) crawl(f *page.Facts, key page.Key, print uint64, row *Row) (new
 			return false, err
 		}
 	}
-	plain := row.plain() && !l.traits.Priority
+	plain := row.plain() && !l.cfg.Traits.Priority
 	if plain && known && least <= depth {
 		return false, nil
 	}
@@ -627,13 +639,13 @@ func (l *Ledger) better(f *page.Facts, r *pageRecord, row *Row) (bool, error) {
 		l.mark(r)
 		return true, nil
 	}
-	if !nearer && (r.root || !row.Root) && !l.traits.Priority {
+	if !nearer && (r.root || !row.Root) && !l.cfg.Traits.Priority {
 		return false, nil
 	}
 	if err := l.load(r); err != nil {
 		return false, err
 	}
-	dearer := l.traits.Priority && row.Score > r.entry.Score
+	dearer := l.cfg.Traits.Priority && row.Score > r.entry.Score
 	if !nearer && (r.root || !row.Root) && !dearer {
 		return false, nil
 	}

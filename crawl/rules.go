@@ -11,14 +11,16 @@ import (
 // again when its facts are delivered again, in commit order; what they return is
 // durable together with the page. An error means that the store failed.
 type Rules interface {
+	// Start tells what holds without any page, and which waits and which end earlier
+	// runs have derived.
+	Start(out *Out) error
 	// Page takes the facts of a page, or those of a seed: its outcome is page.None.
 	Page(f *page.Facts, out *Out) error
-	// Crawled takes a row of the crawl table that is new or better, if the Traits
-	// ask for it.
+	// Crawled takes a row of the crawl table that is new or better, if the
+	// LedgerConfig's traits ask for it.
 	Crawled(u page.URL, depth uint16, score float32, out *Out) error
 	// Committed says that what was put until now is in the store.
 	Committed()
-	Traits() RuleTraits
 }
 
 // RuleTraits are what rules need beyond the facts of pages.

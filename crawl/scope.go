@@ -155,7 +155,7 @@ func (s *Scope) Page(f *page.Facts, out *Out) error {
 
 func (s *Scope) Crawled(page.URL, uint16, float32, *Out) error { return nil }
 func (s *Scope) Committed()                                    {}
-func (s *Scope) Traits() RuleTraits                            { return RuleTraits{Depth: s.cfg.Depth >= 0} }
+func (s *Scope) Start(*Out) error                              { return nil }
 
 func (s *Scope) link(f *page.Facts, l *page.Link, out *Out) {
 	row := Row{URL: l.URL, Hash: l.Hash, Depth: max(f.Depth, f.Depth+1), Score: f.Score, By: ByLink}

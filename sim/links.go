@@ -99,8 +99,8 @@ func (l *links) Crawled(page.URL, uint16, float32, *crawl.Out) error { return ni
 // Committed implements crawl.Rules.
 func (l *links) Committed() {}
 
-// Traits implements crawl.Rules.
-func (l *links) Traits() crawl.RuleTraits { return crawl.RuleTraits{} }
+// Start implements crawl.Rules.
+func (l *links) Start(*crawl.Out) error { return nil }
 
 // target is where a link of the page leads.
 type target struct {
