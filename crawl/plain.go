@@ -2,6 +2,7 @@ package crawl
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"weir/page"
@@ -18,6 +19,9 @@ type ScopeConfig struct {
 	NoRobots   bool // --ignore-robots: nofollow is not obeyed either
 	Secret     page.Secret
 }
+
+// sitemapNest is how many sitemap indexes may lie inside one another.
+const sitemapNest = 4
 
 // scopes says, for every --scope, what a root stands for and when a page V is
 // inside.
@@ -39,6 +43,16 @@ func (c ScopeConfig) Program() (string, error) {
 	in, ok := scopes[c.Scope]
 	if !ok {
 		return "", fmt.Errorf("no scope is called %q; there are host, domain, prefix, any", c.Scope)
+	}
+	for _, list := range []struct {
+		flag     string
+		patterns []string
+	}{{"--match", c.Match}, {"--exclude", c.Exclude}} {
+		for _, p := range list.patterns {
+			if _, err := regexp.Compile(p); err != nil {
+				return "", fmt.Errorf("%s %q: %w", list.flag, p, err)
+			}
+		}
 	}
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }

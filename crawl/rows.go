@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -130,9 +131,14 @@ const (
 	ByRedirect
 	BySitemap
 	ByRequisite
+
+	ByRules Rule = 16 // and above: the rule of the user's program, by its number from 0
 )
 
 func (r Rule) String() string {
+	if r >= ByRules {
+		return "rule " + strconv.Itoa(int(r-ByRules)+1)
+	}
 	return [...]string{"", "seed", "link", "redirect", "sitemap", "requisite"}[min(r, ByRequisite)]
 }
 

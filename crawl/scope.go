@@ -8,9 +8,6 @@ import (
 	"weir/page"
 )
 
-// sitemapNest is how many sitemap indexes may lie inside one another.
-const sitemapNest = 4
-
 // Scope are the rules of a plain crawl: scope, depth and patterns.
 type Scope struct {
 	cfg            ScopeConfig
