@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 )
 
 // Diag is something wrong with a program, or worth a warning: where, what, and
@@ -89,32 +88,29 @@ const (
 // excerpt returns what is shown of a line, and what goes before the caret below
 // it: as wide as what stands above, tabs as tabs.
 func excerpt(line string, col int) (shown, pad string) {
-	var s, p strings.Builder
-	from := 0
-	if col > before+after/2 {
-		from = col - before
+	const dots = "..."
+	runes := []rune(line)
+	caret := min(col-1, len(runes))
+	lo, hi := 0, len(runes)
+	if len(runes) > before+after {
+		lo, hi = max(0, caret-before), min(len(runes), caret+after)
 	}
-	n := 0 // characters so far
-	for _, r := range line {
-		n++
-		switch {
-		case n < from:
-			continue
-		case n == from:
-			s.WriteString("...")
-			p.WriteString("   ")
-			continue
-		case n > col+after && from+before+after < utf8.RuneCountInString(line):
-			s.WriteString("...")
-			return s.String(), p.String()
-		}
-		if r != '\t' && !unicode.IsPrint(r) && !unicode.Is(unicode.Mn, r) {
-			r = utf8.RuneError
+	var s, p strings.Builder
+	if lo > 0 {
+		s.WriteString(dots)
+		p.WriteString(strings.Repeat(" ", len(dots)))
+	}
+	for i, r := range runes[lo:hi] {
+		if r != '\t' && !unicode.IsGraphic(r) {
+			r = unicode.ReplacementChar
 		}
 		s.WriteRune(r)
-		if n < col {
+		if lo+i < caret {
 			p.WriteString(blank(r))
 		}
+	}
+	if hi < len(runes) {
+		s.WriteString(dots)
 	}
 	return s.String(), p.String()
 }
@@ -124,7 +120,7 @@ func blank(r rune) string {
 	switch {
 	case r == '\t':
 		return "\t"
-	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
+	case unicode.In(r, unicode.Mn, unicode.Me):
 		return ""
 	case wide(r):
 		return "  "

@@ -3,6 +3,7 @@ package query
 import (
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -40,11 +41,11 @@ type lexer struct {
 	i     int // the next byte
 	pos   Pos // of it
 	fresh bool
-	dot   bool // a clause's dot was swallowed by a text without an end
+	dot   bool // a token has swallowed the dot of its clause
 }
 
 func newLexer(s string) *lexer {
-	return &lexer{text: strings.TrimPrefix(s, "\ufeff"), pos: Pos{1, 1}, fresh: true}
+	return &lexer{text: s, pos: Pos{1, 1}, fresh: true}
 }
 
 // symbols that are longer than a character come before their beginnings. Those
@@ -153,6 +154,9 @@ func (x *lexer) symbol(t *token) {
 	r, n := utf8.DecodeRuneInString(x.text[x.i:])
 	x.skip(n)
 	t.kind, t.s = bad, fmt.Sprintf("%q has no meaning here", r)
+	if unicode.IsPrint(r) {
+		t.s = string(r) + " has no meaning here"
+	}
 	switch {
 	case r == utf8.RuneError && n == 1:
 		t.s = "this byte is not UTF-8"
@@ -161,6 +165,10 @@ func (x *lexer) symbol(t *token) {
 		t.hint = `texts stand in "double quotes" or in ` + "`backquotes`"
 	case r == '#':
 		t.hint = "comments begin with % or //"
+		if t.first {
+			x.skip(len(x.line()))
+			x.dot = true // it is a comment, and no part of the next clause
+		}
 	case r == '\u2190':
 		t.hint = "a rule reads head :- body."
 	}
@@ -181,6 +189,10 @@ func (x *lexer) number(t *token) {
 	}
 	t.kind, t.s = number, x.text[from:x.i]
 	t.unit = x.take(letter)
+	if x.at(0, '.') && x.digitAt(1) {
+		x.take(func(c byte) bool { return c == '.' || letter(c) })
+		t.kind, t.s = bad, "a number has one point"
+	}
 }
 
 func (x *lexer) at(ahead int, c byte) bool {

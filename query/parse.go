@@ -3,6 +3,7 @@ package query
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -17,6 +18,7 @@ type Setting struct{ Name, Value string }
 // Settings override what the program sets. Their values are read as constants
 // are (3, 1.5, 30s, 10KB, "text"), and as texts otherwise.
 func Parse(name, text string, settings ...Setting) (*Program, []Diag) {
+	text = strings.TrimPrefix(text, "\ufeff")
 	p := &parser{prog: &Program{Name: name, Text: text}}
 	if len(text) > MaxProgram {
 		p.report(Diag{
@@ -148,7 +150,6 @@ var slips = map[string]string{
 	";":    "conditions are joined by commas, and a clause ends with a dot",
 	"not":  "negation is written !table(...)",
 	"\\":   "negation is written !table(...)",
-	":-":   "a clause ends with a dot, and a rule has one :-",
 	"min":  "min and max stand in the columns of heads, min<X> too",
 	"max":  "min and max stand in the columns of heads, min<X> too",
 	"from": `an input reads: input blocked(text) from "blocked.txt".`,
@@ -199,11 +200,7 @@ func (p *parser) input() {
 		}
 		typ := typeNamed(name)
 		if typ == Unknown {
-			hint := "types are " + list(typeNames)
-			if near := Nearest(name, typeNames); near != "" {
-				hint = "did you mean " + near + "? " + hint
-			}
-			p.fail(at, hint, "there is no type %s", name)
+			p.fail(at, suggest(name, typeNames), "there is no type %s", name)
 			return
 		}
 		if in.Types = append(in.Types, typ); len(in.Types) > MaxColumns {
@@ -362,7 +359,6 @@ func (p *parser) list(closed string, item func() *Term) []*Term {
 // column reads a column of a head.
 func (p *parser) column() *Term {
 	lattice := Each
-	at := p.tok.Pos
 	if p.tok.kind == word && !p.ahead.is("<") {
 		switch p.tok.s {
 		case "min":
@@ -375,8 +371,8 @@ func (p *parser) column() *Term {
 		}
 	}
 	t := p.cell()
-	if t != nil && lattice != Each {
-		t.Lattice, t.Pos = lattice, at
+	if t != nil {
+		t.Lattice = lattice
 	}
 	return t
 }
@@ -388,12 +384,7 @@ func (p *parser) cell() *Term {
 	}
 	t := &Term{Pos: p.tok.Pos, Op: Aggregate, Name: p.tok.s}
 	if AggregateNamed(t.Name) == nil {
-		names := aggregateNames()
-		hint := "aggregates are " + list(names)
-		if near := Nearest(t.Name, names); near != "" {
-			hint = "did you mean " + near + "? " + hint
-		}
-		p.fail(t.Pos, hint, "there is no aggregate %s", t.Name)
+		p.fail(t.Pos, suggest(t.Name, aggregateNames()), "there is no aggregate %s", t.Name)
 		return nil
 	}
 	p.advance()

@@ -30,3 +30,13 @@ func TestPrograms(t *testing.T) {
 		t.Log(p)
 	}
 }
+
+func TestFaults(t *testing.T) {
+	goldens(t, "testdata/faults.txtar", func(name, program string, settings []Setting) string {
+		p, diags := Parse(name, program, settings...)
+		if len(diags) == 0 {
+			return p.String()
+		}
+		return format(p, diags)
+	})
+}

@@ -24,11 +24,9 @@ func (p *parser) settle(given []Setting) {
 	}
 	for _, g := range given {
 		if !mentioned[g.Name] {
-			hint := "the program has no settings; they are written $max in rules"
-			if near := Nearest(g.Name, names); near != "" {
-				hint = "did you mean " + near + "?"
-			} else if len(names) > 0 {
-				hint = "settings of the program are " + list(distinct(names))
+			hint := "in rules a setting is written $max"
+			if len(names) > 0 {
+				hint = suggest(g.Name, distinct(names))
 			}
 			p.report(Diag{Message: fmt.Sprintf("--set %s=%s: the program has no setting %s", g.Name, g.Value, g.Name), Hint: hint})
 			continue
@@ -81,6 +79,15 @@ func distinct(names []string) []string {
 		}
 	}
 	return out
+}
+
+// suggest names what was probably meant, and what there is.
+func suggest(name string, among []string) string {
+	hint := "there is " + list(among)
+	if near := Nearest(name, among); near != "" {
+		hint = "did you mean " + near + "? T" + hint[1:]
+	}
+	return hint
 }
 
 // list is names as people list them.
