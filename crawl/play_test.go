@@ -26,6 +26,7 @@ type play struct {
 	lookup func(host string) Resolved
 	facts  func(f *page.Facts) // what else is known of a page
 	resume bool
+	deaf   bool    // pages cannot be delivered again
 	before []Event // come before Start
 
 	now     page.Time
@@ -37,6 +38,8 @@ type play struct {
 	loads   int
 	orders  []Order
 	stop    string
+	past    map[page.Key]page.Facts // what was delivered, for when it is due again
+	again   int
 }
 
 type visit struct {
@@ -68,9 +71,11 @@ func (p *play) open() Start {
 	p.must(err)
 	order, err := frontier.Order(p.cfg.Order)
 	p.must(err)
-	p.ledger, err = NewLedger(p.kv, LedgerConfig{Order: order, Trap: p.trap, Rules: scope, Secret: worldSecret, Domains: p.cfg.Frontier.DomainPages > 0, Kept: 1000, Links: order.Traits().Ranked})
+	p.ledger, err = NewLedger(p.kv, LedgerConfig{Order: order, Trap: p.trap, Rules: scope, Secret: worldSecret, Domains: p.cfg.Frontier.DomainPages > 0, Kept: 1000, Links: order.Traits().Ranked,
+		Again: !p.deaf, Traits: RuleTraits{Depth: p.scope.Depth >= 0}})
 	p.must(err)
 	p.ledger.Clock(p.wall())
+	p.must(p.ledger.Begin())
 	for _, s := range p.seeds {
 		p.must(p.ledger.Seed(mustURL(s), p.scores[s]))
 	}
@@ -153,6 +158,16 @@ func (p *play) order(o Order) []Event {
 	case Keep:
 		p.ledger.Keep(o)
 		return []Event{p.flush()}
+	case Redeliver:
+		keys, err := p.ledger.Due(o.Pages)
+		p.must(err)
+		for _, k := range keys {
+			f := p.past[k]
+			f.Depth, f.Root, f.Score = 0, false, 0 // the archive does not know
+			p.must(p.ledger.Again(&f))
+			p.again++
+		}
+		return []Event{p.flush(), Redelivered{}}
 	case Rank:
 		n := int64(0)
 		order, err := frontier.Order(p.cfg.Order)
@@ -192,6 +207,10 @@ func (p *play) fetch(o Fetch) []Event {
 	if o.Robots {
 		p.must(p.ledger.Robots(o.ID, facts, done.Rules))
 	} else {
+		if p.past == nil {
+			p.past = map[page.Key]page.Facts{}
+		}
+		p.past[facts.Key] = *facts
 		p.must(p.ledger.Page(o.ID, facts, Archived{}, false))
 	}
 	return []Event{done, p.flush()}
