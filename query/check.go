@@ -1,0 +1,146 @@
+package query
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Check finds out what a program means, or why it means nothing. Tables that are
+// given need no rule: crawl, when a finished crawl is asked. A program that means
+// nothing gives no Checked; warnings come either way.
+//
+// Check fills in what was left open, in p itself: missing trailing columns of
+// facts and of crawl become anonymous variables, every term has its type, and
+// constants that stand where a URL or a float belongs become one.
+//
+// # Types
+//
+// Every column has one type. A variable has that of the columns it stands in, and
+// may not stand in columns of different types. Ints widen to floats where both
+// meet in arithmetic or a comparison, and where a head's int goes into a float
+// column: there the term keeps the type Int, and whoever evaluates it widens the
+// value. Int by int is int division; the difference of two times is an int, in
+// seconds; a time plus or minus a number is a time. A URL may be passed where a
+// function takes a text, and nowhere else.
+//
+// Of an aggregate, count gives an int, avg a float, the others the type of their
+// argument. top<k, score, x> stands for three columns, rank, score and x, and is
+// the last of its head and its only aggregate.
+//
+// # Levels
+//
+// The tables of level 0 are live. A rule that reads another table in a way that
+// growth may take back, by negation, by an aggregate, by the exact value of a
+// min or max column, by now(), has a head of a higher level than that table: it
+// reads it when it is complete. Tables that are stepped have a level of their own
+// that is above all they read, and below all that read them.
+func Check(p *Program, given ...string) (*Checked, []Diag) {
+	c := &checker{prog: p, given: given, byName: map[string]*Table{}}
+	c.declare()
+	c.resolve()
+	c.infer()
+	c.typeRules()
+	c.connect()
+	c.order()
+	c.terminate()
+	c.marks()
+	c.warn()
+	failed := Failed(c.diags)
+	if failed && len(c.diags) > MaxErrors {
+		c.diags = slices.DeleteFunc(c.diags, func(d Diag) bool { return d.Warning })
+	}
+	diags := Tidy(c.diags)
+	if failed {
+		return nil, diags
+	}
+	return &Checked{Program: p, Tables: c.tables, Levels: c.levels, Warned: diags}, diags
+}
+
+// checker is the state of one Check. Its steps come in the order that Check calls
+// them; a rule in which one finds a fault is left out of those behind it.
+type checker struct {
+	prog   *Program
+	given  []string
+	diags  []Diag
+	tables []*Table
+	byName map[string]*Table
+	rules  []*clause // one for each of prog.Rules
+	anons  int       // made so far
+
+	edges   []*edge
+	out     [][]*edge // by the table that depends
+	group   []int     // of a table: those in one group depend on one another
+	groups  [][]*Table
+	reason  []*edge // of a table above level 0: the edge that put it there
+	blamed  []bool  // of a group: an error was reported for a cycle in it
+	levels  int
+}
+
+func (c *checker) fail(at Pos, hint, format string, args ...any) {
+	c.diags = append(c.diags, Diag{Pos: at, Message: fmt.Sprintf(format, args...), Hint: hint})
+}
+
+func (c *checker) suggest(at Pos, hint, format string, args ...any) {
+	c.diags = append(c.diags, Diag{Pos: at, Message: fmt.Sprintf(format, args...), Hint: hint, Warning: true})
+}
+
+// clause is a rule with what is found out about it.
+type clause struct {
+	*Rule
+	head   *Table
+	reads  []*Table // the tables of the body's literals, nil for those that are not atoms
+	broken bool     // has a fault: nothing more is asked of it
+	queued bool     // in infer
+	timely bool     // asks what time it is
+
+	vars  map[string]int // the variables, numbered as they come
+	bound []binding      // by variable
+	defs  []int          // the variables that equations define, each behind those it needs
+}
+
+// binding says where a variable gets its value from: atoms, or else an equation.
+type binding struct {
+	name  string
+	atoms []place // positive atoms that it stands in
+	def   *Term   // what it equals, if no atom has it
+	typ   Type
+	from  place // that gave the type
+	uses  int   // how often the rule mentions it
+	first Pos
+
+	low, high float64 // bounds, once limited is true
+	limited   bool
+}
+
+// place is a column of a body's atom.
+type place struct{ lit, col int }
+
+// value says that the variable has a value.
+func (b *binding) value() bool { return len(b.atoms) > 0 || b.def != nil }
+
+// binding of a variable, anonymous or not; nil for those in no positive atom or
+// equation that are anonymous.
+func (r *clause) binding(t *Term) *binding {
+	if i, ok := r.vars[t.Name]; ok {
+		return &r.bound[i]
+	}
+	return nil
+}
+
+// atoms calls fn for each atom of the body, whose number among the literals is i.
+func (r *clause) atoms(fn func(i int, l *Literal, t *Table)) {
+	for i, l := range r.Body {
+		if l.Atom != nil {
+			fn(i, l, r.reads[i])
+		}
+	}
+}
+
+// sound calls fn for every rule that has no fault so far.
+func (c *checker) sound(fn func(r *clause)) {
+	for _, r := range c.rules {
+		if !r.broken {
+			fn(r)
+		}
+	}
+}
