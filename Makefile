@@ -10,8 +10,9 @@ PLATFORMS = darwin/amd64 darwin/arm64 windows/amd64 linux/arm64
 FUZZTIME  = 30s
 KILLS     = 30
 BENCH     =
+PROGRAMS  = 2500
 
-.PHONY: run demo build test lint tools check cross race bench books bench-large bench-50m bench-peers bench-wire bench-orders bench-deadlines papers fuzz kill kill-large test-sites
+.PHONY: run demo build test lint tools check cross race bench books bench-large bench-50m bench-peers bench-wire bench-orders bench-deadlines papers fuzz oracle kill kill-large test-sites
 
 ## run, demo: a small web on loopback, crawled with a limit; works offline
 run demo:
@@ -47,12 +48,14 @@ race:
 	fi
 
 # The tests on real sites serve Debian packages with Debian's nginx; those of the
-# planner compare it with solvers of linear programs.
+# planner compare it with solvers of linear programs, those of the query engine
+# with a solver of logic programs.
 tools:
 	@missing=; \
 	command -v nginx >/dev/null || missing="$$missing nginx-light"; \
 	command -v cbc >/dev/null || missing="$$missing coinor-cbc"; \
 	command -v glpsol >/dev/null || missing="$$missing glpk-utils"; \
+	command -v clingo >/dev/null || missing="$$missing gringo"; \
 	if [ -n "$$missing" ]; then \
 		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 			apt-get update -q && apt-get install -q -y --no-install-recommends $$missing; \
@@ -80,6 +83,10 @@ fuzz:
 			echo "== $$p $$f"; go test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$p; \
 		done; \
 	done
+
+## oracle: PROGRAMS random programs over random webs, as clingo and as the crawler see them
+oracle: tools
+	go test -count=1 -v -timeout 120m -run Oracle ./query/flow -oracle.programs $(PROGRAMS)
 
 ## bench: whole crawls with their targets, then a short run of every benchmark;
 ## BENCH='-runs 5' gives medians

@@ -1,0 +1,628 @@
+package flow_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+)
+
+// A gcol is a column as the generator knows it: its type is one of u (url),
+// t (text), h (text: a host), i (int) and f (float).
+type gcol struct {
+	typ byte
+	lat string // "", min or max
+}
+
+// A gtable is a table that rules may read.
+type gtable struct {
+	name string
+	cols []gcol
+	page bool // facts of a page
+	fact bool // trailing columns may be left out
+}
+
+func cols(s string) []gcol {
+	var c []gcol
+	for _, t := range []byte(s) {
+		c = append(c, gcol{typ: t})
+	}
+	return c
+}
+
+var pageTables = []gtable{
+	{"link", cols("uutt"), true, true},
+	{"link", cols("uutt"), true, true},
+	{"link", cols("uutt"), true, true},
+	{"fetched", cols("uitit"), true, true},
+	{"title", cols("ut"), true, true},
+	{"word", cols("uti"), true, true},
+	{"header", cols("utt"), true, true},
+	{"meta", cols("utt"), true, true},
+	{"redirect", cols("uui"), true, true},
+	{"hreflang", cols("utu"), true, true},
+	{"sitemap", cols("uu"), true, true},
+	{"requisite", cols("uu"), true, true},
+}
+
+// A writer makes one random program. Tables that may steer the crawl come first,
+// then crawl, then tables that only read: so most of what it writes means
+// something.
+type writer struct {
+	*rand.Rand
+	lines  []string
+	crawl  gtable
+	inputs []gtable
+	live   []gtable // may steer
+	final  []gtable // may not
+	names  int
+	set    bool // the setting max is declared
+}
+
+// newProgram writes a program, a clause a line.
+func newProgram(r *rand.Rand) string {
+	w := &writer{Rand: r}
+	w.inputs = []gtable{{"seed", cols("uf"), false, true}}
+	if w.chance(30) {
+		w.line(`input blocked(text) from "blocked.txt".`)
+		w.inputs = append(w.inputs, gtable{name: "blocked", cols: cols("h")})
+	}
+	if w.chance(20) {
+		w.line(`input topic(text, int) from "topic.txt".`)
+		w.inputs = append(w.inputs, gtable{name: "topic", cols: cols("ti")})
+	}
+	if w.chance(20) {
+		w.line(`input chosen(url) from "chosen.txt".`)
+		w.inputs = append(w.inputs, gtable{name: "chosen", cols: cols("u")})
+	}
+	if w.chance(15) {
+		w.line("set max = %d.", 1+w.IntN(3))
+		w.set = true
+	}
+	arity := pick(r, 1, 2, 2, 3, 3)
+	w.crawl = gtable{name: "crawl", cols: []gcol{{'u', ""}, {'i', "min"}, {'f', "max"}}[:arity]}
+	w.line("crawl(%s) :- seed(U, S).", strings.Join([]string{"U", pick(r, "0", "0", "1"), pick(r, "S", "S", "3", "S - 1")}[:arity], ", "))
+	for range 1 + w.IntN(3) {
+		pick(r, w.liveJoin, w.liveJoin, w.near, w.growing, w.growing, w.sealed, w.small, w.path, w.halfPage, w.halfPage)()
+	}
+	w.steer(true)
+	for range w.IntN(3) {
+		w.steer(false)
+	}
+	if w.chance(8) {
+		b := w.body(1+w.IntN(2), true)
+		w.conditions(b, true)
+		w.line("stop(%s) :- %s.", pick(r, `"found"`, b.plain("t", `"found"`)), b)
+	}
+	if w.chance(8) {
+		b := w.body(1+w.IntN(2), true)
+		w.conditions(b, true)
+		if u := b.plain("u", ""); u != "" {
+			w.line("wait(host(%s), max %s) :- %s.", u, pick(r, "2", b.plain("i", "3")), b)
+		}
+	}
+	for range w.IntN(5) {
+		pick(r, w.join, w.join, w.aggregate, w.aggregate, w.negation, w.negation, w.top, w.stepped, w.average, w.near, w.path)()
+	}
+	if len(w.live) > 0 && w.chance(20) {
+		w.line("live %s.", pick(r, w.live...).name)
+	}
+	return strings.Join(w.lines, "\n") + "\n"
+}
+
+func (w *writer) chance(percent int) bool { return w.IntN(100) < percent }
+
+func (w *writer) line(format string, args ...any) {
+	w.lines = append(w.lines, fmt.Sprintf(format, args...))
+}
+
+func (w *writer) name() string { w.names++; return fmt.Sprint("t", w.names) }
+
+// A body is the literals of a rule as they are put together.
+type body struct {
+	w     *writer
+	lits  []string
+	vars  []gvar
+	pages []string // variables that are the first column of page facts
+}
+
+type gvar struct {
+	name string
+	gcol
+}
+
+func (b *body) String() string {
+	lits := slices.Clone(b.lits)
+	b.w.Shuffle(len(lits), func(i, j int) { lits[i], lits[j] = lits[j], lits[i] })
+	return strings.Join(lits, ", ")
+}
+
+func (b *body) add(format string, args ...any) { b.lits = append(b.lits, fmt.Sprintf(format, args...)) }
+
+func (b *body) fresh(c gcol) string {
+	name := fmt.Sprintf("%s%d", strings.ToUpper(string(c.typ)), len(b.vars))
+	b.vars = append(b.vars, gvar{name, c})
+	return name
+}
+
+// plain returns a variable of one of the types that is in no min or max column, or
+// else the given text.
+func (b *body) plain(types, otherwise string) string {
+	var have []string
+	for _, v := range b.vars {
+		if v.lat == "" && strings.IndexByte(types, v.typ) >= 0 {
+			have = append(have, v.name)
+		}
+	}
+	if len(have) == 0 {
+		return otherwise
+	}
+	return pick(b.w.Rand, have...)
+}
+
+// constant returns a constant of a type that webs are likely to have.
+func (w *writer) constant(typ byte) string {
+	switch typ {
+	case 'u':
+		return fmt.Sprintf("%q", fmt.Sprintf("http://h%d.test/p%d", 1+w.IntN(2), w.IntN(4)))
+	case 'h':
+		return fmt.Sprintf("%q", fmt.Sprintf("h%d.test", 1+w.IntN(3)))
+	case 't':
+		return fmt.Sprintf("%q", pick(w.Rand, texts...))
+	case 'f':
+		return pick(w.Rand, "0.5", "1.25", "2", "3")
+	}
+	if w.set && w.chance(20) {
+		return "$max"
+	}
+	return fmt.Sprint(w.IntN(4))
+}
+
+// atom adds a table to the body. But for the first it shares a variable with what
+// is there, if it can; else nothing is added.
+func (w *writer) atom(b *body, t gtable, live bool) bool {
+	n := len(t.cols)
+	if t.fact {
+		n = 1 + w.IntN(n)
+		if t.name == "link" {
+			n = max(n, 2)
+		}
+	}
+	cs := t.cols[:n]
+	shared := -1
+	if len(b.vars) > 0 {
+		var can []int
+		for i, c := range cs {
+			if c.lat == "" && b.plain(string(c.typ), "") != "" {
+				can = append(can, i)
+			}
+		}
+		if len(can) == 0 {
+			return false
+		}
+		shared = pick(w.Rand, can...)
+	}
+	var args []string
+	old := *b
+	old.vars = slices.Clone(b.vars)
+	for i, c := range cs {
+		switch {
+		case i == shared:
+			args = append(args, old.plain(string(c.typ), ""))
+		case c.lat == "" && w.chance(5):
+			args = append(args, w.constant(c.typ))
+		case i > 0 && w.chance(20):
+			args = append(args, "_")
+		case i > 0 && c.lat == "" && w.chance(8) && old.plain(string(c.typ), "") != "":
+			args = append(args, old.plain(string(c.typ), ""))
+		default:
+			args = append(args, b.fresh(c))
+		}
+		if i == 0 && t.page && args[0][0] == 'U' {
+			b.pages = append(b.pages, args[0])
+		}
+	}
+	b.add("%s(%s)", t.name, strings.Join(args, ", "))
+	return true
+}
+
+func (w *writer) readable(live bool) []gtable {
+	pool := slices.Concat(pageTables, w.live, w.live, w.inputs, []gtable{w.crawl, w.crawl})
+	if !live {
+		pool = slices.Concat(pool, w.final, w.final, w.final)
+	}
+	return pool
+}
+
+// body makes a connected body of up to n tables.
+func (w *writer) body(n int, live bool) *body {
+	b := &body{w: w}
+	for len(b.vars) == 0 || b.plain("u", "") == "" && b.plain("th", "") == "" {
+		*b = body{w: w}
+		w.atom(b, pick(w.Rand, w.readable(live)...), live)
+	}
+	for tries := 0; len(b.lits) < n && tries < 10; tries++ {
+		w.atom(b, pick(w.Rand, w.readable(live)...), live)
+	}
+	return b
+}
+
+// conditions adds tests, comparisons and negations.
+func (w *writer) conditions(b *body, live bool) {
+	for _, v := range slices.Clone(b.vars) {
+		if !w.chance(20) && !(live && v.lat != "" && w.chance(40)) {
+			continue
+		}
+		switch {
+		case v.lat == "min" && live:
+			b.add("%s %s %s", v.name, pick(w.Rand, "<", "<="), fmt.Sprint(2+w.IntN(3)))
+		case v.lat == "max" && live:
+			b.add("%s %s %s", v.name, pick(w.Rand, ">", ">="), pick(w.Rand, "0", "1", "2"))
+		case v.typ == 'u':
+			switch w.IntN(6) {
+			case 0:
+				b.add("%s(%s, %q)", pick(w.Rand, "contains", "!contains"), v.name, pick(w.Rand, "h1", "h2", "p1", "/a/", "https"))
+			case 1:
+				b.add("%s(%s, %q)", pick(w.Rand, "starts", "!ends", "!starts", "ends"), v.name, pick(w.Rand, "http:", "https:", ".html", "1"))
+			case 2:
+				b.add("host(%s) %s %s", v.name, pick(w.Rand, "!=", "="), w.constant('h'))
+			case 3:
+				if o := b.plain("u", ""); o != v.name {
+					b.add("host(%s) %s host(%s)", v.name, pick(w.Rand, "=", "=", "!="), o)
+				}
+			case 4:
+				if o := b.plain("u", ""); o != v.name {
+					b.add("%s != %s", v.name, o)
+				}
+			case 5:
+				b.add("%s(%s, %q)", pick(w.Rand, "matches", "!matches"), v.name, pick(w.Rand, "/(a|tag)/", "h[12]", "p[0-4]$"))
+			}
+		case v.typ == 't' || v.typ == 'h':
+			switch w.IntN(3) {
+			case 0:
+				b.add("%s(lower(%s), %q)", pick(w.Rand, "contains", "!contains", "starts"), v.name, pick(w.Rand, "re", "fox", "h1"))
+			case 1:
+				b.add("%s != %s", v.name, w.constant(v.typ))
+			case 2:
+				b.add("len(%s) %s %d", v.name, pick(w.Rand, "<", ">="), 3+w.IntN(4))
+			}
+		case v.typ == 'i':
+			b.add("%s %s %s", v.name, pick(w.Rand, "<", ">", ">=", "!=", "<="), w.constant('i'))
+		case v.typ == 'f':
+			b.add("%s %s %s", v.name, pick(w.Rand, "<", ">"), w.constant('f'))
+		}
+	}
+	if w.chance(12) && b.plain("u", "") != "" && slices.ContainsFunc(w.inputs, func(t gtable) bool { return t.name == "blocked" }) {
+		b.add("%sblocked(host(%s))", pick(w.Rand, "!", "!", ""), b.plain("u", ""))
+	}
+	if w.chance(20) && len(b.pages) > 0 { // settled with the page
+		p := pick(w.Rand, b.pages...)
+		b.add("!%s", pick(w.Rand,
+			fmt.Sprintf("title(%s, _)", p), fmt.Sprintf(`meta(%s, "robots", "nofollow")`, p), fmt.Sprintf("word(%s, %q)", p, pick(w.Rand, texts...)),
+			fmt.Sprintf("redirect(%s, _)", p), fmt.Sprintf("hreflang(%s, %q)", p, "en"), fmt.Sprintf("link(%s, %s)", p, b.plain("u", "_"))))
+	}
+	if w.chance(8) {
+		if v := b.plain("i", ""); v != "" {
+			b.add("N = %s %s %s", v, pick(w.Rand, "+", "*", "-"), w.constant('i'))
+			b.vars = append(b.vars, gvar{"N", gcol{typ: 'i'}})
+		}
+	}
+	if w.chance(8) {
+		if v := b.plain("u", ""); v != "" {
+			b.add("H = host(%s)", v)
+			b.vars = append(b.vars, gvar{"H", gcol{typ: 'h'}})
+		}
+	}
+}
+
+// head chooses up to n plain columns for a head, the first of them a place.
+func (w *writer) head(b *body, n int, live bool) ([]string, []gcol) {
+	var args []string
+	var cs []gcol
+	take := func(types string) {
+		v := b.plain(types, "")
+		if v == "" || slices.Contains(args, v) {
+			return
+		}
+		i := slices.IndexFunc(b.vars, func(x gvar) bool { return x.name == v })
+		c := gcol{typ: b.vars[i].typ}
+		if c.typ == 'u' && w.chance(8) {
+			v, c.typ = "host("+v+")", 'h'
+		}
+		args, cs = append(args, v), append(cs, c)
+	}
+	take(pick(w.Rand, "u", "u", "u", "th"))
+	if len(args) == 0 {
+		take("uth")
+	}
+	for range n - 1 {
+		take("uuthif")
+	}
+	if !live { // the value when all is over
+		for _, v := range b.vars {
+			if v.lat != "" && w.chance(50) {
+				args, cs = append(args, v.name), append(cs, gcol{typ: v.typ})
+			}
+		}
+	}
+	return args, cs
+}
+
+func (w *writer) derive(name string, args []string, b *body) {
+	w.line("%s(%s) :- %s.", name, strings.Join(args, ", "), b)
+}
+
+func (w *writer) liveJoin() {
+	name := w.name()
+	b := w.body(1+w.IntN(3), true)
+	w.conditions(b, true)
+	args, cs := w.head(b, 1+w.IntN(3), true)
+	for _, v := range b.vars { // a value that may improve goes where it may improve
+		if v.lat != "" && w.chance(60) {
+			add := ""
+			if w.chance(40) {
+				add = map[string]string{"min": " + 1", "max": " - 1"}[v.lat]
+			}
+			args, cs = append(args, v.lat+" "+v.name+add), append(cs, v.gcol)
+		}
+	}
+	w.derive(name, args, b)
+	w.live = append(w.live, gtable{name: name, cols: cs})
+}
+
+// halfPage joins a page's own facts with something that comes from elsewhere, and
+// looks at what the page does not say.
+func (w *writer) halfPage() {
+	name := w.name()
+	b := &body{w: w}
+	b.add("link(V, U)")
+	b.add("%s", pick(w.Rand, "word(U, T)", "title(U, T)", "fetched(U, I)", "meta(U, T)", "hreflang(U, T)"))
+	b.vars = []gvar{{"U", gcol{typ: 'u'}}, {"V", gcol{typ: 'u'}}}
+	if w.chance(60) {
+		b.add("!%s", pick(w.Rand, "title(U)", "meta(U)", `word(U, "red")`, "link(U)", "hreflang(U)", `link(U, _, "red")`))
+	} else {
+		b.add("%s", pick(w.Rand, "word(U, W)", "title(U, X)", "link(U, Y)"))
+	}
+	w.derive(name, []string{"U", "V"}, b)
+	w.live = append(w.live, gtable{name: name, cols: cols("uu")})
+}
+
+// near is a table with a least distance along something.
+func (w *writer) near() {
+	name := w.name()
+	w.line("%s(U, min %s) :- %s.", name, pick(w.Rand, "0", "1"), pick(w.Rand, "seed(U)", "title(U)", "word(U, \"red\")", "redirect(_, U)"))
+	limit := ""
+	if w.chance(60) {
+		limit = fmt.Sprintf(", D < %d", 2+w.IntN(3))
+	}
+	edge := pick(w.Rand, "link(U, V)", "link(V, U)", "link(U, V, _, \"next\")", "sitemap(U, V)", "link(U, V), host(U) = host(V)", "link(U, X), link(X, V)")
+	w.line("%s(V, min D + %d) :- %s(U, D), %s%s.", name, 1+w.IntN(2), name, edge, limit)
+	w.live = append(w.live, gtable{name: name, cols: []gcol{{'u', ""}, {'i', "min"}}})
+}
+
+// growing is a count that only rises.
+func (w *writer) growing() {
+	name := w.name()
+	b := w.body(1+w.IntN(2), true)
+	w.conditions(b, true)
+	args, cs := w.head(b, 1, true)
+	args = append(args, "max count<"+b.plain("uuuthi", "")+">")
+	w.derive(name, args, b)
+	w.live = append(w.live, gtable{name: name, cols: append(cs, gcol{'i', "max"})})
+}
+
+// sealed aggregates a page's own facts.
+func (w *writer) sealed() {
+	name := w.name()
+	t := pick(w.Rand,
+		"count<V>) :- link(U, V)", "count<A>) :- link(U, _, A)", "count<>) :- link(U, V), title(U, T)", "sum<N>) :- word(U, T, N)",
+		"max<N>) :- word(U, T, N)", "min<N>) :- word(U, T, N)", "count<V>) :- link(U, V), host(U) != host(V)", "count<V>) :- link(U, V), !title(U)",
+		"count<T>) :- word(U, T), !blockedword(T)")
+	t = strings.ReplaceAll(t, ", !blockedword(T)", `, T != "red"`)
+	w.line("%s(U, %s.", name, t)
+	w.live = append(w.live, gtable{name: name, cols: cols("ui")})
+}
+
+// small is a table that is looked up where the links are.
+func (w *writer) small() {
+	name := w.name()
+	w.line("small %s.", name)
+	w.line("%s(host(U)) :- seed(U).", name)
+	if w.chance(70) {
+		w.line("%s(host(V)) :- %s.", name, pick(w.Rand, "redirect(U, V)", "link(U, V), title(U, \"red\")", name+"(host(U)), sitemap(U, V)", "hreflang(U, _, V)"))
+	}
+	w.live = append(w.live, gtable{name: name, cols: cols("h")})
+}
+
+// path is a relation that leads on and on.
+func (w *writer) path() {
+	name := w.name()
+	w.line("%s(U, V) :- %s.", name, pick(w.Rand, "redirect(U, V)", "hreflang(U, _, V)", `link(U, V, _, "next")`, `link(U, V, "red")`, "sitemap(U, V)"))
+	w.line("%s(U, X) :- %s(U, V), %s.", name, name, pick(w.Rand, "redirect(V, X)", "hreflang(V, _, X)", `link(V, X, _, "next")`, name+"(V, X)"))
+	w.live = append(w.live, gtable{name: name, cols: cols("uu")})
+}
+
+// steer is a rule for crawl. The broad ones leave little out, so that there is a
+// crawl to speak of.
+func (w *writer) steer(broad bool) {
+	arity := len(w.crawl.cols)
+	b := &body{w: w}
+	args := []string{"U", "D", "P"}[:arity]
+	var depth, priority string
+	if w.chance(80) {
+		b.add("crawl(%s)", strings.Join(args, ", "))
+		for i, a := range args {
+			b.vars = append(b.vars, gvar{a, w.crawl.cols[i]})
+		}
+		depth = pick(w.Rand, "D + 1", "D + 1", "D", "D + 2")
+		priority = pick(w.Rand, "P", "P - 1", "2", "P - 0.25")
+	} else {
+		b.vars = append(b.vars, gvar{"U", gcol{typ: 'u'}})
+		depth, priority = pick(w.Rand, "0", "1", "2"), pick(w.Rand, "1", "2.5")
+	}
+	edges := []string{
+		"link(U, V)", "link(U, V)", "link(U, V)", "link(U, V, A)", "link(U, V, _, \"next\")", "sitemap(U, V)", "redirect(U, V)", "hreflang(U, _, V)",
+		"requisite(U, V)", "link(U, X), link(X, V)", "word(U, T); word(X, T); link(X, V)", "sitemap(U, V, _, \"page\")",
+	}
+	for _, t := range w.live {
+		if len(t.cols) > 1 && t.cols[0].typ == 'u' && t.cols[1].typ == 'u' {
+			e := fmt.Sprintf("%s(%s%s)", t.name, pick(w.Rand, "U, V", "U, V", "V, U"), strings.Repeat(", _", len(t.cols)-2))
+			edges = append(edges, e, e, e)
+		}
+	}
+	if broad {
+		edges = edges[:4]
+	}
+	e := pick(w.Rand, edges...)
+	b.lits = append(b.lits, strings.Split(e, ";")...)
+	b.vars = append(b.vars, gvar{"V", gcol{typ: 'u'}})
+	if strings.Contains(e, "A)") {
+		b.vars = append(b.vars, gvar{"A", gcol{typ: 't'}})
+	}
+	if !strings.Contains(e, "(V,") && !strings.HasPrefix(e, "t") {
+		b.pages = append(b.pages, "U")
+	}
+	if strings.Contains(depth, "D") && arity > 1 && w.chance(60) {
+		b.add("D < %d", 1+w.IntN(5))
+	}
+	if !broad {
+		if w.chance(15) {
+			b.add("host(U) = host(V)")
+		}
+		if w.chance(70) && len(w.live) > 0 {
+			w.atom(b, pick(w.Rand, w.live...), true)
+		}
+		if w.chance(25) {
+			w.atom(b, pick(w.Rand, w.readable(true)...), true)
+		}
+	}
+	if !broad || w.chance(30) {
+		w.conditions(b, true)
+	}
+	for _, v := range b.vars { // a count may be the priority
+		if v.lat == "max" && v.typ == 'i' && w.chance(30) {
+			priority = v.name
+		}
+	}
+	if depth == "D + 2" && strings.HasPrefix(e, "redirect") {
+		depth = "D"
+	}
+	w.derive("crawl", []string{"V", depth, priority}[:arity], b)
+}
+
+func (w *writer) join() {
+	name := w.name()
+	b := w.body(1+w.IntN(3), false)
+	w.conditions(b, false)
+	args, cs := w.head(b, 1+w.IntN(3), false)
+	w.derive(name, args, b)
+	if w.chance(20) {
+		b := w.body(1, false)
+		if args2, cs2 := w.head(b, len(cs), false); slices.Equal(cs, cs2) {
+			w.derive(name, args2, b)
+		}
+	}
+	w.final = append(w.final, gtable{name: name, cols: cs})
+}
+
+// aggregate is a table of totals.
+func (w *writer) aggregate() {
+	name := w.name()
+	b := w.body(1+w.IntN(2), false)
+	w.conditions(b, false)
+	args, cs := w.head(b, 1+w.IntN(2), false)
+	agg := "count<" + b.plain("uuthi", "") + ">"
+	typ := byte('i')
+	var numbers []gvar
+	for _, v := range b.vars {
+		if (v.typ == 'i' || v.typ == 'f') && !slices.Contains(args, v.name) {
+			numbers = append(numbers, v)
+		}
+	}
+	switch {
+	case len(numbers) > 0 && w.chance(75):
+		v := pick(w.Rand, numbers...)
+		agg, typ = pick(w.Rand, "sum", "min", "max", "sum")+"<"+v.name+">", v.typ
+	case w.chance(20):
+		agg = "count<>"
+	}
+	w.derive(name, append(args, agg), b)
+	w.final = append(w.final, gtable{name: name, cols: append(cs, gcol{typ: typ})})
+}
+
+func (w *writer) negation() {
+	name := w.name()
+	b := w.body(1+w.IntN(2), false)
+	pool := w.readable(false)
+	for range 20 {
+		t := pick(w.Rand, pool...)
+		var args []string
+		some := false
+		for _, c := range t.cols {
+			v := b.plain(string(c.typ), "")
+			switch {
+			case c.lat == "" && v != "" && w.chance(80):
+				args, some = append(args, v), true
+			case c.lat == "" && w.chance(20):
+				args = append(args, w.constant(c.typ))
+			default:
+				args = append(args, "_")
+			}
+		}
+		if some {
+			b.add("!%s(%s)", t.name, strings.Join(args, ", "))
+			break
+		}
+	}
+	w.conditions(b, false)
+	args, cs := w.head(b, 1+w.IntN(2), false)
+	w.derive(name, args, b)
+	w.final = append(w.final, gtable{name: name, cols: cs})
+}
+
+func (w *writer) top() {
+	name := w.name()
+	b := w.body(1+w.IntN(2), false)
+	w.conditions(b, false)
+	score := b.plain("if", "")
+	for _, v := range b.vars {
+		if v.lat != "" {
+			score = v.name
+		}
+	}
+	x := b.plain("ut", "")
+	if score == "" || x == "" {
+		return
+	}
+	w.line("%s(top<%d, %s, %s>) :- %s.", name, 1+w.IntN(4), score, x, b)
+}
+
+func (w *writer) average() {
+	b := w.body(1+w.IntN(2), false)
+	w.conditions(b, false)
+	args, _ := w.head(b, 1, false)
+	if v := b.plain("i", ""); v != "" && !slices.Contains(args, v) {
+		w.line("%s(%s, avg<%s>) :- %s.", w.name(), args[0], v, b)
+	}
+}
+
+// stepped passes values on along links, round by round.
+func (w *writer) stepped() {
+	rank, give, out := w.name(), w.name(), w.name()
+	w.line("%s(U, count<V>) :- link(U, V).", out)
+	rounds := 1 + w.IntN(3)
+	switch w.IntN(3) {
+	case 0: // whole numbers
+		w.line("%s(U, 0, %d) :- fetched(U).", rank, 60*(1+w.IntN(3)))
+		w.line("%s(V, I, U, X) :- %s(U, I, R), %s(U, N), link(U, V), X = R / N, I < %d.", give, rank, out, rounds)
+		w.line("%s(V, I, V, 7) :- %s(V, I, _), I < %d.", give, rank, rounds)
+	case 1: // PageRank
+		w.line("%s(U, 0, 1.0) :- fetched(U).", rank)
+		w.line("%s(V, I, U, X) :- %s(U, I, R), %s(U, N), link(U, V), X = 0.85 * R / N, I < %d.", give, rank, out, rounds)
+		w.line("%s(V, I, V, 0.15) :- %s(V, I, _), I < %d.", give, rank, rounds)
+	case 2: // only what is passed on
+		w.line("%s(U, 0, 1) :- title(U).", rank)
+		w.line("%s(V, I, U, R) :- %s(U, I, R), link(U, V), I < %d.", give, rank, rounds)
+	}
+	w.line("%s(V, I + 1, sum<X>) :- %s(V, I, U, X).", rank, give)
+}
