@@ -73,8 +73,8 @@ func each(n int, fn func(trial)) {
 	all.Wait()
 }
 
-// TestClingo holds the naive evaluator against clingo.
-func TestClingo(t *testing.T) {
+// TestOraclesAgree holds the naive evaluator against clingo.
+func TestOraclesAgree(t *testing.T) {
 	if _, err := exec.LookPath("clingo"); err != nil {
 		t.Fatal("clingo is missing: run 'make tools', or 'apt-get install gringo'")
 	}
