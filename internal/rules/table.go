@@ -61,6 +61,7 @@ var table = []room{
 	{dir: "internal/store", imports: []string{"page", "robots", "internal/pack"}, why: whyOrgan},
 	{dir: "internal/store/storetest", imports: []string{"page", "robots", "internal/store"}, why: whyAlone},
 	{dir: "internal/cluster", imports: []string{"page", "robots"}, why: whyOrgan},
+	{dir: "internal/ask", imports: slices.Concat(machines, []string{"internal/parse", "internal/reread", "internal/store"}), why: "it reads what a crawl has left, whether node still runs or not"},
 	{dir: "internal/node", imports: slices.Concat(machines, []string{"rank"}, organs), why: "node drives crawl on the real clock, as sim does on a virtual one: neither knows the other, nor who shows them"},
 	{dir: "internal/survey", imports: slices.Concat(machines, []string{"internal/fetch", "internal/parse", "internal/store", "internal/node"}), why: "a survey is a small crawl and the reading of one: it uses node as the command line does, and nobody but that uses it"},
 	{dir: "internal/web", imports: []string{"page", "internal/node"}, why: "web shows what node tells it and sends it commands, nothing deeper"},

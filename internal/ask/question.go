@@ -1,0 +1,263 @@
+package ask
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"weir/query"
+)
+
+// Question is what a person asks.
+type Question struct {
+	Name  string // for messages
+	Text  string
+	Table string         // the answer; "": that of the last rule
+	Own   *query.Program // of the crawl; nil: it has none that could be used
+}
+
+// Program is a question that means something.
+type Program struct {
+	*query.Checked
+	Answer *query.Table
+}
+
+// orders are the tables that tell the crawler what to do. There is nothing left to
+// be done when a crawl is asked.
+var orders = []string{"crawl", "stop", "wait"}
+
+// Read finds out what the question means. Positions of what is wrong with it are
+// those of its text.
+func (q Question) Read() (*Program, []query.Diag) {
+	text, before, diags := q.rules()
+	if query.Failed(diags) {
+		return nil, diags
+	}
+	asked, diags := query.Parse(q.Name, text)
+	if query.Failed(diags) {
+		return nil, q.shift(diags, before)
+	}
+	name, diag := q.answer(asked)
+	if diag != nil {
+		return nil, []query.Diag{*diag}
+	}
+	whole := text + "\n" + own(q.Own, asked)
+	prog, diags := query.Parse(q.Name, whole)
+	if query.Failed(diags) {
+		return nil, q.shift(diags, before)
+	}
+	checked, diags := query.Check(prog, given(prog)...)
+	diags = q.shift(mine(diags, text), before)
+	if checked == nil {
+		return nil, diags
+	}
+	return &Program{checked, checked.Table(name)}, diags
+}
+
+// given are the tables that need no rule. Crawl may always be asked; that nobody
+// derives it is no fault.
+func given(p *query.Program) []string {
+	derives := func(r *query.Rule) bool { return r.Head.Table == "crawl" }
+	if slices.ContainsFunc(p.Rules, derives) {
+		return nil
+	}
+	return []string{"crawl"}
+}
+
+// rules is the question as rules, and how many lines stand before its text in it.
+func (q Question) rules() (text string, before int, diags []query.Diag) {
+	if !isBody(q.Text) {
+		return q.Text, 0, nil
+	}
+	body := strings.TrimRight(q.Text, " \t\r\n")
+	body = strings.TrimSuffix(body, ".")
+	if strings.TrimSpace(body) == "" {
+		return "", 0, []query.Diag{{Message: "the question is empty", Hint: "ask for instance: link(U, V), fetched(V, S), S >= 400"}}
+	}
+	probe, diags := query.Parse(q.Name, "answer(0) :-\n"+body+"\n.\n")
+	if query.Failed(diags) {
+		return "", 0, q.shift(diags, 1)
+	}
+	vars := variables(probe.Rules[0])
+	if len(vars) == 0 {
+		vars = []string{`"yes"`}
+	}
+	return "answer(" + strings.Join(vars, ", ") + ") :-\n" + body + "\n.\n", 1, nil
+}
+
+// isBody says that a text has no rule in it and declares nothing.
+func isBody(text string) bool {
+	for i := 0; i < len(text); i++ {
+		rest := text[i:]
+		switch c := text[i]; {
+		case c == '"':
+			for i++; i < len(text) && text[i] != '"' && text[i] != '\n'; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
+		case c == '`':
+			end := strings.IndexAny(rest[1:], "`\n")
+			if end < 0 {
+				return true
+			}
+			i += end + 1
+		case c == '%' || strings.HasPrefix(rest, "//"):
+			end := strings.IndexByte(rest, '\n')
+			if end < 0 {
+				return true
+			}
+			i += end
+		case strings.HasPrefix(rest, ":-"):
+			return false
+		}
+	}
+	return true
+}
+
+// variables are those of a rule's body, in the order in which they appear.
+func variables(r *query.Rule) []string {
+	var names []string
+	note := func(t *query.Term) {
+		if t.Op == query.Var && !slices.Contains(names, t.Name) {
+			names = append(names, t.Name)
+		}
+	}
+	for _, l := range r.Body {
+		switch {
+		case l.Atom != nil:
+			for _, a := range l.Atom.Args {
+				a.Vars(note)
+			}
+		case l.Test != nil:
+			l.Test.Vars(note)
+		case l.Compare != nil:
+			l.Compare.L.Vars(note)
+			l.Compare.R.Vars(note)
+		}
+	}
+	return names
+}
+
+// answer names the table that is asked for.
+func (q Question) answer(asked *query.Program) (string, *query.Diag) {
+	if q.Table == "" {
+		if len(asked.Rules) == 0 {
+			return "", &query.Diag{Message: "the question has no rule", Hint: "ask for instance: broken(U, V, S) :- link(U, V), fetched(V, S), S >= 400."}
+		}
+		return asked.Rules[len(asked.Rules)-1].Head.Table, nil
+	}
+	var names []string
+	for _, p := range []*query.Program{asked, q.Own} {
+		if p == nil {
+			continue
+		}
+		for _, r := range p.Rules {
+			if !slices.Contains(names, r.Head.Table) && !slices.Contains(orders, r.Head.Table) {
+				names = append(names, r.Head.Table)
+			}
+		}
+	}
+	if slices.Contains(names, q.Table) {
+		return q.Table, nil
+	}
+	hint := "there are " + strings.Join(names, ", ")
+	if near := query.Nearest(q.Table, names); near != "" {
+		hint = "did you mean " + near + "?"
+	}
+	return "", &query.Diag{Message: fmt.Sprintf("no rule derives a table %s", q.Table), Hint: hint}
+}
+
+// own is what a question may use of the crawl's program: its tables, but for
+// orders, and for those that the question derives itself. Settings have their
+// values already.
+func own(p, asked *query.Program) string {
+	if p == nil {
+		return ""
+	}
+	taken := slices.Clone(orders)
+	for _, r := range asked.Rules {
+		taken = append(taken, r.Head.Table)
+	}
+	for _, in := range asked.Inputs {
+		taken = append(taken, in.Table)
+	}
+	var b strings.Builder
+	for _, in := range p.Inputs {
+		if !slices.Contains(taken, in.Table) {
+			only := query.Program{Inputs: []*query.Input{in}}
+			b.WriteString(only.String())
+		}
+	}
+	for _, r := range p.Rules {
+		if !slices.Contains(taken, r.Head.Table) {
+			b.WriteString(valued(r) + "\n")
+		}
+	}
+	return b.String()
+}
+
+// valued is a rule with the values of its settings in their places.
+func valued(r *query.Rule) string {
+	var names []string
+	terms := func(fn func(*query.Term)) {
+		walk := func(t *query.Term) { t.Walk(fn) }
+		for _, a := range r.Head.Args {
+			walk(a)
+		}
+		for _, l := range r.Body {
+			switch {
+			case l.Atom != nil:
+				for _, a := range l.Atom.Args {
+					walk(a)
+				}
+			case l.Test != nil:
+				walk(l.Test)
+			case l.Compare != nil:
+				walk(l.Compare.L)
+				walk(l.Compare.R)
+			}
+		}
+	}
+	terms(func(t *query.Term) {
+		names = append(names, t.Setting)
+		t.Setting = ""
+	})
+	text := r.String()
+	terms(func(t *query.Term) {
+		t.Setting, names = names[0], names[1:]
+	})
+	return text
+}
+
+// shift moves what was found to where it stands in the question: behind a body is
+// the end of its last line.
+func (q Question) shift(diags []query.Diag, before int) []query.Diag {
+	if before == 0 {
+		return diags
+	}
+	lines := strings.Split(strings.TrimRight(q.Text, "\r\n"), "\n")
+	for i := range diags {
+		d := &diags[i]
+		if d.Line == 0 {
+			continue
+		}
+		if d.Line = max(1, d.Line-before); d.Line > len(lines) {
+			d.Pos = query.Pos{Line: len(lines), Col: utf8.RuneCountInString(lines[len(lines)-1]) + 1}
+		}
+	}
+	return diags
+}
+
+// mine leaves warnings about the crawl's own program out: it was checked when the
+// crawl began.
+func mine(diags []query.Diag, text string) []query.Diag {
+	last := strings.Count(text, "\n") + 1
+	return slices.DeleteFunc(diags, func(d query.Diag) bool { return d.Warning && d.Line > last })
+}
+
+// Format is what is wrong with the question as a person should see it.
+func (q Question) Format(d query.Diag) string {
+	return d.Format(&query.Program{Name: q.Name, Text: q.Text})
+}
