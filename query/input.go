@@ -127,8 +127,11 @@ func ParseTime(s string) (int64, error) {
 // short is s quoted, cut to what a message can show.
 func short(s string) string {
 	const most = 40
-	if utf8.RuneCountInString(s) > most {
-		s = string([]rune(s)[:most]) + "..."
+	n := 0
+	for i := range s {
+		if n++; n > most {
+			return strconv.Quote(s[:i] + "...")
+		}
 	}
 	return strconv.Quote(s)
 }

@@ -207,50 +207,48 @@ func (x *lexer) digitAt(ahead int) bool {
 // quote, a backslash, a newline, a tab, a return. Before anything else it
 // stands for itself, so that patterns need no second one: "\.pdf$", "\bsolar\b".
 func (x *lexer) quoted(t *token) {
-	line := x.line()
-	for i := 1; i < len(line); i++ {
-		switch line[i] {
+	for i := x.i + 1; i < len(x.text) && x.text[i] != '\n'; i++ {
+		switch x.text[i] {
 		case '\\':
-			i++
+			if i+1 < len(x.text) && x.text[i+1] != '\n' {
+				i++
+			}
 		case '"':
-			t.kind, t.s = text, unquote(line[1:i])
-			x.skip(i + 1)
-			x.bound(t)
+			x.closed(t, i, unquote(x.text[x.i+1:i]))
 			return
 		}
 	}
-	x.endless(t, line)
+	x.endless(t)
 }
 
 // raw reads a text in backquotes, in which everything stands for itself.
 func (x *lexer) raw(t *token) {
-	line := x.line()
-	inner, _, found := strings.Cut(line[1:], "`")
-	if !found {
-		x.endless(t, line)
+	i := strings.IndexAny(x.text[x.i+1:], "`\n") + x.i + 1
+	if i == x.i || x.text[i] == '\n' {
+		x.endless(t)
 		return
 	}
-	t.kind, t.s = text, inner
-	x.skip(len(inner) + 2)
-	x.bound(t)
+	x.closed(t, i, x.text[x.i+1:i])
 }
 
-// bound refuses texts that are too long or no UTF-8.
-func (x *lexer) bound(t *token) {
+// closed makes a token of the text that the quote at i closes, unless it is too
+// long or no UTF-8.
+func (x *lexer) closed(t *token, i int, s string) {
+	x.skip(i + 1 - x.i)
 	switch {
-	case len(t.s) > MaxText:
-		t.s = fmt.Sprintf("a text of %d bytes, at most %d are allowed", len(t.s), MaxText)
-	case !utf8.ValidString(t.s):
-		t.s = "this text is not UTF-8"
+	case len(s) > MaxText:
+		t.kind, t.s = bad, fmt.Sprintf("a text of %d bytes, at most %d are allowed", len(s), MaxText)
+	case !utf8.ValidString(s):
+		t.kind, t.s = bad, "this text is not UTF-8"
 	default:
-		return
+		t.kind, t.s = text, s
 	}
-	t.kind = bad
 }
 
 // endless reports a text whose line ends before it does. The dot at the end of
 // that line most probably ends the clause.
-func (x *lexer) endless(t *token, line string) {
+func (x *lexer) endless(t *token) {
+	line := x.line()
 	t.kind, t.s = bad, "this text does not end on its line"
 	t.hint = "close it with " + line[:1]
 	if line[0] == '"' {

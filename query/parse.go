@@ -19,7 +19,7 @@ type Setting struct{ Name, Value string }
 // are (3, 1.5, 30s, 10KB, "text"), and as texts otherwise.
 func Parse(name, text string, settings ...Setting) (*Program, []Diag) {
 	text = strings.TrimPrefix(text, "\ufeff")
-	p := &parser{prog: &Program{Name: name, Text: text}}
+	p := &parser{prog: &Program{Name: name, Text: text}, sets: map[string]*Set{}}
 	if len(text) > MaxProgram {
 		p.report(Diag{
 			Message: fmt.Sprintf("the program has %d bytes, at most %d are allowed", len(text), MaxProgram),
@@ -53,6 +53,7 @@ type parser struct {
 	lost  bool    // the clause has a fault
 	anons int     // in the clause
 	uses  []*Term // of settings, in order
+	sets  map[string]*Set
 }
 
 func (p *parser) advance() {
@@ -239,11 +240,9 @@ func (p *parser) set() {
 	if s.Name, ok = p.name("the setting's name"); !ok || !p.expect("=", " and its value") {
 		return
 	}
-	for _, other := range p.prog.Sets {
-		if other.Name == s.Name {
-			p.fail(s.Pos, "a setting has one value; --set gives it another", "%s is already set in line %d", s.Name, other.Line)
-			return
-		}
+	if other := p.sets[s.Name]; other != nil {
+		p.fail(s.Pos, "a setting has one value; --set gives it another", "%s is already set in line %d", s.Name, other.Line)
+		return
 	}
 	t := p.constant()
 	if t == nil {
@@ -252,6 +251,7 @@ func (p *parser) set() {
 	s.Value, s.Type = t.Value, t.Type
 	if p.dot() {
 		p.prog.Sets = append(p.prog.Sets, s)
+		p.sets[s.Name] = s
 	}
 }
 

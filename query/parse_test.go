@@ -27,7 +27,7 @@ func TestPrograms(t *testing.T) {
 		for _, d := range diags {
 			t.Error(d.Format(p))
 		}
-		t.Log(p)
+		again(t, p)
 	}
 }
 

@@ -69,24 +69,31 @@ func patternSteps(pattern string) (int, error) {
 	return n, nil
 }
 
-// steps is how many instructions re compiles to, without compiling it. It may be
-// a few more than there are, and beyond maxSteps it is any number beyond.
+// steps is how many instructions re compiles to, without compiling it. Beyond
+// maxSteps it is any number beyond.
 func steps(re *syntax.Regexp) int {
-	n := 1
+	n := 0
 	for _, sub := range re.Sub {
 		n = min(n+steps(sub), maxSteps+1)
 	}
 	switch re.Op {
+	case syntax.OpConcat:
 	case syntax.OpLiteral:
 		n = len(re.Rune)
 	case syntax.OpCharClass:
-		n += len(re.Rune) / 16 // a table that is searched
-	case syntax.OpAlternate, syntax.OpStar, syntax.OpQuest, syntax.OpPlus:
+		n = 1 + len(re.Rune)/16 // a table that is searched
+	case syntax.OpAlternate:
 		n += len(re.Sub)
-	case syntax.OpCapture:
-		n++
+	case syntax.OpCapture, syntax.OpStar:
+		n += 2
 	case syntax.OpRepeat:
-		n = (n + 1) * max(re.Min, re.Max, 1)
+		times := max(re.Min, re.Max, 1)
+		n *= times
+		if re.Min != re.Max {
+			n += times
+		}
+	default:
+		n++
 	}
 	return min(n, maxSteps+1)
 }
@@ -110,6 +117,9 @@ func (p *parser) reportPattern(arg *Term, err error) {
 		case syntax.ErrInvalidRepeatSize:
 			d.Hint = "repeats count up to 1000, those within others multiplied"
 		}
+	}
+	if arg.Setting != "" && d.Hint == "" {
+		d.Hint = fmt.Sprintf("$%s is %s", arg.Setting, short(arg.Value.S))
 	}
 	p.report(d)
 }

@@ -18,10 +18,6 @@ func (p *parser) settle(given []Setting) {
 	for _, n := range names {
 		mentioned[n] = true
 	}
-	sets := make(map[string]*Set, len(p.prog.Sets))
-	for _, s := range p.prog.Sets {
-		sets[s.Name] = s
-	}
 	for _, g := range given {
 		if !mentioned[g.Name] {
 			hint := "in rules a setting is written $max"
@@ -31,11 +27,11 @@ func (p *parser) settle(given []Setting) {
 			p.report(Diag{Message: fmt.Sprintf("--set %s=%s: the program has no setting %s", g.Name, g.Value, g.Name), Hint: hint})
 			continue
 		}
-		p.override(sets, g)
+		p.override(g)
 	}
 	missing := map[string]bool{}
 	for _, t := range p.uses {
-		s := sets[t.Setting]
+		s := p.sets[t.Setting]
 		switch {
 		case s != nil:
 			t.Value, t.Type = s.Value, s.Type
@@ -49,13 +45,13 @@ func (p *parser) settle(given []Setting) {
 
 // override gives a setting the user's value. A setting that the program does not
 // set is set by then, so that the program as printed stands for itself.
-func (p *parser) override(sets map[string]*Set, g Setting) {
+func (p *parser) override(g Setting) {
 	v, typ := toConstant(g.Value)
-	s := sets[g.Name]
+	s := p.sets[g.Name]
 	switch {
 	case s == nil:
 		s = &Set{Name: g.Name}
-		sets[g.Name] = s
+		p.sets[g.Name] = s
 		p.prog.Sets = append(p.prog.Sets, s)
 	case s.Type == Text && typ != Text:
 		v, typ = Value{S: g.Value}, Text
