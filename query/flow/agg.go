@@ -2,7 +2,6 @@ package flow
 
 import (
 	"cmp"
-	"math"
 	"strings"
 
 	"weir/query"
@@ -52,7 +51,7 @@ func (t *total) add(v query.Value) bool {
 	case Sum, Avg:
 		if t.of != query.Float {
 			t.sum.addInt(v.N)
-		} else if !t.sum.addFloat(math.Float64frombits(uint64(v.N))) {
+		} else if !t.sum.addFloat(v.Float()) {
 			return false
 		}
 	case Least:
@@ -82,9 +81,9 @@ func (t *total) value() (query.Value, bool) {
 			n, ok := t.sum.int()
 			return query.Value{N: n}, ok
 		}
-		return float(t.sum.float()), true
+		return query.FloatValue(t.sum.float()), true
 	case Avg:
-		return float(t.sum.float() / float64(t.n)), true
+		return query.FloatValue(t.sum.float() / float64(t.n)), true
 	}
 	return t.best, true
 }
@@ -92,14 +91,13 @@ func (t *total) value() (query.Value, bool) {
 // reset makes t ready for the next group.
 func (t *total) reset() { *t = total{fold: t.fold, of: t.of} }
 
-func float(x float64) query.Value { return query.Value{N: int64(math.Float64bits(x))} }
-
+// compare orders two values of a type.
 func compare(t query.Type, a, b query.Value) int {
 	switch {
 	case t.Textual():
 		return strings.Compare(a.S, b.S)
 	case t == query.Float:
-		return cmp.Compare(math.Float64frombits(uint64(a.N)), math.Float64frombits(uint64(b.N)))
+		return cmp.Compare(a.Float(), b.Float())
 	}
 	return cmp.Compare(a.N, b.N)
 }
