@@ -374,7 +374,7 @@ func childFill(dir string) error {
 		return err
 	}
 	enc := NewEncoder(Gzip, 0)
-	for s.end().Offset < 12<<20 {
+	for s.End().Offset < 12<<20 {
 		g := s.Begin()
 		for range 10 {
 			at := time.Now()

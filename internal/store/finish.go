@@ -86,7 +86,7 @@ func (s *Store) finish() error {
 	}
 	x.mark.stale = false
 	x.mark.sorted = x.mark.length
-	if err := x.sync(s.end()); err != nil {
+	if err := x.sync(s.End()); err != nil {
 		return err
 	}
 	if err := s.saveMark(); err != nil {

@@ -264,7 +264,7 @@ func (g *Group) Commit() error {
 		return s.fail.set(fmt.Errorf("state: %w", err))
 	}
 	if len(g.lines) > 0 {
-		if err := s.index.write(g.lines, s.end()); err != nil {
+		if err := s.index.write(g.lines, s.End()); err != nil {
 			return s.fail.set(fmt.Errorf("index: %w", err))
 		}
 	}

@@ -176,7 +176,7 @@ func (s *Store) repair() (bool, error) {
 	}
 	x.mark.length += n
 	x.mark.stale = false
-	if err := x.sync(s.end()); err != nil {
+	if err := x.sync(s.End()); err != nil {
 		return false, err
 	}
 	// The file itself may be new.

@@ -27,7 +27,7 @@ type Options struct {
 	ReadOnly bool        // change nothing, repair nothing; a folder on read-only media will do
 }
 
-// Store is one open crawl folder. Get, Scan, ReadRecord, Walk and FileName may
+// Store is one open crawl folder. Get, Scan, ReadRecord, Walk, End and FileName may
 // be called from any goroutine; Begin, Finish and Close belong to the
 // committer, and Close comes after all else.
 type Store struct {
@@ -425,7 +425,7 @@ func (s *Store) Close() error {
 
 func (s *Store) save() error {
 	if s.arch.form != None && s.index.mark.synced != s.index.mark.length {
-		if err := s.index.sync(s.end()); err != nil {
+		if err := s.index.sync(s.End()); err != nil {
 			return s.fail.set(fmt.Errorf("index: %w", err))
 		}
 		if err := s.saveMark(); err != nil {
@@ -551,8 +551,9 @@ func (s *Store) committed() []warcFile {
 	return s.files
 }
 
-// end is the end of the committed archive.
-func (s *Store) end() Place {
+// End returns the end of the committed archive; what is committed later comes
+// after it.
+func (s *Store) End() Place {
 	files := s.committed()
 	if len(files) == 0 {
 		return Place{}
