@@ -305,32 +305,24 @@ func (t *translation) rule(r *query.Rule, step int) {
 	name := r.Head.Table
 	b := t.body(r, step)
 	var args []string // the head
-	aggregated := -1
+	aggregated := false
 	for i, a := range r.Head.Args {
 		if a.Op == query.Aggregate {
 			args = append(args, "")
-			aggregated = i
+			aggregated = true
 			continue
 		}
-		args = append(args, t.scaled(b, a, t.columnType(name, i, aggregated, r)))
+		args = append(args, t.scaled(b, a, t.Table(name).Types[i]))
 	}
 	if step >= 0 {
 		b.lits = append(b.lits, fmt.Sprintf("%s = %d", args[t.step[name]], step))
 		name = fmt.Sprintf("%s_s%d", name, step)
 	}
-	if aggregated >= 0 {
-		t.aggregate(r, name, b, args, aggregated)
+	if aggregated {
+		t.aggregate(r, name, b, args)
 		return
 	}
 	t.head(r.Head.Table, name, args, b.lits)
-}
-
-// columnType is the type of a head's column; what comes after top is moved.
-func (t *translation) columnType(table string, i, aggregated int, r *query.Rule) query.Type {
-	if aggregated >= 0 && r.Head.Args[aggregated].Name == "top" {
-		i += 2
-	}
-	return t.Table(table).Types[i]
 }
 
 // head writes a rule for the rows args.
@@ -543,35 +535,34 @@ func (t *translation) term(b *aspBody, x *query.Term) string {
 	return "(" + t.scaled(b, x.Args[0], as) + op + t.scaled(b, x.Args[1], as) + ")"
 }
 
-// aggregate writes a rule whose head aggregates: sol are the solutions, by group
-// and named variables.
-func (t *translation) aggregate(r *query.Rule, name string, b *aspBody, args []string, at int) {
-	agg := r.Head.Args[at]
-	var group, values []string
-	for i, a := range args {
-		if i != at {
-			group = append(group, a)
-		}
-	}
-	for _, a := range agg.Args {
-		values = append(values, t.term(b, a))
-	}
-	named := slices.Sorted(maps.Values(b.names))
-	sol := fmt.Sprintf("sol_%d_%s", r.ID, name)
-	t.line("%s(%s)%s", sol, strings.Join(slices.Concat(group, values, named), ","), tail(b.lits))
-	vars := func(prefix string, n int) []string {
+// aggregate writes a rule whose head aggregates: sol are the solutions, by group,
+// arguments and named variables.
+func (t *translation) aggregate(r *query.Rule, name string, b *aspBody, args []string) {
+	numbered := func(prefix string, n int) []string {
 		var v []string
 		for i := range n {
 			v = append(v, fmt.Sprint(prefix, i))
 		}
 		return v
 	}
-	g, v, n := vars("G", len(group)), vars("Y", len(values)), vars("Z", len(named))
-	all := strings.Join(slices.Concat(g, v, n), ",")
-	body := []string{fmt.Sprintf("%s(%s)", sol, strings.Join(slices.Concat(g, vars("_Y", len(v)), vars("_Z", len(n))), ","))}
-	for _, s := range slices.Concat(vars("_Y", len(v)), vars("_Z", len(n))) {
-		body[0] = strings.ReplaceAll(body[0], s, "_")
+	var group, values []string
+	for i, a := range r.Head.Args {
+		if a.Op != query.Aggregate {
+			group = append(group, args[i])
+		}
+		if a.Op == query.Aggregate {
+			for _, x := range a.Args {
+				values = append(values, t.term(b, x))
+			}
+		}
 	}
+	named := slices.Sorted(maps.Values(b.names))
+	sol := fmt.Sprintf("sol_%d_%s", r.ID, name)
+	t.line("%s(%s)%s", sol, strings.Join(slices.Concat(group, values, named), ","), tail(b.lits))
+	g, v, n := numbered("G", len(group)), numbered("Y", len(values)), numbered("Z", len(named))
+	all := fmt.Sprintf("%s(%s)", sol, strings.Join(slices.Concat(g, v, n), ","))
+	some := fmt.Sprintf("%s(%s)", sol, strings.Join(slices.Concat(g, slices.Repeat([]string{"_"}, len(v)+len(n))), ","))
+	body := []string{some}
 	if r.Class == query.Sealed {
 		u := ""
 		for _, l := range r.Body {
@@ -581,44 +572,55 @@ func (t *translation) aggregate(r *query.Rule, name string, b *aspBody, args []s
 		}
 		body = append(body, "page(G"+fmt.Sprint(slices.Index(group, u))+")")
 	}
-	row := slices.Concat(g[:at:at], []string{"N"}, g[at:])
-	set := strings.Join(v, ",")
-	switch agg.Name {
-	case "count":
-		if len(v) == 0 {
-			set = strings.Join(n, ",")
+	var row []string
+	for i, a := range r.Head.Args {
+		if a.Op != query.Aggregate {
+			row, g = append(row, g[0]), g[1:]
+			continue
 		}
-		if set == "" {
-			set = "1"
+		mine := v[:len(a.Args)]
+		v = v[len(a.Args):]
+		result := fmt.Sprint("N", i)
+		grows := t.lattice[r.Head.Table][i] != query.Each
+		row = append(row, result)
+		switch a.Name {
+		case "count":
+			set := strings.Join(mine, ",")
+			if len(mine) == 0 {
+				set = strings.Join(append(n, "1"), ",")
+			}
+			if grows { // it may count what it leads to
+				body = append(body, fmt.Sprintf("%s = 1..%d, #count{ %s : %s } >= %s", result, t.bound, set, all, result))
+			} else {
+				body = append(body, fmt.Sprintf("%s = #count{ %s : %s }", result, set, all))
+			}
+		case "sum":
+			body = append(body, fmt.Sprintf("%s = #sum{ %s : %s }", result, strings.Join(slices.Concat(mine, n), ","), all))
+		case "min", "max":
+			if grows {
+				body = append(body, all, result+" = "+mine[0])
+			} else {
+				body = append(body, fmt.Sprintf("%s = #%s{ %s : %s }", result, a.Name, mine[0], all))
+			}
+		case "top":
+			row = t.top(sol, all, row[:len(row)-1], &body)
 		}
-		if t.lattice[r.Head.Table][at] == query.Max { // only grows, so it may count itself
-			body = append(body, fmt.Sprintf("N = 1..%d, #count{ %s : %s(%s) } >= N", t.bound, set, sol, all))
-		} else {
-			body = append(body, fmt.Sprintf("N = #count{ %s : %s(%s) }", set, sol, all))
-		}
-	case "sum":
-		body = append(body, fmt.Sprintf("N = #sum{ %s : %s(%s) }", strings.Join(slices.Concat(v, n), ","), sol, all))
-	case "min", "max":
-		if t.lattice[r.Head.Table][at] != query.Each {
-			body = []string{fmt.Sprintf("%s(%s)", sol, all)}
-			row[at] = "Y0"
-		} else {
-			body = append(body, fmt.Sprintf("N = #%s{ Y0 : %s(%s) }", agg.Name, sol, all))
-		}
-	case "top":
-		t.line("pair_%s(%s) :- %s(%s).", sol, strings.Join(slices.Concat(g, v), ","), sol, all)
-		mine, other := slices.Concat(g, v), slices.Concat(g, []string{"Y0", "Y3", "Y4"})
-		for _, better := range []string{"Y3 > Y1", "Y3 = Y1, Y4 < Y2"} {
-			t.line("before_%s(%s,Y3,Y4) :- pair_%s(%s), pair_%s(%s), %s.", sol, strings.Join(mine, ","),
-				sol, strings.Join(mine, ","), sol, strings.Join(other, ","), better)
-		}
-		body = []string{
-			fmt.Sprintf("pair_%s(%s)", sol, strings.Join(mine, ",")),
-			fmt.Sprintf("M = #count{ Y3,Y4 : before_%s(%s,Y3,Y4) }", sol, strings.Join(mine, ",")), "M < Y0", "N = M+1",
-		}
-		row = slices.Concat(g[:at:at], []string{"N", "Y1", "Y2"}, g[at:])
 	}
 	t.head(r.Head.Table, name, row, body)
+}
+
+// top ranks the solutions of a group by counting those before each. It stands
+// alone in its head, so its arguments are Y0, Y1 and Y2.
+func (t *translation) top(sol, all string, group []string, body *[]string) []string {
+	pair := func(score, x string) string {
+		return fmt.Sprintf("pair_%s(%s)", sol, strings.Join(slices.Concat(group, []string{"Y0", score, x}), ","))
+	}
+	t.line("%s :- %s.", pair("Y1", "Y2"), all)
+	before := fmt.Sprintf("before_%s(%s)", sol, strings.Join(slices.Concat(group, []string{"Y1", "Y2", "Y3", "Y4"}), ","))
+	t.line("%s :- %s, %s, Y3 > Y1.", before, pair("Y1", "Y2"), pair("Y3", "Y4"))
+	t.line("%s :- %s, %s, Y3 = Y1, Y4 < Y2.", before, pair("Y1", "Y2"), pair("Y3", "Y4"))
+	*body = []string{pair("Y1", "Y2"), fmt.Sprintf("M = #count{ Y3,Y4 : %s }", before), "M < Y0", "N = M+1"}
+	return slices.Concat(group, []string{"N", "Y1", "Y2"})
 }
 
 // clingo returns the rows of tables in the one model that a program has.

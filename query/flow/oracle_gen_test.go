@@ -83,7 +83,7 @@ func newProgram(r *rand.Rand) string {
 	w.crawl = gtable{name: "crawl", cols: []gcol{{'u', ""}, {'i', "min"}, {'f', "max"}}[:arity]}
 	w.line("crawl(%s) :- seed(U, S).", strings.Join([]string{"U", pick(r, "0", "0", "1"), pick(r, "S", "S", "3", "S - 1")}[:arity], ", "))
 	for range 1 + w.IntN(3) {
-		pick(r, w.liveJoin, w.liveJoin, w.near, w.growing, w.growing, w.sealed, w.small, w.path, w.halfPage, w.halfPage)()
+		pick(r, w.liveJoin, w.liveJoin, w.liveJoin, w.near, w.growing, w.growing, w.sealed, w.small, w.path, w.mutual, w.halfPage, w.halfPage)()
 	}
 	w.steer(true)
 	for range w.IntN(3) {
@@ -244,6 +244,10 @@ func (w *writer) body(n int, live bool) *body {
 	for tries := 0; len(b.lits) < n && tries < 10; tries++ {
 		w.atom(b, pick(w.Rand, w.readable(live)...), live)
 	}
+	if u := b.plain("u", ""); u != "" && w.chance(6) { // meet by host
+		b.add("%s, host(Uh) = host(%s)", pick(w.Rand, "title(Uh)", "link(Uh)", "seed(Uh)", "word(Uh, \"red\")"), u)
+		b.vars = append(b.vars, gvar{"Uh", gcol{typ: 'u'}})
+	}
 	return b
 }
 
@@ -259,7 +263,9 @@ func (w *writer) conditions(b *body, live bool) {
 		case v.lat == "max" && live:
 			b.add("%s %s %s", v.name, pick(w.Rand, ">", ">="), pick(w.Rand, "0", "1", "2"))
 		case v.typ == 'u':
-			switch w.IntN(6) {
+			switch w.IntN(7) {
+			case 6:
+				b.add(pick(w.Rand, "depth(%s) < 2", "ext(%s) != \"html\"", "len(path(%s)) > 4", "domain(%s) != \"h2.test\""), v.name)
 			case 0:
 				b.add("%s(%s, %q)", pick(w.Rand, "contains", "!contains"), v.name, pick(w.Rand, "h1", "h2", "p1", "/a/", "https"))
 			case 1:
@@ -368,6 +374,44 @@ func (w *writer) liveJoin() {
 	}
 	w.derive(name, args, b)
 	w.live = append(w.live, gtable{name: name, cols: cs})
+	w.more(name, cs)
+}
+
+// more adds rules, or rows, to a table that has a rule.
+func (w *writer) more(name string, cs []gcol) {
+	if w.chance(8) {
+		var args []string
+		for _, c := range cs {
+			args = append(args, w.constant(c.typ))
+		}
+		w.line("%s(%s).", name, strings.Join(args, ", "))
+	}
+	if !w.chance(30) {
+		return
+	}
+	b := w.body(1+w.IntN(2), true)
+	w.conditions(b, true)
+	var args []string
+	for _, c := range cs {
+		v := b.plain(string(c.typ), w.constant(c.typ))
+		for _, x := range b.vars {
+			if c.lat != "" && x.gcol == c {
+				v = x.name
+			}
+		}
+		args = append(args, v)
+	}
+	w.derive(name, args, b)
+}
+
+// mutual are two tables that need one another.
+func (w *writer) mutual() {
+	a, b := w.name(), w.name()
+	edge := pick(w.Rand, "link(U, V)", "link(V, U)", "link(U, V, T), word(V, T)", "hreflang(U, _, V)")
+	w.line("%s(U) :- seed(U).", a)
+	w.line("%s(V) :- %s(U), %s.", b, a, edge)
+	w.line("%s(V) :- %s(U), %s.", a, b, pick(w.Rand, "link(U, V)", "sitemap(U, V)", "redirect(U, V)", "title(U, T), title(V, T)"))
+	w.live = append(w.live, gtable{name: a, cols: cols("u")}, gtable{name: b, cols: cols("u")})
 }
 
 // halfPage joins a page's own facts with something that comes from elsewhere, and
@@ -406,7 +450,16 @@ func (w *writer) growing() {
 	b := w.body(1+w.IntN(2), true)
 	w.conditions(b, true)
 	args, cs := w.head(b, 1, true)
-	args = append(args, "max count<"+b.plain("uuuthi", "")+">")
+	what := "max count<" + b.plain("uuuthi", "") + ">"
+	switch n := b.plain("i", ""); {
+	case w.chance(10):
+		what = "max count<>"
+	case w.chance(10):
+		what = "max count<" + b.plain("uuuthi", "") + ", " + b.plain("uth", "") + ">"
+	case n != "" && w.chance(30):
+		what = "max max<" + n + ">"
+	}
+	args = append(args, what)
 	w.derive(name, args, b)
 	w.live = append(w.live, gtable{name: name, cols: append(cs, gcol{'i', "max"})})
 }
@@ -546,8 +599,12 @@ func (w *writer) aggregate() {
 	case w.chance(20):
 		agg = "count<>"
 	}
-	w.derive(name, append(args, agg), b)
-	w.final = append(w.final, gtable{name: name, cols: append(cs, gcol{typ: typ})})
+	args, cs = append(args, agg), append(cs, gcol{typ: typ})
+	if w.chance(20) {
+		args, cs = append(args, "count<"+b.plain("uth", "")+">"), append(cs, gcol{typ: 'i'})
+	}
+	w.derive(name, args, b)
+	w.final = append(w.final, gtable{name: name, cols: cs})
 }
 
 func (w *writer) negation() {
@@ -594,7 +651,14 @@ func (w *writer) top() {
 	if score == "" || x == "" {
 		return
 	}
-	w.line("%s(top<%d, %s, %s>) :- %s.", name, 1+w.IntN(4), score, x, b)
+	group := ""
+	if g := b.plain("uth", ""); g != x && w.chance(40) {
+		group = g + ", "
+		if g[0] == 'U' && w.chance(50) {
+			group = "host(" + g + "), "
+		}
+	}
+	w.line("%s(%stop<%d, %s, %s>) :- %s.", name, group, 1+w.IntN(4), score, x, b)
 }
 
 func (w *writer) average() {

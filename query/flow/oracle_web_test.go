@@ -2,6 +2,7 @@ package flow_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -131,10 +132,16 @@ func (w *web) visit(u string) *page.Facts {
 func (w *web) without(u string) *web {
 	v := *w
 	v.urls = slices.DeleteFunc(slices.Clone(w.urls), func(x string) bool { return x == u })
-	v.pages = map[string]*page.Facts{}
-	for _, x := range v.urls {
-		v.pages[x] = w.pages[x]
-	}
+	v.pages = maps.Clone(w.pages)
+	delete(v.pages, u)
+	return &v
+}
+
+// with returns w with other facts of the page u.
+func (w *web) with(u string, f *page.Facts) *web {
+	v := *w
+	v.pages = maps.Clone(w.pages)
+	v.pages[u] = f
 	return &v
 }
 
