@@ -13,6 +13,9 @@ type Program struct {
 	Lives  []*Mark // tables declared live
 	Smalls []*Mark // tables declared small
 	Sets   []*Set
+
+	lost  []string // tables of clauses that could not be read
+	vague bool     // what was lost may be anything
 }
 
 // Input declares a table whose rows are in a file.

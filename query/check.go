@@ -67,13 +67,13 @@ type checker struct {
 	rules  []*clause // one for each of prog.Rules
 	anons  int       // made so far
 
-	edges   []*edge
-	out     [][]*edge // by the table that depends
-	group   []int     // of a table: those in one group depend on one another
-	groups  [][]*Table
-	reason  []*edge // of a table above level 0: the edge that put it there
-	blamed  []bool  // of a group: an error was reported for a cycle in it
-	levels  int
+	edges  []*edge
+	out    [][]*edge // by the table that depends
+	group  []int     // of a table: those in one group depend on one another
+	groups [][]*Table
+	reason []*edge // of a table above level 0: the edge that put it there
+	blamed []bool  // of a group: an error was reported for a cycle in it
+	levels int
 }
 
 func (c *checker) fail(at Pos, hint, format string, args ...any) {

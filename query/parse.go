@@ -25,6 +25,7 @@ func Parse(name, text string, settings ...Setting) (*Program, []Diag) {
 			Message: fmt.Sprintf("the program has %d bytes, at most %d are allowed", len(text), MaxProgram),
 			Hint:    `put long lists into a file: input blocked(text) from "blocked.txt".`,
 		})
+		p.prog.vague = true
 		return p.prog, p.diags
 	}
 	p.lex = newLexer(text)
@@ -50,6 +51,7 @@ type parser struct {
 	diags []Diag
 	full  bool    // there are too many rules
 	head  Pos     // of the clause
+	about string  // the table that it derives or declares, once it is known
 	lost  bool    // the clause has a fault
 	anons int     // in the clause
 	uses  []*Term // of settings, in order
@@ -72,7 +74,7 @@ func (p *parser) fail(at Pos, hint, format string, args ...any) {
 // clause reads one clause with its dot, or reports a fault and goes behind its
 // dot.
 func (p *parser) clause() {
-	p.head, p.lost, p.anons = p.tok.Pos, false, 0
+	p.head, p.about, p.lost, p.anons = p.tok.Pos, "", false, 0
 	uses := len(p.uses)
 	switch {
 	case p.declares("input"):
@@ -90,6 +92,8 @@ func (p *parser) clause() {
 		return
 	}
 	p.uses = p.uses[:uses]
+	p.prog.lost = append(p.prog.lost, p.about)
+	p.prog.vague = p.prog.vague || p.about == "" || p.full
 	for p.tok.kind != end && !p.tok.is(".") {
 		p.advance()
 	}
@@ -190,7 +194,10 @@ func (p *parser) input() {
 	p.advance()
 	in := &Input{Pos: p.tok.Pos}
 	var ok bool
-	if in.Table, ok = p.table("the table's name"); !ok || !p.expect("(", " and the types of the columns") {
+	if in.Table, ok = p.table("the table's name"); !ok {
+		return
+	}
+	if p.about = in.Table; !p.expect("(", " and the types of the columns") {
 		return
 	}
 	for {
@@ -297,10 +304,14 @@ func (p *parser) rule() {
 	r := &Rule{Pos: p.head, ID: len(p.prog.Rules), Head: &Atom{Pos: p.head}}
 	var ok bool
 	if p.tok.kind == variable {
+		p.about = strings.ToLower(p.tok.s)
 		p.fail(p.tok.Pos, "tables are lower case, variables upper case", "a clause begins with a table, not with the variable %s", p.tok.s)
 		return
 	}
-	if r.Head.Table, ok = p.table("a clause: a table, input, set, live or small"); !ok || !p.expect("(", " and the columns of "+r.Head.Table) {
+	if r.Head.Table, ok = p.table("a clause: a table, input, set, live or small"); !ok {
+		return
+	}
+	if p.about = r.Head.Table; !p.expect("(", " and the columns of "+r.Head.Table) {
 		return
 	}
 	if r.Head.Args = p.list(")", p.column); r.Head.Args == nil {

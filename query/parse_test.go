@@ -40,3 +40,13 @@ func TestFaults(t *testing.T) {
 		return format(p, diags)
 	})
 }
+
+func TestLoad(t *testing.T) {
+	goldens(t, "testdata/load.txtar", func(name, program string, settings []Setting) string {
+		p, c, diags := Load(name, program, nil, settings...)
+		if (c == nil) != Failed(diags) {
+			t.Errorf("%s: checked %v, failed %v", name, c != nil, Failed(diags))
+		}
+		return format(p, diags)
+	})
+}

@@ -36,6 +36,7 @@ func (p *parser) settle(given []Setting) {
 		case s != nil:
 			t.Value, t.Type = s.Value, s.Type
 		case !missing[t.Setting]:
+			p.prog.vague = true
 			missing[t.Setting] = true
 			p.report(Diag{Pos: t.Pos, Message: fmt.Sprintf("$%s has no value", t.Setting),
 				Hint: fmt.Sprintf("give it one with --set %[1]s=VALUE, or a usual one in the program: set %[1]s = 3.", t.Setting)})
