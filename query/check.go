@@ -40,6 +40,7 @@ func Check(p *Program, given ...string) (*Checked, []Diag) {
 	c.resolve()
 	c.infer()
 	c.typeRules()
+	c.floors()
 	c.connect()
 	c.order()
 	c.terminate()
@@ -87,15 +88,17 @@ func (c *checker) suggest(at Pos, hint, format string, args ...any) {
 // clause is a rule with what is found out about it.
 type clause struct {
 	*Rule
-	head   *Table
-	reads  []*Table // the tables of the body's literals, nil for those that are not atoms
-	broken bool     // has a fault: nothing more is asked of it
-	queued bool     // in infer
-	timely bool     // asks what time it is
+	head     *Table
+	reads    []*Table // the tables of the body's literals, nil for those that are not atoms
+	broken   bool     // has a fault: nothing more is asked of it
+	queued   bool     // in spread
+	timely   bool     // asks what time it is
+	advances bool     // goes from one round to the next
 
 	vars  map[string]int // the variables, numbered as they come
 	bound []binding      // by variable
 	defs  []int          // the variables that equations define, each behind those it needs
+	floor [][]bool       // by table and column: no number there is negative
 }
 
 // binding says where a variable gets its value from: atoms, or else an equation.
@@ -103,13 +106,16 @@ type binding struct {
 	name  string
 	atoms []place // positive atoms that it stands in
 	def   *Term   // what it equals, if no atom has it
+	bases []int   // the variables with atoms that it comes down to, in order
+	plain bool    // no product or quotient is on the way from them
 	typ   Type
 	from  place // that gave the type
 	uses  int   // how often the rule mentions it
 	first Pos
 
-	low, high float64 // bounds, once limited is true
-	limited   bool
+	limits    []limit
+	low, high float64 // bounds, once they are known
+	known     bool
 }
 
 // place is a column of a body's atom.
@@ -132,6 +138,36 @@ func (r *clause) atoms(fn func(i int, l *Literal, t *Table)) {
 	for i, l := range r.Body {
 		if l.Atom != nil {
 			fn(i, l, r.reads[i])
+		}
+	}
+}
+
+// spread calls fn for every sound rule, and again for those that read a table of
+// which fn has changed something, as it says, until nothing changes any more.
+func (c *checker) spread(fn func(r *clause) (changed bool)) {
+	readers := make([][]*clause, len(c.tables))
+	var queue []*clause
+	c.sound(func(r *clause) {
+		r.queued = true
+		queue = append(queue, r)
+		for _, t := range r.reads {
+			if t != nil && t.Kind == Derived {
+				readers[t.ID] = append(readers[t.ID], r)
+			}
+		}
+	})
+	for len(queue) > 0 {
+		r := queue[0]
+		queue = queue[1:]
+		r.queued = false
+		if !fn(r) {
+			continue
+		}
+		for _, next := range readers[r.head.ID] {
+			if !next.queued {
+				next.queued = true
+				queue = append(queue, next)
+			}
 		}
 	}
 }

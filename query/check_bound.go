@@ -1,6 +1,9 @@
 package query
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // bounds are the least and the greatest value that a term can have, as far as the
 // rule says.
@@ -10,7 +13,7 @@ func (r *clause) bounds(t *Term) (low, high float64) {
 	}
 	switch t.Op {
 	case Var:
-		return r.limits(t)
+		return r.limits(r.binding(t))
 	case Call:
 		if t.Name == "len" || t.Name == "depth" {
 			return 0, math.Inf(1)
@@ -30,11 +33,110 @@ func (r *clause) bounds(t *Term) (low, high float64) {
 			return hull(al/bl, al/bh, ah/bl, ah/bh)
 		}
 	case Aggregate:
-		if t.Name == "count" {
+		switch t.Name {
+		case "count":
 			return 0, math.Inf(1)
+		case "min", "max", "avg":
+			return r.bounds(t.Args[0])
+		case "sum":
+			if low, _ := r.bounds(t.Args[0]); low >= 0 {
+				return 0, math.Inf(1)
+			}
 		}
 	}
 	return math.Inf(-1), math.Inf(1)
+}
+
+// change is how much more than the variable v a term can be that comes down to it,
+// at least and at most.
+func (r *clause) change(t *Term, v int) (low, high float64) {
+	switch t.Op {
+	case Var:
+		if b := r.binding(t); b.def != nil {
+			return r.change(b.def, v)
+		}
+		return 0, 0
+	case Call:
+		return 0, 0 // no function makes a value that grows
+	case Add, Mul:
+		a, b := t.Args[0], t.Args[1]
+		if !r.uses(a, v) {
+			a, b = b, a
+		}
+		cl, ch := r.change(a, v)
+		bl, bh := r.bounds(b)
+		if t.Op == Add {
+			return cl + bl, ch + bh
+		}
+		return r.scaled(v, cl, ch, bl, bh)
+	case Sub:
+		if r.uses(t.Args[0], v) {
+			cl, ch := r.change(t.Args[0], v)
+			bl, bh := r.bounds(t.Args[1])
+			return cl - bh, ch - bl
+		}
+	case Div:
+		// Ints are rounded towards zero: no more, if they are not negative.
+		bl, bh := r.bounds(t.Args[1])
+		if low, _ := r.limits(&r.bound[v]); r.uses(t.Args[0], v) && low >= 0 && bl > 0 {
+			cl, ch := r.change(t.Args[0], v)
+			_, high := r.scaled(v, cl, ch, 1/bh, 1/bl)
+			return math.Inf(-1), high
+		}
+	}
+	return math.Inf(-1), math.Inf(1)
+}
+
+// scaled is how much more than v a product is, of something that is cl to ch more
+// than v and a factor between bl and bh: (v+c)*b - v = c*b + v*(b-1).
+func (r *clause) scaled(v int, cl, ch, bl, bh float64) (low, high float64) {
+	vl, vh := r.limits(&r.bound[v])
+	l1, h1 := hull(times(cl, bl), times(cl, bh), times(ch, bl), times(ch, bh))
+	l2, h2 := hull(times(vl, bl-1), times(vl, bh-1), times(vh, bl-1), times(vh, bh-1))
+	return hull(l1+l2, h1+h2)
+}
+
+// uses says that a term comes down to the variable v, among others.
+func (r *clause) uses(t *Term, v int) bool {
+	_, found := slices.BinarySearch(r.bases(t), v)
+	return found
+}
+
+func isInf(f float64) bool { return math.IsInf(f, 0) || math.IsNaN(f) }
+
+// floors finds the derived columns whose numbers cannot be negative: it takes
+// all for such, and goes on taking those back that a rule contradicts.
+func (c *checker) floors() {
+	floor := make([][]bool, len(c.tables))
+	for i, t := range c.tables {
+		floor[i] = make([]bool, t.Arity())
+		for col := range floor[i] {
+			floor[i][col] = t.Kind == Derived && len(t.Rules) > 0 && t.Types[col].Numeric()
+		}
+	}
+	for _, r := range c.rules {
+		r.floor = floor
+		if r.broken && r.head != nil {
+			clear(floor[r.head.ID])
+		}
+	}
+	c.spread((*clause).lower)
+}
+
+// lower takes back what the rule contradicts, and says whether that was anything.
+func (r *clause) lower() (changed bool) {
+	for i := range r.bound {
+		r.bound[i].known = false
+	}
+	for i, a := range r.Head.Args {
+		if !r.floor[r.head.ID][i] {
+			continue
+		}
+		if low, _ := r.bounds(a); !(low >= 0) {
+			r.floor[r.head.ID][i], changed = false, true
+		}
+	}
+	return changed
 }
 
 func (r *clause) both(t *Term) (al, ah, bl, bh float64) {
@@ -98,24 +200,21 @@ func constant(t *Term) (float64, bool) {
 }
 
 // limits are the bounds of a variable.
-func (r *clause) limits(v *Term) (low, high float64) {
-	b := r.binding(v)
-	if !b.limited {
-		b.limited = true
+func (r *clause) limits(b *binding) (low, high float64) {
+	if !b.known {
+		b.known = true
 		b.low, b.high = math.Inf(-1), math.Inf(1)
 		for _, p := range b.atoms {
-			if t := r.reads[p.lit]; t.Kind == PageFact && t.Types[p.col] == Int {
-				b.low = 0 // a status, a size, a count
+			// Of facts, ints are a status, a size, a count.
+			if t := r.reads[p.lit]; t.Kind == PageFact && t.Types[p.col] == Int || r.floor[t.ID][p.col] {
+				b.low = 0
 			}
 		}
 		if b.def != nil {
 			b.low, b.high = r.bounds(b.def)
 		}
-		for _, l := range r.Body {
-			if l.Compare != nil {
-				b.restrict(l.Compare.Op, l.Compare.L, l.Compare.R)
-				b.restrict(mirrored[l.Compare.Op], l.Compare.R, l.Compare.L)
-			}
+		for _, l := range b.limits {
+			b.restrict(l)
 		}
 	}
 	return b.low, b.high
@@ -123,32 +222,53 @@ func (r *clause) limits(v *Term) (low, high float64) {
 
 var mirrored = map[string]string{"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
-// restrict takes in what a comparison with a constant says of the variable. Of
-// X+c < d the bound is d-c.
-func (b *binding) restrict(op string, l, r *Term) {
-	limit, ok := constant(r)
+// limit is what a comparison with a constant says of a variable.
+type limit struct {
+	op    string
+	value float64
+}
+
+// limited tells a variable what a comparison of l with r says of it. Of X+c < d
+// that is X < d-c.
+func (r *clause) limited(op string, left, right *Term) {
+	value, ok := constant(right)
 	if !ok {
 		return
 	}
-	if l.Op == Add || l.Op == Sub {
-		c, ok := constant(l.Args[1])
+	if left.Op == Add || left.Op == Sub {
+		c, ok := constant(left.Args[1])
 		if !ok {
 			return
 		}
-		if l.Op == Add {
+		if left.Op == Add {
 			c = -c
 		}
-		l, limit = l.Args[0], limit+c
+		left, value = left.Args[0], value+c
 	}
-	if l.Op != Var || l.Name != b.name {
-		return
+	if left.Op == Var {
+		b := r.binding(left)
+		b.limits = append(b.limits, limit{op, value})
 	}
-	switch op {
-	case "<", "<=":
-		b.high = min(b.high, limit)
-	case ">", ">=":
-		b.low = max(b.low, limit)
+}
+
+// restrict narrows the bounds by a limit.
+func (b *binding) restrict(l limit) {
+	switch l.op {
+	case "<":
+		if b.typ == Int {
+			l.value = math.Ceil(l.value) - 1
+		}
+		fallthrough
+	case "<=":
+		b.high = min(b.high, l.value)
+	case ">":
+		if b.typ == Int {
+			l.value = math.Floor(l.value) + 1
+		}
+		fallthrough
+	case ">=":
+		b.low = max(b.low, l.value)
 	case "=":
-		b.low, b.high = max(b.low, limit), min(b.high, limit)
+		b.low, b.high = max(b.low, l.value), min(b.high, l.value)
 	}
 }

@@ -130,7 +130,7 @@ func (r *clause) beside(i int) bool {
 
 // edgesOf returns the edges of a rule, one for each atom.
 func (c *checker) edgesOf(r *clause) []*edge {
-	d := drifting{clause: r, byLit: make([]*edge, len(r.Body)), drift: make([]drift, len(r.bound)), roots: make([][]int, len(r.bound))}
+	d := drifting{clause: r, byLit: make([]*edge, len(r.Body)), drift: make([]drift, len(r.bound))}
 	var edges []*edge
 	r.atoms(func(i int, l *Literal, t *Table) {
 		d.byLit[i] = &edge{Pos: l.Pos, from: r.head, to: t, rule: r, lit: i}
@@ -151,16 +151,17 @@ type drifting struct {
 	*clause
 	byLit []*edge
 	drift []drift // by variable
-	roots [][]int // by variable: the literals that it drifts because of
 }
 
 // exact marks the edges that a term drifts because of as final.
 func (d *drifting) exact(t *Term, at Pos, why, hint string) {
-	t.Vars(func(v *Term) {
-		for _, i := range d.roots[d.vars[v.Name]] {
-			d.final(i, at, why, hint)
+	for _, v := range d.bases(t) {
+		for _, p := range d.bound[v].atoms {
+			if d.reads[p.lit].Lattice[p.col] != Each {
+				d.final(p.lit, at, why, hint)
+			}
 		}
-	})
+	}
 }
 
 // final marks the edge of a literal as final, unless it is so already.
@@ -207,14 +208,11 @@ func (d *drifting) atoms() {
 					d.final(i, a.Pos, fmt.Sprintf("a join on %s (a %s column may yet change)", a, kind), hintDrift(kind))
 				}
 				d.drift[v] |= kind.drift()
-				d.roots[v] = append(d.roots[v], i)
 			}
 		}
 	})
 	for _, v := range d.defs {
-		def := d.bound[v].def
-		d.drift[v] = d.of(def)
-		def.Vars(func(w *Term) { d.roots[v] = append(d.roots[v], d.roots[d.vars[w.Name]]...) })
+		d.drift[v] = d.of(d.bound[v].def)
 	}
 }
 
@@ -329,7 +327,7 @@ func (d *drifting) compare(e *Compare) {
 	case ">", ">=":
 		ok = l.within(rises) && r.within(falls)
 	case "=":
-		ok = l == still && r == still || d.defined(e.L, e.R) || d.defined(e.R, e.L)
+		ok = l == still && r == still || d.definition(e)
 	default:
 		ok = l == still && r == still
 	}
@@ -343,10 +341,6 @@ func (d *drifting) compare(e *Compare) {
 	why := fmt.Sprintf("%s (a %s column may yet change)", e, kind)
 	d.exact(e.L, e.Pos, why, hintDrift(kind))
 	d.exact(e.R, e.Pos, why, hintDrift(kind))
-}
-
-func (d *drifting) defined(v, t *Term) bool {
-	return v.Op == Var && d.binding(v).def == t
 }
 
 // heads finds columns that want an exact value.

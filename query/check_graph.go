@@ -21,6 +21,7 @@ func (c *checker) order() {
 			c.cycle(g, edges)
 		}
 	}
+	c.alone()
 	c.level()
 	c.steer()
 }
@@ -99,7 +100,8 @@ func components(to [][]int) (list [][]int) {
 
 // cycle reports the final edges within a group, unless it counts its rounds.
 func (c *checker) cycle(g int, edges []*edge) {
-	if c.step(g, edges) {
+	amiss := c.step(g, edges)
+	if amiss == "" {
 		return
 	}
 	c.blamed[g] = true
@@ -107,12 +109,20 @@ func (c *checker) cycle(g int, edges []*edge) {
 	if crawl := c.byName["crawl"]; crawl != nil && c.group[crawl.ID] == g {
 		name = "crawl"
 	}
+	var last Pos // an aggregate over several tables is reported once
 	for _, e := range edges {
+		if e.Pos == last {
+			continue
+		}
+		last = e.Pos
 		who := name
 		if who == "" {
 			who = e.from.Name
 		}
 		hint := e.hint
+		if hint == hintFinal {
+			hint = amiss
+		}
 		if way := c.way(e.to, e.from); len(way) > 1 {
 			hint = fmt.Sprintf("%s needs %s; %s", e.from.Name, strings.Join(way, ", which needs "), hint)
 		}
@@ -194,7 +204,7 @@ func (c *checker) steer() {
 		if t == nil {
 			continue
 		}
-		if t.Level > 0 && !c.blamed[c.group[t.ID]] {
+		if t.Level > 0 {
 			c.late(t.Name+" decides while the crawl goes on, but it depends", t)
 		}
 		if !t.Steers {
@@ -219,5 +229,43 @@ func (c *checker) late(what string, t *Table) {
 	for !e.final() && c.reason[e.to.ID] != nil {
 		e = c.reason[e.to.ID]
 	}
-	c.fail(e.Pos, e.hint, "%s on %s, which is settled only when the crawl is over", what, e.why)
+	if e.hint != hintNow {
+		what += " on " + e.why + ", which is settled only when the crawl is over"
+	} else {
+		what += " on " + e.why
+	}
+	c.fail(e.Pos, e.hint, "%s", what)
+}
+
+// alone reports aggregates whose tables have other rules: a group would have
+// several rows where one is meant. What min or max merges may have them, and so
+// may rounds, of which the first is no aggregate.
+func (c *checker) alone() {
+	for _, t := range c.tables {
+		var aggregate *Rule
+		for _, r := range t.Rules {
+			if !r.single(t) {
+				continue
+			}
+			other := t.Rules[0]
+			if other == r && len(t.Rules) > 1 {
+				other = t.Rules[1]
+			}
+			if other != r && (t.Step < 0 || aggregate != nil) && !c.blamed[c.group[t.ID]] {
+				c.fail(r.Head.Pos, "use two tables, or merge the rows by max or min: "+t.Name+"(.., max ..)", "%s is aggregated here, so no other rule can derive it, as line %d does", t.Name, other.Line)
+			}
+			aggregate = r
+		}
+	}
+}
+
+// single says that the rule derives one row of t for a group, which no lattice
+// merges with others.
+func (r *Rule) single(t *Table) bool {
+	for i, a := range r.Head.Args {
+		if a.Op == Aggregate && t.Lattice[i] == Each {
+			return true
+		}
+	}
+	return false
 }

@@ -2,6 +2,7 @@ package query
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -22,6 +23,9 @@ func (c *checker) resolve() {
 	}
 }
 
+// filled begins the names of anonymous variables that the program left out.
+const filled = "_+"
+
 // tableOf returns the table of a body's atom, or nil when there is none of that
 // name or it has other columns. Columns that may be left out are filled in.
 func (c *checker) tableOf(a *Atom) *Table {
@@ -33,7 +37,7 @@ func (c *checker) tableOf(a *Atom) *Table {
 	if t.Kind == PageFact || t.Kind == SeedFact || t.Name == "crawl" {
 		for len(a.Args) < t.Arity() {
 			c.anons++
-			a.Args = append(a.Args, &Term{Pos: a.Pos, Op: Anon, Name: fmt.Sprintf("_+%d", c.anons)})
+			a.Args = append(a.Args, &Term{Pos: a.Pos, Op: Anon, Name: fmt.Sprint(filled, c.anons)})
 		}
 	}
 	if len(a.Args) != t.Arity() {
@@ -111,6 +115,10 @@ func (r *clause) bind() {
 	r.each(func(v *Term) { r.number(v).uses++ })
 	var equations []*Compare
 	for i, l := range r.Body {
+		if e := l.Compare; e != nil {
+			r.limited(e.Op, e.L, e.R)
+			r.limited(mirrored[e.Op], e.R, e.L)
+		}
 		switch {
 		case l.Atom != nil && !l.Neg:
 			for col, a := range l.Atom.Args {
@@ -136,6 +144,32 @@ func (r *clause) bind() {
 		}
 		equations = waiting
 	}
+	for i := range r.bound {
+		r.bound[i].bases, r.bound[i].plain = []int{i}, true
+	}
+	for _, i := range r.defs {
+		b := &r.bound[i]
+		b.bases, b.plain = r.bases(b.def), r.plain(b.def)
+	}
+}
+
+// bases are the variables with atoms that a term comes down to, in order.
+func (r *clause) bases(t *Term) (list []int) {
+	t.Vars(func(v *Term) { list = append(list, r.binding(v).bases...) })
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// plain says that a term is made without products and quotients.
+func (r *clause) plain(t *Term) bool {
+	ok := true
+	t.Walk(func(t *Term) {
+		ok = ok && t.Op != Mul && t.Op != Div
+		if t.Op == Var {
+			ok = ok && r.binding(t).plain
+		}
+	})
+	return ok
 }
 
 // defines makes t the meaning of the variable v, if it has none and t has.

@@ -32,7 +32,7 @@ func described(t *Table) string {
 		s += " small"
 	}
 	if t.Step >= 0 {
-		s += fmt.Sprintf(" step %d rounds %d", t.Step, t.Rounds)
+		s += fmt.Sprintf(" step %d rounds %d turn %d", t.Step, t.Rounds, t.Turn)
 	}
 	for _, r := range t.Rules {
 		if r.Class != Plain {

@@ -11,35 +11,8 @@ import (
 // Texts that are constants have no say until everything else has spoken, since
 // they may turn out to be URLs.
 func (c *checker) infer() {
-	readers := make([][]*clause, len(c.tables))
-	var all []*clause
-	c.sound(func(r *clause) {
-		all = append(all, r)
-		for _, t := range r.reads {
-			if t != nil && t.Kind == Derived {
-				readers[t.ID] = append(readers[t.ID], r)
-			}
-		}
-	})
 	for _, constants := range []bool{false, true} {
-		queue := append([]*clause(nil), all...)
-		for _, r := range all {
-			r.queued = true
-		}
-		for len(queue) > 0 {
-			r := queue[0]
-			queue = queue[1:]
-			r.queued = false
-			if !c.inferRule(r, constants) {
-				continue
-			}
-			for _, next := range readers[r.head.ID] {
-				if !next.queued {
-					next.queued = true
-					queue = append(queue, next)
-				}
-			}
-		}
+		c.spread(func(r *clause) bool { return r.infer(constants) })
 	}
 	if Failed(c.diags) {
 		return // the faults of other rules are why
@@ -56,9 +29,9 @@ func (c *checker) infer() {
 	}
 }
 
-// inferRule gives a head's columns the types of its terms, as far as they are
+// infer gives a head's columns the types of its terms, as far as they are
 // known, and says whether any has changed.
-func (c *checker) inferRule(r *clause, constants bool) (changed bool) {
+func (r *clause) infer(constants bool) (changed bool) {
 	r.typeVars(func(b *binding) Type { return r.guess(b.def, constants) })
 	col := 0
 	for _, a := range r.Head.Args {
@@ -287,8 +260,6 @@ func (c *typing) constant(t *Term, want Type) bool {
 			return true
 		}
 		t.Value, t.Type = Value{S: u.String()}, URL
-		return true
-	case t.Type == URL && want == Text: // from an earlier Check
 		return true
 	}
 	return false

@@ -48,7 +48,14 @@ func (r *Rule) String() string {
 	return b.String()
 }
 
-func (a *Atom) String() string { return a.Table + "(" + terms(a.Args) + ")" }
+// String leaves out the columns that Check filled in.
+func (a *Atom) String() string {
+	n := len(a.Args)
+	for n > 1 && a.Args[n-1].Op == Anon && strings.HasPrefix(a.Args[n-1].Name, filled) {
+		n--
+	}
+	return a.Table + "(" + terms(a.Args[:n]) + ")"
+}
 
 func (l *Literal) String() string {
 	s := ""

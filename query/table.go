@@ -28,6 +28,7 @@ type Table struct {
 	Small  bool // declared small
 	Step   int  // the column of a stepped table that counts rounds; -1 for none
 	Rounds int  // of a stepped table: steps run from 0 to Rounds
+	Turn   int  // of a stepped table: in a round, those of lower turns are complete before it begins
 }
 
 // Arity is how many columns the table has.
