@@ -15,6 +15,7 @@ import (
 type cli struct {
 	Crawl   crawlCmd   `cmd:"" help:"Crawl from one or more URLs; the same command again goes on where it stopped."`
 	Steer   steerCmd   `cmd:"" help:"Change the limits of a crawl that runs, or tell what holds now."`
+	Check   checkCmd   `cmd:"" help:"Tell what is wrong with a program, or that it is fine."`
 	Inspect inspectCmd `cmd:"" help:"Show how weir sees one URL, robots.txt or page."`
 	Export  exportCmd  `cmd:"" help:"Write pages, links, hosts, text or parked pages of a crawl as a table."`
 	Get     getCmd     `cmd:"" help:"Print what the archive holds of a URL."`

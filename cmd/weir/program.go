@@ -47,11 +47,7 @@ func parseSets(list []string) ([]query.Setting, error) {
 // checked makes sure that a program means something. What is wrong with it, or
 // worth a warning, is told at once.
 func (e *env) checked(name, text string, sets []query.Setting, given ...string) (*query.Checked, error) {
-	p, diags := query.Parse(name, text, sets...)
-	if err := e.faults(p, diags); err != nil {
-		return nil, err
-	}
-	c, diags := query.Check(p, given...)
+	p, c, diags := query.Load(name, text, given, sets...)
 	return c, e.faults(p, diags)
 }
 
