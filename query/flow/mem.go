@@ -1,0 +1,330 @@
+package flow
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+	"strings"
+)
+
+// Mem is a State in memory, the twin of the one on disk. A Part writes to it
+// directly. Rows lie packed in large chunks, and nothing in them is a pointer:
+// millions of them cost the garbage collector nothing. It is not safe for
+// concurrent use.
+type Mem struct {
+	shelves []*shelf // by path
+}
+
+// NewMem returns an empty state.
+func NewMem() *Mem { return &Mem{} }
+
+// pathSize is how many bytes of a key name its path.
+const pathSize = 2
+
+// Get returns the value of a key.
+func (m *Mem) Get(key []byte) ([]byte, bool, error) {
+	v, ok := m.shelf(key).get(key[pathSize:])
+	return []byte(v), ok, nil
+}
+
+// Set gives a key its value.
+func (m *Mem) Set(key, value []byte) error {
+	s := m.shelf(key)
+	if old, found := s.add(key[pathSize:], 0, value); found && old != string(value) {
+		s.set(key[pathSize:], value)
+	}
+	return nil
+}
+
+// Delete makes a key gone.
+func (m *Mem) Delete(key []byte) error {
+	m.shelf(key).remove(key[pathSize:])
+	return nil
+}
+
+// Scan calls fn for the keys from lower up to but not including upper, in order.
+func (m *Mem) Scan(lower, upper []byte, fn func(key, value []byte) bool) error {
+	type pair struct{ key, value []byte }
+	var found []pair
+	for id, s := range m.shelves {
+		if s == nil {
+			continue
+		}
+		name := binary.BigEndian.AppendUint16(nil, uint16(id))
+		s.all(func(key, value string) bool {
+			k := append(name[:pathSize:pathSize], key...)
+			if bytes.Compare(k, lower) >= 0 && bytes.Compare(k, upper) < 0 {
+				found = append(found, pair{k, []byte(value)})
+			}
+			return true
+		})
+	}
+	slices.SortFunc(found, func(a, b pair) int { return bytes.Compare(a.key, b.key) })
+	for _, p := range found {
+		if !fn(p.key, p.value) {
+			break
+		}
+	}
+	return nil
+}
+
+// Len returns how many keys there are.
+func (m *Mem) Len() int {
+	n := 0
+	for _, s := range m.shelves {
+		if s != nil {
+			n += s.live
+		}
+	}
+	return n
+}
+
+func (m *Mem) shelf(key []byte) *shelf { return m.at(binary.BigEndian.Uint16(key)) }
+
+func (m *Mem) at(id uint16) *shelf {
+	for int(id) >= len(m.shelves) {
+		m.shelves = append(m.shelves, nil)
+	}
+	if m.shelves[id] == nil {
+		m.shelves[id] = &shelf{}
+	}
+	return m.shelves[id]
+}
+
+// A Mem keeps what a Part needs without the detour over keys of State.
+
+func (m *Mem) get(p *Path, key []byte) (string, bool) { return m.at(p.ID).get(key) }
+
+func (m *Mem) add(p *Path, key []byte, cut int, value []byte) (string, bool) {
+	return m.at(p.ID).add(key, cut, value)
+}
+
+func (m *Mem) set(p *Path, key []byte, _ int, value []byte) { m.at(p.ID).set(key, value) }
+
+func (m *Mem) scan(p *Path, prefix []byte, fn func(key, value string) bool) {
+	s := m.at(p.ID)
+	if len(prefix) == 0 {
+		s.all(fn)
+	} else {
+		s.group(prefix, fn)
+	}
+}
+
+// shelf holds the rows of one path: found by their whole key, or, all those that
+// were added with an equal cut, by the first bytes of it.
+//
+// Rows may be added while others are walked over: they are not met on that walk.
+type shelf struct {
+	text   arena
+	rows   []entry
+	values []string // by row; shorter if the rest have none
+	keys   []uint32 // open addressing by the hash of the key: row+1
+	groups []uint32 // the same by the hash of key[:cut]: the last row of the group
+	ngroup int
+	live   int
+}
+
+type entry struct {
+	at   span
+	hash uint32 // of the key, its upper half
+	cut  uint32
+	next uint32 // row+1 of the group's row before
+	gone bool
+}
+
+func (s *shelf) key(r *entry) string { return s.text.at(r.at) }
+
+func (s *shelf) value(i int) string {
+	if i < len(s.values) {
+		return s.values[i]
+	}
+	return ""
+}
+
+// find returns where a key's row is, or -1 and the slot where it would go.
+func (s *shelf) find(key []byte, h uint64) (row int, slot uint64) {
+	if len(s.keys) == 0 {
+		return -1, 0
+	}
+	mask := uint64(len(s.keys) - 1)
+	for slot = h & mask; s.keys[slot] != 0; slot = (slot + 1) & mask {
+		i := int(s.keys[slot] - 1)
+		if r := &s.rows[i]; r.hash == uint32(h>>32) && s.key(r) == string(key) {
+			return i, slot
+		}
+	}
+	return -1, slot
+}
+
+func (s *shelf) get(key []byte) (string, bool) {
+	i, _ := s.find(key, hash(key))
+	if i < 0 || s.rows[i].gone {
+		return "", false
+	}
+	return s.value(i), true
+}
+
+// add puts a row that is not there yet. Of one that is it returns the value.
+func (s *shelf) add(key []byte, cut int, value []byte) (old string, found bool) {
+	h := hash(key)
+	i, slot := s.find(key, h)
+	if i >= 0 {
+		r := &s.rows[i]
+		if r.gone {
+			r.gone = false
+			s.live++
+			s.put(i, value)
+			return "", false
+		}
+		return s.value(i), true
+	}
+	if len(s.rows) >= len(s.keys)/2 {
+		s.keys = make([]uint32, max(16, 4*len(s.rows)))
+		for i := range s.rows {
+			s.place(s.keys, hash(s.key(&s.rows[i])), i)
+		}
+		_, slot = s.find(key, h)
+	}
+	i = len(s.rows)
+	s.rows = append(s.rows, entry{at: s.text.add(key), hash: uint32(h >> 32), cut: uint32(cut)})
+	s.keys[slot] = uint32(i) + 1
+	s.live++
+	if len(value) > 0 {
+		s.put(i, value)
+	}
+	if cut > 0 {
+		s.join(i, key[:cut])
+	}
+	return "", false
+}
+
+func (s *shelf) set(key, value []byte) {
+	if i, _ := s.find(key, hash(key)); i >= 0 {
+		s.put(i, value)
+	}
+}
+
+func (s *shelf) put(i int, value []byte) {
+	for len(s.values) <= i {
+		s.values = append(s.values, "")
+	}
+	s.values[i] = s.text.at(s.text.add(value))
+}
+
+func (s *shelf) remove(key []byte) {
+	if i, _ := s.find(key, hash(key)); i >= 0 && !s.rows[i].gone {
+		s.rows[i].gone = true
+		s.live--
+	}
+}
+
+// place puts a row into the first free slot of a table with room.
+func (s *shelf) place(table []uint32, h uint64, row int) {
+	mask := uint64(len(table) - 1)
+	slot := h & mask
+	for table[slot] != 0 {
+		slot = (slot + 1) & mask
+	}
+	table[slot] = uint32(row) + 1
+}
+
+// head returns the slot of a group, or the one where it would go.
+func (s *shelf) head(prefix []byte, h uint64) uint64 {
+	mask := uint64(len(s.groups) - 1)
+	slot := h & mask
+	for s.groups[slot] != 0 {
+		r := &s.rows[s.groups[slot]-1]
+		if int(r.cut) == len(prefix) && s.key(r)[:r.cut] == string(prefix) {
+			break
+		}
+		slot = (slot + 1) & mask
+	}
+	return slot
+}
+
+// join makes a row the last one of its group.
+func (s *shelf) join(row int, prefix []byte) {
+	if s.ngroup >= len(s.groups)/2 {
+		old := s.groups
+		s.groups = make([]uint32, max(16, 4*s.ngroup))
+		for _, g := range old {
+			if g != 0 {
+				r := &s.rows[g-1]
+				s.place(s.groups, hash(s.key(r)[:r.cut]), int(g-1))
+			}
+		}
+	}
+	r := &s.rows[row]
+	slot := s.head(prefix, hash(prefix))
+	if s.groups[slot] == 0 {
+		s.ngroup++
+	}
+	r.next = s.groups[slot]
+	s.groups[slot] = uint32(row) + 1
+}
+
+func (s *shelf) group(prefix []byte, fn func(key, value string) bool) {
+	if s.ngroup == 0 {
+		return
+	}
+	for i := s.groups[s.head(prefix, hash(prefix))]; i != 0; i = s.rows[i-1].next {
+		if r := &s.rows[i-1]; !r.gone && !fn(s.key(r), s.value(int(i-1))) {
+			return
+		}
+	}
+}
+
+func (s *shelf) all(fn func(key, value string) bool) {
+	for i, n := 0, len(s.rows); i < n; i++ {
+		if r := &s.rows[i]; !r.gone && !fn(s.key(r), s.value(i)) {
+			return
+		}
+	}
+}
+
+// reset empties the shelf and keeps its tables.
+func (s *shelf) reset() {
+	s.text.reset()
+	s.rows, s.values = s.rows[:0], s.values[:0]
+	clear(s.keys)
+	clear(s.groups)
+	s.ngroup, s.live = 0, 0
+}
+
+// arena holds texts that never change, many to a chunk.
+type arena struct {
+	chunks []string
+	last   *strings.Builder
+}
+
+// span says where in an arena a text is.
+type span struct{ chunk, from, to uint32 }
+
+const (
+	leastChunk = 1 << 10
+	mostChunk  = 1 << 20
+)
+
+func (a *arena) at(s span) string { return a.chunks[s.chunk][s.from:s.to] }
+
+func (a *arena) add(b []byte) span {
+	if a.last == nil || a.last.Len()+len(b) > a.last.Cap() {
+		size := leastChunk
+		if a.last != nil {
+			size = min(2*a.last.Cap(), mostChunk)
+		}
+		a.last = &strings.Builder{}
+		a.last.Grow(max(size, len(b)))
+		a.chunks = append(a.chunks, "")
+	}
+	from := a.last.Len()
+	a.last.Write(b)
+	a.chunks[len(a.chunks)-1] = a.last.String()
+	return span{uint32(len(a.chunks) - 1), uint32(from), uint32(from + len(b))}
+}
+
+// text returns b as a text that may be kept.
+func (a *arena) text(b []byte) string { return a.at(a.add(b)) }
+
+// reset forgets the texts. Whoever holds one keeps it.
+func (a *arena) reset() { *a = arena{} }
