@@ -63,6 +63,9 @@ type Stage struct {
 	Level  int    // 0: runs whenever a row comes; else when everything below Level is quiet
 	Hides  bool   // links that a crawler must not follow are not shown to it
 
+	// Projects says that it brings a negated table to where it is looked for.
+	Projects bool
+
 	class  int          // of locations; -1: no variable's
 	bound  map[int]bool // slots that have a value after it
 	onPage op           // of a stage that flows
