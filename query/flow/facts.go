@@ -80,8 +80,8 @@ var facts = map[string]*fact{
 		},
 		many: 300,
 	},
-	"header": fields(func(f *page.Facts) []page.Field { return f.Headers }),
-	"meta":   fields(func(f *page.Facts) []page.Field { return f.Metas }),
+	"header": listed(func(f *page.Facts) []page.Field { return f.Headers }),
+	"meta":   listed(func(f *page.Facts) []page.Field { return f.Metas }),
 	"redirect": {
 		n: func(f *page.Facts) int {
 			if f.Outcome != page.Redirected || f.Robots || f.Redirect.URL.IsZero() {
@@ -140,7 +140,7 @@ func links(via Via, is func(f *page.Facts, i int) bool) *fact {
 	return k
 }
 
-func fields(of func(f *page.Facts) []page.Field) *fact {
+func listed(of func(f *page.Facts) []page.Field) *fact {
 	return &fact{
 		n: func(f *page.Facts) int { return len(of(f)) },
 		cell: func(f *page.Facts, i, column int) query.Value {

@@ -19,7 +19,8 @@ func (b *split) negate(root *Stage) *Stage {
 			b.absent(stages, in, func(s *Stage) bool { return true })
 			continue
 		}
-		if b.sealed(in) && b.absent(stages, in, func(s *Stage) bool { return b.beside(s, in) }) {
+		in.sealed = b.sealed(in)
+		if in.sealed && b.absent(stages, in, func(s *Stage) bool { return b.beside(s, in) }) {
 			continue
 		}
 		if in.Columns[0].Slot < 0 {
@@ -57,7 +58,7 @@ func (b *split) absent(stages []*Stage, in *Input, may func(*Stage) bool) bool {
 func (b *split) sealed(in *Input) bool {
 	return in.Table.Kind == query.PageFact && in.Columns[0].Slot >= 0 && slices.ContainsFunc(b.rule.Body, func(l *query.Literal) bool {
 		return l.Atom != nil && !l.Neg && b.plan.Program.Table(l.Atom.Table).Kind == query.PageFact &&
-			l.Atom.Args[0].Op == query.Var && b.slots[l.Atom.Args[0].Name] == in.Columns[0].Slot
+			l.Atom.Args[0].Op == query.Var && b.rule.slots[l.Atom.Args[0].Name] == in.Columns[0].Slot
 	})
 }
 

@@ -82,6 +82,7 @@ func (o *overlay) put(p *Path, key, value []byte) {
 }
 
 func (o *overlay) scan(p *Path, prefix []byte, fn func(key, value string) bool) {
+	lower := append([]byte(nil), o.name(p, prefix)...) // the prefix may be gone after the first row
 	more := true
 	o.mem.scan(p, prefix, func(key, value string) bool {
 		more = fn(key, value)
@@ -90,7 +91,6 @@ func (o *overlay) scan(p *Path, prefix []byte, fn func(key, value string) bool) 
 	if !more {
 		return
 	}
-	lower := append([]byte(nil), o.name(p, prefix)...)
 	mem := o.mem.at(p.ID)
 	err := o.state.Scan(lower, after(lower), func(key, value []byte) bool {
 		key = key[pathSize:]

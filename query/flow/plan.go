@@ -23,8 +23,9 @@ type Plan struct {
 	TestsDepth    bool
 	TestsPriority bool
 
-	files  []*hall // rows of inputs, by query.Table.ID
-	tables []*Store
+	files  []*hall  // rows of inputs, by query.Table.ID
+	tables []*Store // of tables that are not facts of pages, by query.Table.ID
+	paths  uint16
 }
 
 // Rule is one rule, taken apart into stages.
@@ -36,7 +37,8 @@ type Rule struct {
 	Pool   *Pool    // of a rule with an aggregate
 	Ships  bool     // what it derives may live elsewhere than where it is found
 
-	index int // in Plan.Rules
+	index int            // in Plan.Rules
+	slots map[string]int // of variables, by name
 }
 
 // Var is a variable of a rule, or a place for the value of an expression that
@@ -66,10 +68,10 @@ type Stage struct {
 	// Projects says that it brings a negated table to where it is looked for.
 	Projects bool
 
-	class  int          // of locations; -1: no variable's
-	bound  map[int]bool // slots that have a value after it
-	onPage op           // of a stage that flows
-	whole  op           // of a stage without rows to wait for
+	class int          // of locations; -1: no variable's
+	bound map[int]bool // slots that have a value after it
+	twin  *Stage       // another rule's stage that does the same, and is run instead
+	run   op           // of a stage that flows, or has no rows to wait for
 }
 
 // Source says how an input's rows come.
@@ -94,7 +96,10 @@ type Input struct {
 	Columns []Column     // of the table, or of what is sent
 	Atom    *query.Atom  // as written; nil for rows of another stage
 
-	on delta // what to do with a new row
+	home   bool  // a small table that is read where its rows live
+	sealed bool  // a negated fact of a page of which the rule has another one
+	leads  bool  // it leads to what a rule orders
+	on     delta // what to do with a new row
 }
 
 // Column says what a column of an input has to be: the constant, if there is
@@ -131,7 +136,9 @@ type Store struct {
 
 	keys  []int // columns without a lattice
 	lats  []int // the others
-	point bool  // key columns are all there is
+	point bool  // there are no others
+	quiet bool  // nobody is told of new rows
+	hall  *hall // of a small table: its shape
 }
 
 // Path is an order of a store's key columns: rows are found by values of the
@@ -151,6 +158,8 @@ type Pool struct {
 	Store *Store  // nil for sealed ones, which need nothing but the page
 	Group []int   // columns of the head that are not aggregates
 	Parts []Share // the aggregates
+
+	terms []*query.Term // of Group
 }
 
 // Share is one aggregate of a head.

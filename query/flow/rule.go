@@ -13,7 +13,6 @@ import (
 type split struct {
 	plan  *Plan
 	rule  *Rule
-	slots map[string]int
 	conds []*Cond
 	class []int    // of every slot; slots of one class always live together
 	apart []*Stage // stages whose rows have not been sent anywhere yet
@@ -22,8 +21,8 @@ type split struct {
 
 // split plans a rule. It decides where rows go, not yet what is kept.
 func (p *Plan) split(r *query.Rule) (*Rule, *query.Diag) {
-	b := &split{plan: p, slots: map[string]int{}}
-	b.rule = &Rule{Rule: r, Head: p.Program.Table(r.Head.Table)}
+	b := &split{plan: p}
+	b.rule = &Rule{Rule: r, Head: p.Program.Table(r.Head.Table), slots: map[string]int{}}
 	located, halls := b.inputs()
 	b.classes()
 	b.group(located)
@@ -43,10 +42,10 @@ func (p *Plan) split(r *query.Rule) (*Rule, *query.Diag) {
 }
 
 func (b *split) slot(name string, t query.Type) int {
-	i, ok := b.slots[name]
+	i, ok := b.rule.slots[name]
 	if !ok {
 		i = len(b.rule.Vars)
-		b.slots[name] = i
+		b.rule.slots[name] = i
 		b.rule.Vars = append(b.rule.Vars, Var{name, t})
 	}
 	return i
@@ -56,7 +55,7 @@ func (b *split) slot(name string, t query.Type) int {
 func (b *split) hidden(t query.Type) (int, *query.Term) {
 	i := len(b.rule.Vars)
 	name := "#" + strconv.Itoa(i)
-	b.slots[name] = i
+	b.rule.slots[name] = i
 	b.rule.Vars = append(b.rule.Vars, Var{"", t})
 	return i, &query.Term{Op: query.Var, Name: name, Type: t}
 }
@@ -83,6 +82,7 @@ func (b *split) inputs() (located, halls []*Input) {
 		}
 	}
 	if len(located) == 0 && len(small) > 0 { // one of them has to be where it lives
+		small[0].home = true
 		located, small = small[:1], small[1:]
 	}
 	return located, append(halls, small...)
@@ -161,9 +161,9 @@ func (b *split) classes() {
 func (b *split) place(t *query.Term) int {
 	switch {
 	case t.Op == query.Var:
-		return b.slots[t.Name]
+		return b.rule.slots[t.Name]
 	case t.Op == query.Call && t.Name == "host" && b.plan.Options.Scheme == ByHost && t.Args[0].Op == query.Var:
-		return b.slots[t.Args[0].Name]
+		return b.rule.slots[t.Args[0].Name]
 	}
 	return -1
 }
@@ -234,7 +234,7 @@ func (b *split) settle(s *Stage) {
 			}
 			free := slices.DeleteFunc(slices.Clone(c.vars), func(v int) bool { return s.bound[v] })
 			if len(free) > 0 {
-				if len(free) > 1 || b.side(c, free[0]) == nil {
+				if len(free) > 1 || b.rule.side(c, free[0]) == nil {
 					continue
 				}
 				c.Slot = free[0]
@@ -248,17 +248,15 @@ func (b *split) settle(s *Stage) {
 
 // side returns the expression that a condition makes equal to a variable that
 // stands alone on the other side, or nil.
-func (b *split) side(c *Cond, slot int) *query.Term { return sideOf(c, slot, b.slots) }
-
-func sideOf(c *Cond, slot int, slots map[string]int) *query.Term {
+func (r *Rule) side(c *Cond, slot int) *query.Term {
 	k := c.Literal.Compare
 	if k == nil || k.Op != "=" {
 		return nil
 	}
-	is := func(t *query.Term) bool { return t.Op == query.Var && slots[t.Name] == slot }
+	is := func(t *query.Term) bool { return t.Op == query.Var && r.slots[t.Name] == slot }
 	has := func(t *query.Term) bool {
 		found := false
-		t.Vars(func(v *query.Term) { found = found || slots[v.Name] == slot })
+		t.Vars(func(v *query.Term) { found = found || r.slots[v.Name] == slot })
 		return found
 	}
 	switch {
@@ -350,7 +348,7 @@ func (b *split) needed(slot int) bool {
 	found := false
 	mark := func(t *query.Term) {
 		t.Vars(func(v *query.Term) {
-			if i, ok := b.slots[v.Name]; ok && i == slot {
+			if i, ok := b.rule.slots[v.Name]; ok && i == slot {
 				found = true
 			}
 		})

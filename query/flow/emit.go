@@ -1,0 +1,181 @@
+package flow
+
+import (
+	"weir/page"
+	"weir/query"
+)
+
+// emit is the end of a stage: a row that is sent on, an order, or a row of the
+// rule's head.
+func (p *Plan) emit(s *Stage) (op, error) {
+	r := s.Rule
+	switch {
+	case s.Sends != nil:
+		return p.send(s), nil
+	case r.Pool != nil:
+		return p.gather(r), nil
+	case r.Head.Name == "crawl":
+		return p.order(s), nil
+	}
+	return p.derive(r), nil
+}
+
+// send packs the values that go on to another stage.
+func (p *Plan) send(s *Stage) op {
+	st := s.Into
+	return func(x *Part, e *env) {
+		x.key = x.key[:0]
+		for i, slot := range s.Sends {
+			x.key = appendValue(x.key, st.Types[i], e.v[slot])
+		}
+		x.val = x.val[:0]
+		x.deliver(st, x.home(st.Types[0], e.v[s.Sends[0]]))
+	}
+}
+
+// columns compiles a head's terms.
+func (w *writer) columns(terms []*query.Term, types []query.Type) []valueExpr {
+	var list []valueExpr
+	for i, t := range terms {
+		list = append(list, w.value(t, types[i]))
+	}
+	return list
+}
+
+// derive makes a row of a table.
+func (p *Plan) derive(r *Rule) op {
+	w := &writer{slot: r.slot}
+	st := p.table(r.Head)
+	columns, fails := w.columns(r.Rule.Head.Args, st.Types), false
+	fails = w.fails
+	return func(x *Part, e *env) {
+		x.key, x.val = x.key[:0], x.val[:0]
+		var first query.Value
+		for i, c := range st.keys {
+			v := columns[c](e)
+			if i == 0 {
+				first = v
+			}
+			x.key = appendValue(x.key, st.Types[c], v)
+		}
+		for _, c := range st.lats {
+			x.val = appendValue(x.val, st.Types[c], columns[c](e))
+		}
+		switch {
+		case fails && !x.sound(e, r.index):
+		case st.Small:
+			x.spread(st)
+		case r.Ships:
+			x.deliver(st, x.home(st.Types[0], first))
+		default:
+			x.land(st, x.key, x.val)
+		}
+	}
+}
+
+// order asks for a page.
+func (p *Plan) order(s *Stage) op {
+	r := s.Rule
+	w := &writer{slot: r.slot}
+	args := r.Rule.Head.Args
+	var depth intExpr
+	var priority floatExpr
+	if len(args) > 1 {
+		depth = w.int(args[1])
+	}
+	if len(args) > 2 {
+		priority = w.float(args[2])
+	}
+	url := w.text(args[0])
+	via := ByRule
+	for _, in := range s.Inputs {
+		switch {
+		case args[0].Op != query.Var:
+		case in.Source == FromPage:
+			k := facts[in.Table.Name]
+			if t := k.target(); t >= 0 && in.Columns[t].Slot == r.slot(args[0]) {
+				in.leads = true
+				return asked(r, w.fails, depth, priority, func(x *Part, _ *env, o *Order) {
+					o.URL, o.Link, o.Via = x.link.URL, x.link, x.via
+				})
+			}
+		case in.Table != nil && in.Table.Kind == query.SeedFact && in.Columns[0].Slot == r.slot(args[0]):
+			via = BySeed
+		}
+	}
+	return asked(r, w.fails, depth, priority, func(_ *Part, e *env, o *Order) {
+		o.URL, o.Via = page.Canonical(url(e)), via
+	})
+}
+
+func asked(r *Rule, fails bool, depth intExpr, priority floatExpr, place func(x *Part, e *env, o *Order)) op {
+	id := r.ID
+	return func(x *Part, e *env) {
+		x.out.Crawl = append(x.out.Crawl, Order{Depth: -1, Rule: id})
+		o := &x.out.Crawl[len(x.out.Crawl)-1]
+		place(x, e, o)
+		if depth != nil {
+			o.Depth = depth(e)
+		}
+		if priority != nil {
+			o.Priority = priority(e)
+		}
+		if fails && !x.sound(e, r.index) || o.URL.IsZero() {
+			x.out.Crawl = x.out.Crawl[:len(x.out.Crawl)-1]
+		}
+	}
+}
+
+// gather makes a row of what an aggregate runs over.
+func (p *Plan) gather(r *Rule) op {
+	w := &writer{slot: r.slot}
+	var columns []valueExpr
+	var types []query.Type
+	for i, c := range r.Pool.Group {
+		types = append(types, r.Head.Types[c])
+		columns = append(columns, w.value(r.Pool.terms[i], types[i]))
+	}
+	for _, s := range r.Pool.Parts {
+		for _, a := range s.Term.Args {
+			types = append(types, a.Type)
+			columns = append(columns, w.value(a, a.Type))
+		}
+	}
+	if solutions(r.Rule) {
+		for slot, v := range r.Vars {
+			if v.Name != "" {
+				types = append(types, v.Type)
+				columns = append(columns, func(e *env) query.Value { return e.v[slot] })
+			}
+		}
+	}
+	fails, pool := w.fails, r.Pool
+	return func(x *Part, e *env) {
+		if pool.Store == nil {
+			x.sealing = x.sealing[:0]
+			for _, c := range columns {
+				x.sealing = append(x.sealing, c(e))
+			}
+			if !fails || x.sound(e, r.index) {
+				x.solved(pool, x.sealing)
+			}
+			return
+		}
+		x.key, x.val = x.key[:0], x.val[:0]
+		var first query.Value
+		for i, c := range columns {
+			v := c(e)
+			if i == 0 {
+				first = v
+			}
+			x.key = appendValue(x.key, types[i], v)
+		}
+		switch {
+		case fails && !x.sound(e, r.index):
+		case len(pool.Group) == 0:
+			x.deliver(pool.Store, 0)
+		default:
+			x.deliver(pool.Store, x.home(types[0], first))
+		}
+	}
+}

@@ -1,0 +1,268 @@
+package flow
+
+import (
+	"slices"
+
+	"weir/query"
+)
+
+// op is a piece of a compiled stage: it does its work on the values so far, and
+// calls the next piece for every result.
+type op func(x *Part, e *env)
+
+// delta is what a stage does with a new row of one of its inputs.
+type delta func(x *Part, key, value string)
+
+// maker puts a piece before the next one.
+type maker func(next op) op
+
+// line orders the pieces of a stage for one occasion: a row of one input has
+// come, or a page. What costs least comes first, and nothing before the values it
+// needs: so conditions on the page are decided before its links are looked at,
+// and patterns are tried last.
+type line struct {
+	plan   *Plan
+	stage  *Stage
+	known  []bool // slots with values
+	conds  []*Cond
+	inputs []*Input
+	absent []*Input
+	makers []maker
+	err    error
+}
+
+// link compiles a stage.
+func (p *Plan) link(s *Stage) error {
+	end, err := p.emit(s)
+	if err != nil {
+		return err
+	}
+	if s.Flows || !slices.ContainsFunc(s.Inputs, func(in *Input) bool { return in.Store != nil }) {
+		s.run, err = p.line(s, nil).join(end)
+		return err
+	}
+	for _, in := range s.Inputs {
+		if in.Store == nil {
+			continue
+		}
+		l := p.line(s, in)
+		begin := l.arrive(in)
+		next, err := l.join(end)
+		if err != nil {
+			return err
+		}
+		in.on = begin(next)
+	}
+	return nil
+}
+
+func (p *Plan) line(s *Stage, trigger *Input) *line {
+	return &line{
+		plan: p, stage: s, known: make([]bool, len(s.Rule.Vars)), conds: slices.Clone(s.Conds), absent: slices.Clone(s.Absent),
+		inputs: slices.DeleteFunc(slices.Clone(s.Inputs), func(in *Input) bool { return in == trigger }),
+	}
+}
+
+// join lines up all that is left and ends it with an op.
+func (l *line) join(end op) (op, error) {
+	for l.cheapest() {
+	}
+	for _, m := range slices.Backward(l.makers) {
+		end = m(end)
+	}
+	return end, l.err
+}
+
+// cheapest lines up the piece that costs least of those whose values are known,
+// if any are left.
+func (l *line) cheapest() bool {
+	const dear = 1 << 40
+	best, do := dear, func() {}
+	offer := func(cost int, f func()) {
+		if cost < best {
+			best, do = cost, f
+		}
+	}
+	for i, c := range l.conds {
+		if slot, ok := l.ready(c); ok {
+			offer(cost(c.Literal), func() {
+				l.conds = slices.Delete(l.conds, i, i+1)
+				l.cond(c, slot)
+			})
+		}
+	}
+	for i, in := range l.absent {
+		if !slices.ContainsFunc(in.Columns, func(c Column) bool { return c.Slot >= 0 && !l.known[c.Slot] }) {
+			offer(l.price(in), func() {
+				l.absent = slices.Delete(l.absent, i, i+1)
+				l.makers = append(l.makers, l.absence(in))
+			})
+		}
+	}
+	for i, in := range l.inputs {
+		offer(l.price(in), func() {
+			l.inputs = slices.Delete(l.inputs, i, i+1)
+			l.makers = append(l.makers, l.rows(in))
+		})
+	}
+	do()
+	return best < dear
+}
+
+// ready says whether a condition can be decided, or, if slot is not negative,
+// gives it a value.
+func (l *line) ready(c *Cond) (slot int, ok bool) {
+	slot = -1
+	for _, v := range c.vars {
+		if l.known[v] {
+			continue
+		}
+		if slot >= 0 || l.stage.Rule.side(c, v) == nil {
+			return -1, false
+		}
+		slot = v
+	}
+	return slot, true
+}
+
+// price estimates what it takes to go through an input's rows, and whatever
+// follows from each.
+func (l *line) price(in *Input) int {
+	known, open := 0, 0
+	for _, c := range in.Columns {
+		switch {
+		case c.Const != nil || c.Slot >= 0 && l.known[c.Slot]:
+			known++
+		case c.Slot >= 0:
+			open++
+		}
+	}
+	switch in.Source {
+	case FromCrawl:
+		return 1
+	case FromPage:
+		return 10*facts[in.Table.Name].many - known
+	case FromFile, FromSmall:
+		switch {
+		case open == 0:
+			return costFind
+		case known > 0:
+			return 10 * costFind
+		}
+		return 1000 * costFind
+	}
+	keys, given := 0, 0
+	for _, c := range in.picksKeys() {
+		keys++
+		if c.Const != nil || c.Slot >= 0 && l.known[c.Slot] {
+			given++
+		}
+	}
+	switch given {
+	case keys:
+		return 300
+	case 0:
+		return 1 << 30
+	}
+	return 10000 - 100*given
+}
+
+// picks returns what the columns of an input's store have to be.
+func (in *Input) picks() []Column {
+	if in.Store == nil || in.Store.Table == nil {
+		return in.Columns
+	}
+	var picked []Column
+	for _, c := range in.Store.Columns {
+		picked = append(picked, in.Columns[c])
+	}
+	return picked
+}
+
+func (in *Input) picksKeys() []Column {
+	all := in.picks()
+	var keys []Column
+	for _, c := range in.Store.keys {
+		keys = append(keys, all[c])
+	}
+	return keys
+}
+
+// slot returns where a rule keeps a variable's value.
+func (r *Rule) slot(t *query.Term) int { return r.slots[t.Name] }
+
+// cond lines up a condition, or the value of a slot.
+func (l *line) cond(c *Cond, slot int) {
+	w := &writer{slot: l.stage.Rule.slot}
+	rule := l.stage.Rule.index
+	if slot >= 0 {
+		f := w.value(l.stage.Rule.side(c, slot), l.stage.Rule.Vars[slot].Type)
+		fails := w.fails
+		l.known[slot] = true
+		l.makers = append(l.makers, func(next op) op {
+			return func(x *Part, e *env) {
+				e.v[slot] = f(e)
+				if !fails || x.sound(e, rule) {
+					next(x, e)
+				}
+			}
+		})
+		return
+	}
+	f, err := w.cond(c.Literal)
+	if err != nil {
+		l.err = err
+		return
+	}
+	fails := w.fails
+	l.makers = append(l.makers, func(next op) op {
+		return func(x *Part, e *env) {
+			if ok := f(e); (!fails || x.sound(e, rule)) && ok {
+				next(x, e)
+			}
+		}
+	})
+}
+
+// take is what is done with one column of a row: its value is compared to a
+// constant or to the value of a slot, or becomes that.
+type take struct {
+	column int
+	slot   int
+	known  bool
+	konst  *query.Value
+}
+
+func (t *take) from(e *env, v query.Value) bool {
+	switch {
+	case t.konst != nil:
+		return v == *t.konst
+	case t.known:
+		return v == e.v[t.slot]
+	}
+	e.v[t.slot] = v
+	return true
+}
+
+// takes says what to do with the columns of a row but those that are given, and
+// makes their slots known.
+func (l *line) takes(columns []Column, given []int) []take {
+	var list []take
+	for i, c := range columns {
+		if slices.Contains(given, i) || c.Const == nil && c.Slot < 0 {
+			continue
+		}
+		t := take{column: i, slot: c.Slot, konst: c.Const}
+		if c.Const == nil {
+			t.known = l.known[c.Slot]
+			l.known[c.Slot] = true
+		}
+		list = append(list, t)
+	}
+	return list
+}
+
+// once says that rows give no slot a value: one is as good as many.
+func once(takes []take) bool {
+	return !slices.ContainsFunc(takes, func(t take) bool { return t.konst == nil && !t.known })
+}

@@ -1,0 +1,368 @@
+package flow
+
+import (
+	"fmt"
+
+	"weir/page"
+	"weir/query"
+)
+
+// Part is one partition of a running program. It is not safe for concurrent use.
+// After an error it is of no use any more: what was delivered may be known in
+// part.
+type Part struct {
+	plan   *Plan
+	id, of int
+	db     keeper
+	over   *overlay // db, if the state is not a Mem
+	envs   []env    // by rule
+	halls  []*hall  // of small tables, by store
+	drops  []int64  // by rule
+	level  int      // stages above it wait
+	queue  []event
+	head   int // of queue
+
+	// Of the delivery that goes on.
+	out   *Out
+	facts *page.Facts
+	link  *page.Link // that the row in hand was found in
+	via   Via
+	text  arena // rows in queue
+
+	key, val, buf, old []byte
+	sealing            Row
+}
+
+// event is a new row whose readers have not been told yet.
+type event struct {
+	store      *Store
+	key, value string
+}
+
+// NewPart returns partition id, of so many, with what its state has kept.
+func NewPart(p *Plan, s State, id, of int) (*Part, error) {
+	if id < 0 || id >= of {
+		return nil, fmt.Errorf("there is no partition %d of %d", id, of)
+	}
+	x := &Part{plan: p, id: id, of: of, envs: make([]env, len(p.Rules)), halls: make([]*hall, len(p.Stores)), drops: make([]int64, len(p.Rules))}
+	for i, r := range p.Rules {
+		x.envs[i].v = make([]query.Value, len(r.Vars))
+	}
+	if m, ok := s.(*Mem); ok {
+		x.db = m
+	} else {
+		x.over = &overlay{state: s}
+		x.db = x.over
+	}
+	for _, st := range p.Stores {
+		if !st.Small {
+			continue
+		}
+		h := st.hall.empty()
+		x.halls[st.ID] = h
+		x.db.scan(st.Paths[0], nil, func(key, value string) bool {
+			h.put(st.row(key, value))
+			h.turned.full = true // what was turned away before is not known any more
+			return true
+		})
+	}
+	return x, x.failed()
+}
+
+// Start works out what follows from inputs and from rules without a body, and
+// tells again how long hosts are to rest.
+func (x *Part) Start(out *Out) error {
+	x.begin(out)
+	if x.id == 0 {
+		for _, s := range x.plan.Stages {
+			if !s.Flows && s.run != nil && s.Level == 0 {
+				s.run(x, &x.envs[s.Rule.index])
+			}
+		}
+	}
+	if t := x.plan.Program.Table("wait"); t != nil && x.plan.tables[t.ID] != nil {
+		st := x.plan.tables[t.ID]
+		x.db.scan(st.Paths[0], nil, func(key, value string) bool {
+			x.notice(st, key, value)
+			return true
+		})
+	}
+	return x.end()
+}
+
+// Seed takes a page that the user names.
+func (x *Part) Seed(u page.URL, score float64, out *Out) error {
+	return x.Give(x.plan.Program.Table("seed"), Row{text(u.String()), query.FloatValue(score)}, out)
+}
+
+// Crawled takes a new or better row of crawl from whoever keeps it. The plan's
+// KeepsCrawl says whether that is needed.
+func (x *Part) Crawled(u string, depth int64, priority float64, out *Out) error {
+	t := x.plan.Program.Table("crawl")
+	row := Row{text(u), number(depth), query.FloatValue(priority)}
+	return x.Give(t, row[:t.Arity()], out)
+}
+
+// Give takes a row of seed, of crawl, or of another table that is given to the
+// program.
+func (x *Part) Give(t *query.Table, row Row, out *Out) error {
+	x.begin(out)
+	if st := x.plan.tables[t.ID]; st != nil {
+		x.key, x.val = st.pack(x.key[:0], x.val[:0], row)
+		x.land(st, x.key, x.val)
+	}
+	return x.end()
+}
+
+// Page takes the sealed facts of a page that lives here: for the first time, or
+// again because its depth is better now or a small table has grown.
+func (x *Part) Page(f *page.Facts, out *Out) error {
+	x.begin(out)
+	x.facts = f
+	for _, st := range x.plan.Stores {
+		if st.Table != nil && st.Table.Kind == query.PageFact {
+			x.keep(st, f)
+		}
+	}
+	x.drain()
+	for _, s := range x.plan.Stages {
+		if s.Flows {
+			s.run(x, &x.envs[s.Rule.index])
+		}
+	}
+	x.seal()
+	err := x.end()
+	x.facts, x.link = nil, nil
+	return err
+}
+
+// keep stores the facts of a page that wait for others.
+func (x *Part) keep(st *Store, f *page.Facts) {
+	k := facts[st.Table.Name]
+	for i := range k.n(f) {
+		if k.is != nil && !k.is(f, i) || st.Hides && hidden(f, i) {
+			continue
+		}
+		x.key = x.key[:0]
+		for j, c := range st.Columns {
+			x.key = appendValue(x.key, st.Types[j], k.cell(f, i, c))
+		}
+		x.land(st, x.key, nil)
+	}
+}
+
+// Tuple takes a row that a partition has sent.
+func (x *Part) Tuple(t Tuple, out *Out) error {
+	x.begin(out)
+	if int64(t.Input) >= int64(len(x.plan.Stores)) {
+		return fmt.Errorf("a tuple for input %d: %w", t.Input, errRow)
+	}
+	st := x.plan.Stores[t.Input]
+	key, value, err := st.cutRow(x.text.text(t.Row))
+	if err != nil {
+		return fmt.Errorf("a tuple for input %d: %w", t.Input, err)
+	}
+	x.key, x.val = append(x.key[:0], key...), append(x.val[:0], value...)
+	x.land(st, x.key, x.val)
+	return x.end()
+}
+
+// Committed says that everything that was put out is in the State now.
+func (x *Part) Committed() {
+	if x.over != nil {
+		x.over.committed()
+	}
+}
+
+// Rows calls fn for the rows of a table that live here, until it returns false.
+func (x *Part) Rows(t *query.Table, fn func(Row) bool) error {
+	st := x.plan.tables[t.ID]
+	if st == nil {
+		return nil
+	}
+	x.db.scan(st.Paths[0], nil, func(key, value string) bool {
+		row := st.row(key, value)
+		if st.Small && x.home(st.Types[0], row[0]) != x.id {
+			return true
+		}
+		return fn(row)
+	})
+	return x.failed()
+}
+
+// Drops returns how many rows of a rule were dropped since an expression had no
+// value: a division by zero, a number too large.
+func (x *Part) Drops(r *Rule) int64 { return x.drops[r.index] }
+
+// begin starts a delivery.
+func (x *Part) begin(out *Out) {
+	x.out = out
+	if x.over != nil {
+		x.over.out = out
+	}
+}
+
+// end works off what a delivery has led to.
+func (x *Part) end() error {
+	x.drain()
+	x.text.reset()
+	x.out = nil
+	return x.failed()
+}
+
+// failed returns the first error of the state.
+func (x *Part) failed() error {
+	if x.over == nil {
+		return nil
+	}
+	x.over.text.reset()
+	return x.over.err
+}
+
+// sound says that expressions of a rule had values; if not, a row is dropped.
+func (x *Part) sound(e *env, rule int) bool {
+	if e.failed {
+		e.failed = false
+		x.drops[rule]++
+		return false
+	}
+	return true
+}
+
+func (x *Part) home(t query.Type, v query.Value) int {
+	return Home(x.plan.Options.Scheme, t, v, x.of)
+}
+
+// deliver brings the row in key and val to a partition.
+func (x *Part) deliver(st *Store, to int) {
+	if x.of == 1 {
+		x.land(st, x.key, x.val)
+		return
+	}
+	x.buf = st.appendRow(x.buf[:0], x.key, x.val)
+	x.out.Send = append(x.out.Send, Tuple{To: to, Input: st.ID, Row: append([]byte(nil), x.buf...)})
+}
+
+// spread brings the row in key and val to all partitions.
+func (x *Part) spread(st *Store) {
+	for to := range x.of {
+		x.deliver(st, to)
+	}
+}
+
+// land takes a row into a store of this partition. What is new has its readers
+// told.
+func (x *Part) land(st *Store, key, value []byte) {
+	if !st.Passes {
+		path := st.Paths[0]
+		old, found := x.db.add(path, key, st.cut(path, key), value)
+		if found {
+			if st.point {
+				return
+			}
+			var better bool
+			if x.old, better = st.better(x.old[:0], old, string(value)); !better {
+				return
+			}
+			value = x.old
+			x.db.set(path, key, st.cut(path, key), value)
+		}
+		if len(st.Paths) > 1 {
+			x.index(st, key, value, found)
+		}
+	}
+	if st.quiet {
+		return
+	}
+	ev := event{st, x.text.text(key), x.text.text(value)}
+	x.notice(st, ev.key, ev.value)
+	if len(st.Readers) > 0 || st.Pool != nil {
+		x.queue = append(x.queue, ev)
+	}
+}
+
+// index brings a row's other paths up to date.
+func (x *Part) index(st *Store, key, value []byte, found bool) {
+	k := string(key)
+	for _, p := range st.Paths[1:] {
+		x.buf = st.arrange(x.buf[:0], p, k)
+		if found {
+			x.db.set(p, x.buf, st.cut(p, x.buf), value)
+		} else {
+			x.db.add(p, x.buf, st.cut(p, x.buf), value)
+		}
+	}
+}
+
+// notice acts on a new row of a table that means something to the caller, or is
+// kept in memory.
+func (x *Part) notice(st *Store, key, value string) {
+	switch {
+	case st.Small:
+		h, row := x.halls[st.ID], st.row(key, value)
+		if h.put(row) && h.late(row) {
+			x.out.Stale = true
+		}
+	case st.Table == nil:
+	case st.Table.Name == "stop" && x.out.Stop == "":
+		x.out.Stop = st.row(key, value)[0].S
+	case st.Table.Name == "wait":
+		row := st.row(key, value)
+		seconds := float64(row[1].N)
+		if st.Types[1] == query.Float {
+			seconds = row[1].Float()
+		}
+		x.out.Waits = append(x.out.Waits, Wait{Host: row[0].S, Seconds: seconds})
+	}
+}
+
+// drain tells of new rows, first come first told, until nothing is new.
+func (x *Part) drain() {
+	for ; x.head < len(x.queue); x.head++ {
+		if x.head > 1024 && x.head > len(x.queue)/2 {
+			x.queue = append(x.queue[:0], x.queue[x.head:]...)
+			x.head = 0
+		}
+		ev := x.queue[x.head]
+		if ev.store.Pool != nil {
+			x.pooled(ev.store.Pool, ev.key)
+		}
+		for _, in := range ev.store.Readers {
+			if in.Stage.Level <= x.level && (!in.home || x.here(ev)) {
+				in.on(x, ev.key, ev.value)
+			}
+		}
+	}
+	x.queue, x.head = x.queue[:0], 0
+}
+
+// here says that a row of a small table, which is everywhere, lives here.
+func (x *Part) here(ev event) bool {
+	v, _, _ := cutValue(ev.key, ev.store.Types[0])
+	return x.home(ev.store.Types[0], v) == x.id
+}
+
+// replay runs a stage over all that its inputs have, when what it looks at is
+// complete.
+func (x *Part) replay(s *Stage) {
+	if s.run != nil {
+		if x.id == 0 {
+			s.run(x, &x.envs[s.Rule.index])
+			x.drain()
+		}
+		return
+	}
+	for _, in := range s.Inputs {
+		if in.on == nil {
+			continue
+		}
+		x.db.scan(in.Store.Paths[0], nil, func(key, value string) bool {
+			if !in.home || x.here(event{store: in.Store, key: key}) {
+				in.on(x, key, value)
+				x.drain()
+			}
+			return true
+		})
+		return
+	}
+}

@@ -1,0 +1,312 @@
+package flow
+
+import (
+	"slices"
+
+	"weir/query"
+)
+
+// rows lines up an input: the next piece is called for each of its rows that
+// agrees with the values so far. Where rows give no slot a value, one is enough.
+func (l *line) rows(in *Input) maker {
+	switch in.Source {
+	case FromCrawl:
+		return fromCrawl(l.takes(in.Columns, nil))
+	case FromPage:
+		each := fromPage(in, l.takes(in.Columns, nil))
+		return func(next op) op { return func(x *Part, e *env) { each(x, e, next) } }
+	case FromFile, FromSmall:
+		each := l.fromHall(in)
+		return func(next op) op { return func(x *Part, e *env) { each(x, e, next) } }
+	}
+	each := l.fromStore(in)
+	return func(next op) op { return func(x *Part, e *env) { each(x, e, next) } }
+}
+
+// walk calls next for rows, and says whether there were any.
+type walk func(x *Part, e *env, next op) bool
+
+// absence lines up a negated input: the next piece is called if it has no such
+// row.
+func (l *line) absence(in *Input) maker {
+	var each walk
+	switch in.Source {
+	case FromPage:
+		each = fromPage(in, l.takes(in.Columns, nil))
+	case FromFile, FromSmall:
+		each = l.fromHall(in)
+	default:
+		each = l.fromStore(in)
+	}
+	return func(next op) op {
+		return func(x *Part, e *env) {
+			if !each(x, e, nothing) {
+				next(x, e)
+			}
+		}
+	}
+}
+
+func nothing(*Part, *env) {}
+
+// fromCrawl reads the row of crawl that comes with a page.
+func fromCrawl(takes []take) maker {
+	return func(next op) op {
+		return func(x *Part, e *env) {
+			if x.facts.Robots {
+				return // not a page
+			}
+			for i := range takes {
+				t := &takes[i]
+				var v query.Value
+				switch t.column {
+				case 0:
+					v = text(x.facts.URL.String())
+				case 1:
+					v = number(int64(x.facts.Depth))
+				case 2:
+					v = query.FloatValue(priority(x.facts.Score))
+				}
+				if !t.from(e, v) {
+					return
+				}
+			}
+			next(x, e)
+		}
+	}
+}
+
+// fromPage reads a page's facts where they lie.
+func fromPage(in *Input, takes []take) walk {
+	k := facts[in.Table.Name]
+	hides, single := in.Stage.Hides && k.link, once(takes)
+	leads := in.leads
+	var first *take
+	if len(takes) > 0 && takes[0].column == 0 { // the page, the same for all
+		first, takes = &takes[0], takes[1:]
+	}
+	return func(x *Part, e *env, next op) bool {
+		f, found := x.facts, false
+		if first != nil && !first.from(e, text(f.URL.String())) {
+			return false
+		}
+	rows:
+		for i := range k.n(f) {
+			if k.is != nil && !k.is(f, i) || hides && hidden(f, i) {
+				continue
+			}
+			for j := range takes {
+				if t := &takes[j]; !t.from(e, k.cell(f, i, t.column)) {
+					continue rows
+				}
+			}
+			if leads {
+				x.link, x.via = k.found(f, i)
+			}
+			found = true
+			next(x, e)
+			if single {
+				break
+			}
+		}
+		return found
+	}
+}
+
+// given are the columns of an input whose values are known, and how to pack
+// them.
+type given struct {
+	columns []int
+	takes   []take
+	types   []query.Type
+}
+
+// given finds the known ones among some columns.
+func (l *line) given(picks []Column, types []query.Type, among []int) given {
+	var g given
+	for _, i := range among {
+		c := picks[i]
+		if c.Const != nil || c.Slot >= 0 && l.known[c.Slot] {
+			g.columns = append(g.columns, i)
+			g.takes = append(g.takes, take{slot: c.Slot, konst: c.Const})
+			g.types = append(g.types, types[i])
+		}
+	}
+	return g
+}
+
+func (t *take) value(e *env) query.Value {
+	if t.konst != nil {
+		return *t.konst
+	}
+	return e.v[t.slot]
+}
+
+func (g *given) pack(b []byte, e *env) []byte {
+	for i := range g.takes {
+		b = appendValue(b, g.types[i], g.takes[i].value(e))
+	}
+	return b
+}
+
+// fromHall finds rows of a table in memory.
+func (l *line) fromHall(in *Input) walk {
+	var h *hall
+	asks := in.Source == FromSmall && in.Stage.Flows
+	if in.Source == FromSmall {
+		h = in.Store.hall
+	} else {
+		h = l.plan.files[in.Table.ID]
+	}
+	var plain []int
+	for i, lat := range h.lattice {
+		if lat == query.Each {
+			plain = append(plain, i)
+		}
+	}
+	g := l.given(in.Columns, h.types, plain)
+	number, bare := h.aisle(g.columns, asks), false
+	bare = h.aisles[number].bare
+	always := len(plain) < len(h.types) // a better row may mean more to those that found one
+	takes := l.takes(in.Columns, g.columns)
+	single := once(takes)
+	store := in.Store
+	return func(x *Part, e *env, next op) bool {
+		t := h
+		if store != nil {
+			t = x.halls[store.ID]
+		}
+		a := t.aisles[number]
+		var rows []int
+		if bare {
+			rows = a.rows[g.takes[0].value(e).S]
+		} else {
+			x.buf = g.pack(x.buf[:0], e)
+			rows = a.rows[string(x.buf)]
+		}
+		if asks && (always || len(rows) == 0) {
+			if bare {
+				t.turned.add(hash(g.takes[0].value(e).S))
+			} else {
+				t.turned.add(hash(x.buf))
+			}
+		}
+		found := false
+	rows:
+		for _, i := range rows {
+			row := t.rows[i]
+			for j := range takes {
+				if c := &takes[j]; !c.from(e, row[c.column]) {
+					continue rows
+				}
+			}
+			found = true
+			next(x, e)
+			if single {
+				break
+			}
+		}
+		return found
+	}
+}
+
+// fields reads packed columns.
+type fields []field
+
+type field struct {
+	kind query.Type
+	take *take // nil: the column is skipped
+}
+
+func newFields(st *Store, columns []int, takes []take) fields {
+	var fs fields
+	for _, c := range columns {
+		f := field{kind: st.Types[c]}
+		if i := slices.IndexFunc(takes, func(t take) bool { return t.column == c }); i >= 0 {
+			f.take = &takes[i]
+		}
+		fs = append(fs, f)
+	}
+	for len(fs) > 0 && fs[len(fs)-1].take == nil {
+		fs = fs[:len(fs)-1]
+	}
+	return fs
+}
+
+func (fs fields) read(e *env, s string) bool {
+	for i := range fs {
+		var v query.Value
+		v, s, _ = cutValue(s, fs[i].kind)
+		if t := fs[i].take; t != nil && !t.from(e, v) {
+			return false
+		}
+	}
+	return true
+}
+
+// ordered makes sure that a slot is known only behind the column that gives it
+// its value, in the order in which columns are read.
+func (l *line) ordered(picks []Column, order []int) []take {
+	var list []take
+	for _, c := range order {
+		for _, t := range l.takes([]Column{picks[c]}, nil) {
+			t.column = c
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// fromStore finds rows of a store: one, or those of a path.
+func (l *line) fromStore(in *Input) walk {
+	st, picks := in.Store, in.picks()
+	g := l.given(picks, st.Types, st.keys)
+	if len(g.columns) == len(st.keys) {
+		path := st.Paths[0]
+		lats := newFields(st, st.lats, l.ordered(picks, st.lats))
+		return func(x *Part, e *env, next op) bool {
+			x.buf = g.pack(x.buf[:0], e)
+			value, ok := x.db.get(path, x.buf)
+			if !ok || !lats.read(e, value) {
+				return false
+			}
+			next(x, e)
+			return true
+		}
+	}
+	path := st.Paths[0]
+	if len(g.columns) > 0 {
+		path = l.plan.path(st, g.columns)
+	}
+	rest := path.Columns[len(g.columns):]
+	takes := l.ordered(picks, slices.Concat(rest, st.lats))
+	keys, lats, single := newFields(st, rest, takes), newFields(st, st.lats, takes), once(takes)
+	return func(x *Part, e *env, next op) bool {
+		x.buf = g.pack(x.buf[:0], e)
+		n, found := len(x.buf), false
+		x.db.scan(path, x.buf, func(key, value string) bool {
+			if !keys.read(e, key[n:]) || !lats.read(e, value) {
+				return true
+			}
+			found = true
+			next(x, e)
+			return !single
+		})
+		return found
+	}
+}
+
+// arrive begins a stage with a new row of one of its inputs.
+func (l *line) arrive(in *Input) func(next op) delta {
+	st := in.Store
+	takes := l.ordered(in.picks(), slices.Concat(st.keys, st.lats))
+	keys, lats, rule := newFields(st, st.keys, takes), newFields(st, st.lats, takes), in.Stage.Rule.index
+	return func(next op) delta {
+		return func(x *Part, key, value string) {
+			e := &x.envs[rule]
+			if keys.read(e, key) && lats.read(e, value) {
+				next(x, e)
+			}
+		}
+	}
+}
