@@ -37,6 +37,7 @@ type PageInfo struct {
 	Depth   int
 	By      Rule
 	Parent  page.Key
+	Root    bool
 	Why     string // of a parked page
 	Outcome page.Outcome
 	Status  int
@@ -47,6 +48,15 @@ type PageInfo struct {
 	Elapsed time.Duration
 	Record  Archived
 	Entry   frontier.Entry // of a queued page
+}
+
+// Facts returns what the rows know of a page that ended: how it ended. What it
+// says is not in them.
+func (p *PageInfo) Facts() *page.Facts {
+	return &page.Facts{
+		Key: p.Key, URL: p.URL, Depth: uint16(p.Depth), Root: p.Root, Outcome: p.Outcome, Status: p.Status,
+		Mime: p.Mime, Bytes: p.Bytes, Server: p.Server, At: p.At.UnixNano(), Elapsed: p.Elapsed,
+	}
 }
 
 func (v *View) siteName(id page.SiteID) (string, error) {
@@ -183,7 +193,7 @@ func (v *View) info(k page.Key, row, text []byte) (*PageInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &PageInfo{Key: k, Depth: int(r.depth), By: r.rule, Parent: r.parent, Outcome: r.outcome, Status: r.status, Record: r.archive}
+	p := &PageInfo{Key: k, Depth: int(r.depth), By: r.rule, Parent: r.parent, Root: r.root, Outcome: r.outcome, Status: r.status, Record: r.archive}
 	switch r.state {
 	case stateEnded:
 		var t textRow

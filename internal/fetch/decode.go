@@ -34,16 +34,37 @@ var errBomb = errors.New("the body grows too much")
 // It waits for no memory: what it returns is bounded by max alone, so callers
 // bound how many they are.
 func (a *Answer) Decoded(max int64) ([]byte, page.Outcome) {
-	lim := a.conn.client.limits
-	if max <= 0 || max > lim.MaxDecoded {
-		max = lim.MaxDecoded
+	d := decoding{source: a, header: a.Header, size: a.PayloadSize, limits: &a.conn.client.limits, scratch: a.scratch}
+	b, outcome := d.run(max)
+	a.scratch = d.scratch
+	return b, outcome
+}
+
+// decoding undoes the content encodings of a payload.
+type decoding struct {
+	source
+	header  Header
+	size    int64 // of the payload
+	limits  *Limits
+	scratch []byte // what was decoded may lie there; nil until it is needed
+}
+
+// source is where a payload lies: on a tape, or in an archive.
+type source interface {
+	Payload() io.Reader
+	PayloadBytes() ([]byte, bool) // false: it is not in memory in one piece
+}
+
+func (d *decoding) run(max int64) ([]byte, page.Outcome) {
+	if max <= 0 || max > d.limits.MaxDecoded {
+		max = d.limits.MaxDecoded
 	}
-	codings, known := a.codings()
+	codings, known := d.codings()
 	if len(codings) > maxLayers {
 		return nil, page.Bomb
 	}
-	if len(codings) > 0 && known && a.PayloadSize > 0 {
-		b, err := a.decode(codings, max)
+	if len(codings) > 0 && known && d.size > 0 {
+		b, err := d.decode(codings, max)
 		switch {
 		case errors.Is(err, errBomb):
 			return nil, page.Bomb
@@ -51,23 +72,23 @@ func (a *Answer) Decoded(max int64) ([]byte, page.Outcome) {
 			return b, page.OK
 		}
 	}
-	if b, ok := a.PayloadBytes(); ok {
+	if b, ok := d.PayloadBytes(); ok {
 		if int64(len(b)) > max {
 			return b[:max], page.TooLarge
 		}
 		return b, page.OK
 	}
-	b, _ := a.collect(io.LimitReader(a.Payload(), max))
-	if a.PayloadSize > max {
+	b, _ := d.collect(io.LimitReader(d.Payload(), max))
+	if d.size > max {
 		return b, page.TooLarge
 	}
 	return b, page.OK
 }
 
 // codings returns the content codings in the order they were applied.
-func (a *Answer) codings() (codings []string, known bool) {
+func (d *decoding) codings() (codings []string, known bool) {
 	known = true
-	for _, line := range a.Header.Values("Content-Encoding") {
+	for _, line := range d.header.Values("Content-Encoding") {
 		for name := range strings.SplitSeq(line, ",") {
 			name = strings.TrimPrefix(strings.ToLower(strings.TrimSpace(name)), "x-")
 			if name == "" || name == "identity" {
@@ -86,24 +107,24 @@ func (a *Answer) codings() (codings []string, known bool) {
 }
 
 // decode undoes the codings, last first.
-func (a *Answer) decode(codings []string, max int64) ([]byte, error) {
-	most := a.conn.client.limits.decoded(a.PayloadSize, max)
-	if unpack := inflaters[codings[0]]; unpack != nil && len(codings) == 1 && a.PayloadSize <= maxBuffer {
-		return a.unpack(unpack, most)
+func (d *decoding) decode(codings []string, max int64) ([]byte, error) {
+	most := d.limits.decoded(d.size, max)
+	if unpack := inflaters[codings[0]]; unpack != nil && len(codings) == 1 && d.size <= maxBuffer {
+		return d.unpack(unpack, most)
 	}
-	r := a.Payload()
-	if b, ok := a.PayloadBytes(); ok {
+	r := d.Payload()
+	if b, ok := d.PayloadBytes(); ok {
 		r = bytes.NewReader(b) // which decoders read without a buffer of their own
 	}
 	for i := len(codings) - 1; i >= 0; i-- {
-		d, done, err := decoders[codings[i]](r)
+		z, done, err := decoders[codings[i]](r)
 		if err != nil {
 			return nil, err
 		}
 		defer done()
-		r = &bounded{src: d, left: most}
+		r = &bounded{src: z, left: most}
 	}
-	return a.collect(r)
+	return d.collect(r)
 }
 
 // decoded is how many bytes may come of so many on the wire when the caller
@@ -132,16 +153,16 @@ func (b *bounded) Read(p []byte) (int, error) {
 
 // unpack undoes the one coding of a payload in one go: most pages come gzipped
 // and are short, and it takes half the time that a stream would.
-func (a *Answer) unpack(unpack inflater, most int64) ([]byte, error) {
-	src, ok := a.PayloadBytes()
+func (d *decoding) unpack(unpack inflater, most int64) ([]byte, error) {
+	src, ok := d.PayloadBytes()
 	if !ok {
 		b := bytes.NewBuffer(getScratch())
-		b.ReadFrom(a.Payload()) // what cannot be read is missing in src, and found so
+		b.ReadFrom(d.Payload()) // what cannot be read is missing in src, and found so
 		src = b.Bytes()
 		defer putScratch(src)
 	}
-	if a.scratch == nil {
-		a.scratch = getScratch()
+	if d.scratch == nil {
+		d.scratch = getScratch()
 	}
 	z, ok := unpackers.Get().(*pack.Inflater)
 	if !ok {
@@ -149,11 +170,11 @@ func (a *Answer) unpack(unpack inflater, most int64) ([]byte, error) {
 	}
 	defer unpackers.Put(z)
 	var err error
-	a.scratch, err = unpack(z, a.scratch[:0], src, int(min(most, math.MaxInt)))
+	d.scratch, err = unpack(z, d.scratch[:0], src, int(min(most, math.MaxInt)))
 	if err == pack.ErrTooLong {
 		err = errBomb
 	}
-	return a.scratch, err
+	return d.scratch, err
 }
 
 // inflater reads a coding of deflate that lies in memory.
@@ -171,15 +192,15 @@ var inflaters = map[string]inflater{
 
 var unpackers sync.Pool // of *pack.Inflater
 
-// collect reads r to its end into the scratch of the answer.
-func (a *Answer) collect(r io.Reader) ([]byte, error) {
-	if a.scratch == nil {
-		a.scratch = getScratch()
+// collect reads r to its end into the scratch.
+func (d *decoding) collect(r io.Reader) ([]byte, error) {
+	if d.scratch == nil {
+		d.scratch = getScratch()
 	}
-	buf := bytes.NewBuffer(a.scratch[:0])
+	buf := bytes.NewBuffer(d.scratch[:0])
 	_, err := buf.ReadFrom(r)
-	a.scratch = buf.Bytes()
-	return a.scratch, err
+	d.scratch = buf.Bytes()
+	return d.scratch, err
 }
 
 // maxScratch is the largest buffer that is kept for another page.

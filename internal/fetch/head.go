@@ -105,6 +105,20 @@ func (a *Answer) readOddHead() (head, []byte, error) {
 	return head{}, nil, errInterims
 }
 
+// parseHead reads a header again that was read before. One that cannot be read
+// says nothing.
+func parseHead(b []byte) head {
+	var r headReader
+	if r.read(b) == whole {
+		return r.head
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(b)), getRequest)
+	if err != nil {
+		return head{}
+	}
+	return head{status: resp.StatusCode, chunked: len(resp.TransferEncoding) > 0, header: headerOf(resp.Header)}
+}
+
 // early returns what came behind the header that br has read.
 func (a *Answer) early(br *bufio.Reader) []byte {
 	if body, ok := a.tape.memory(a.headEnd, a.tape.size); ok {

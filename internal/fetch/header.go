@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"bytes"
+	"iter"
 	"net/http"
 	"strings"
 )
@@ -11,6 +12,10 @@ import (
 type Header struct {
 	lines string // "name: value" lines, each with its LF; no folds, no control characters
 }
+
+// ParseHeader reads a header verbatim, as [Answer.Head] has it. One that cannot be
+// read is empty.
+func ParseHeader(head []byte) Header { return parseHead(head).header }
 
 // Get returns the first value of a field, "" when there is none. Names are
 // compared without regard to case.
@@ -29,6 +34,19 @@ func (h Header) Values(name string) []string {
 		}
 		all = append(all, value)
 		h = rest
+	}
+}
+
+// All goes over the fields: names as they came, values without the spaces round
+// them.
+func (h Header) All() iter.Seq2[string, string] {
+	return func(yield func(name, value string) bool) {
+		for line := range strings.Lines(h.lines) {
+			name, value, ok := strings.Cut(line, ":")
+			if ok && !yield(name, strings.Trim(value, " \t\r\n")) {
+				return
+			}
+		}
 	}
 }
 

@@ -19,6 +19,7 @@ type Config struct {
 	Scope crawl.ScopeConfig // Secret is filled in
 	Trap  frontier.Trap
 	Strip page.Strip
+	Want  page.Want // the facts that programs ask for, beside what Scope needs
 	Order string
 	Batch int64 // pages in a batch, or between two rankings, for orders that go by ranks
 

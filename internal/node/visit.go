@@ -131,7 +131,7 @@ func (n *node) answered(ctx context.Context, o crawl.Fetch, a *fetch.Answer, mor
 	case <-ctx.Done():
 		return
 	}
-	r, err := t.read(o, a, done, target)
+	r, err := t.read(o, a, done)
 	n.tools <- t
 	if err != nil {
 		n.fail(err)

@@ -69,20 +69,33 @@ func (e *Entry) Close() error {
 // Raw returns the block after the head, as it is stored.
 func (e *Entry) Raw() io.Reader { return e.block }
 
+// Holder returns the record that holds the payload: the entry itself, or what a
+// revisit refers to. It is closed with the entry.
+func (e *Entry) Holder() (*Entry, error) {
+	if e.Type != "revisit" {
+		return e, nil
+	}
+	if e.origin == nil {
+		return nil, fmt.Errorf("%s: the record this revisit refers to is not at hand", e.URI)
+	}
+	o, err := e.origin()
+	if err != nil {
+		return nil, err
+	}
+	e.opened = append(e.opened, o)
+	return o, nil
+}
+
 // Body returns the payload with chunked transfer coding undone. The body of a
 // revisit is that of the record it refers to. A body that claims to be chunked
 // and does not begin with a chunk is returned as it is: some archives hold
 // bodies that were decoded before they were written.
 func (e *Entry) Body() (io.Reader, error) {
 	if e.Type == "revisit" {
-		if e.origin == nil {
-			return nil, fmt.Errorf("%s: the record this revisit refers to is not at hand", e.URI)
-		}
-		o, err := e.origin()
+		o, err := e.Holder()
 		if err != nil {
 			return nil, err
 		}
-		e.opened = append(e.opened, o)
 		return o.Body()
 	}
 	if e.Head == nil || !strings.EqualFold(lastToken(headField(e.Head, "Transfer-Encoding")), "chunked") {
