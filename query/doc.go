@@ -28,6 +28,15 @@
 //	expr    = Var | _ | "text" | 12 | 1.5 | 30s | 7d | 10KB | $name
 //	        | function "(" expr { "," expr } ")" | expr ( "+" | "-" | "*" | "/" ) expr | "(" expr ")" .
 //
+// A text stands on one line. In "double quotes" a backslash before " \ n t r makes
+// a quote, a backslash, a newline, a tab, a return; before anything else it stands for
+// itself, so that patterns read as they do elsewhere: "\.pdf$", "\bsolar\b". Only a pattern
+// that matches a backslash needs four of them. In `backquotes` every character
+// stands for itself. Numbers may have a unit: ms s m h d make seconds,
+// KB MB GB TB thousands of bytes, KiB MiB GiB TiB those of 1024; 1.5h is 5400.
+// A minus stands before numbers only: 0 - X for others. * and / bind before + and -.
+// Words that begin declarations are names of tables too where a bracket follows.
+//
 // Tables are lower case, variables upper case. $name is a setting: "set max = 3."
 // gives its value, --set max=5 another one. An input is a file of rows, complete
 // before the crawl begins. A live table is kept up during the crawl although
