@@ -1,14 +1,19 @@
 package flow
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
+	"math"
+	"math/bits"
+	"strings"
 
 	"weir/query"
 )
 
-// Rows are packed column by column: a text is its length and its bytes, an int or
-// a time a varint, a float its eight bytes. The columns of a row's key come
+// Rows are packed column by column, so that the order of their bytes is the
+// order of their values: a text is its bytes and a zero, a float its eight bytes,
+// an int or a time how many bytes it takes and those. The columns of a row's key come
 // first, in the order of a path, so that rows with equal first columns lie
 // together; a row's min and max columns are the value kept under the key.
 
@@ -18,34 +23,132 @@ var errRow = errors.New("not a row of this plan")
 func appendValue(b []byte, t query.Type, v query.Value) []byte {
 	switch {
 	case t.Textual():
-		return append(binary.AppendUvarint(b, uint64(len(v.S))), v.S...)
+		return appendText(b, v.S)
 	case t == query.Float:
-		return binary.BigEndian.AppendUint64(b, uint64(v.N))
+		n := uint64(v.N)
+		if v.N < 0 {
+			n = ^n
+		} else {
+			n ^= 1 << 63
+		}
+		return binary.BigEndian.AppendUint64(b, n)
 	}
-	return binary.AppendVarint(b, v.N)
+	return appendInt(b, v.N)
 }
 
-// cutValue reads one value off s. The text of a value is a part of s.
+// cutValue reads one value off s. The text of a value is a part of s, but for
+// those with zeros and ones in them.
 func cutValue(s string, t query.Type) (v query.Value, rest string, ok bool) {
 	switch {
 	case t.Textual():
-		n, rest, ok := cutUvarint(s)
-		if !ok || n > uint64(len(rest)) {
-			return v, s, false
-		}
-		return query.Value{S: rest[:n]}, rest[n:], true
+		return cutText(s)
 	case t == query.Float:
 		if len(s) < 8 {
 			return v, s, false
 		}
-		var n uint64
-		for i := range 8 {
-			n = n<<8 | uint64(s[i])
+		v.N = int64(bigEndian(s[:8]))
+		if v.N < 0 {
+			v.N ^= math.MinInt64
+		} else {
+			v.N = ^v.N
 		}
-		return query.Value{N: int64(n)}, s[8:], true
+		return v, s[8:], true
 	}
-	n, rest, ok := cutUvarint(s)
-	return query.Value{N: int64(n>>1) ^ -int64(n&1)}, rest, ok
+	return cutInt(s)
+}
+
+// Bytes of texts that stand for others: 0 ends a text, and 1 goes before what is
+// really 0 or 1, which is one more then.
+const (
+	endByte    = 0
+	escapeByte = 1
+)
+
+func appendText(b []byte, s string) []byte {
+	if strings.IndexByte(s, endByte) < 0 && strings.IndexByte(s, escapeByte) < 0 {
+		return append(append(b, s...), endByte)
+	}
+	for _, c := range []byte(s) {
+		if c <= escapeByte {
+			b = append(b, escapeByte)
+			c++
+		}
+		b = append(b, c)
+	}
+	return append(b, endByte)
+}
+
+func cutText(s string) (v query.Value, rest string, ok bool) {
+	end := strings.IndexByte(s, endByte)
+	if end < 0 {
+		return v, s, false
+	}
+	v.S, rest = s[:end], s[end+1:]
+	if strings.IndexByte(v.S, escapeByte) < 0 {
+		return v, rest, true
+	}
+	plain := make([]byte, 0, end)
+	for i := 0; i < end; i++ {
+		c := s[i]
+		if c == escapeByte {
+			if i++; i == end || s[i] > escapeByte+1 {
+				return query.Value{}, s, false
+			}
+			c = s[i] - 1
+		}
+		plain = append(plain, c)
+	}
+	v.S = string(plain)
+	return v, rest, true
+}
+
+// zeroInt is the first byte of a packed 0. That of other ints is as much more,
+// or less if they are negative, as bytes follow.
+const zeroInt = 0x80
+
+func appendInt(b []byte, n int64) []byte {
+	size := intSize(n)
+	if n < 0 {
+		b = append(b, zeroInt-byte(size))
+	} else {
+		b = append(b, zeroInt+byte(size))
+	}
+	for i := size - 1; i >= 0; i-- {
+		b = append(b, byte(n>>(8*i)))
+	}
+	return b
+}
+
+// intSize is how many bytes of n are not all sign; those of a negative number are
+// one at least.
+func intSize(n int64) int {
+	if n < 0 {
+		return max(1, (bits.Len64(uint64(^n))+7)/8)
+	}
+	return (bits.Len64(uint64(n)) + 7) / 8
+}
+
+func cutInt(s string) (v query.Value, rest string, ok bool) {
+	if s == "" {
+		return v, s, false
+	}
+	size := int(s[0]) - zeroInt
+	if size < 0 {
+		size, v.N = -size, -1
+	}
+	if size > 8 || len(s) <= size {
+		return query.Value{}, s, false
+	}
+	v.N = v.N<<(8*size) | int64(bigEndian(s[1:size+1]))
+	// A value has one form only: what is packed differently is not ours.
+	return v, s[size+1:], intSize(v.N) == size && (v.N < 0) == (s[0] < zeroInt)
+}
+
+func bigEndian(s string) (n uint64) {
+	for i := range len(s) {
+		n = n<<8 | uint64(s[i])
+	}
+	return n
 }
 
 func cutUvarint(s string) (n uint64, rest string, ok bool) {
@@ -153,13 +256,13 @@ func (st *Store) cut(p *Path, key []byte) int {
 	for _, c := range p.Columns[:p.Prefix] {
 		switch t := st.Types[c]; {
 		case t.Textual():
-			n, w := binary.Uvarint(key[at:])
-			at += w + int(n)
+			at += bytes.IndexByte(key[at:], endByte) + 1
 		case t == query.Float:
 			at += 8
+		case key[at] < zeroInt:
+			at += 1 + int(zeroInt-key[at])
 		default:
-			_, w := binary.Uvarint(key[at:])
-			at += w
+			at += 1 + int(key[at]-zeroInt)
 		}
 	}
 	return at
