@@ -67,5 +67,20 @@ func Home(s Scheme, t query.Type, v query.Value, of int) int {
 }
 
 // hostOf returns the host of a canonical URL, and of anything else what would be
-// there.
-func hostOf(s string) string { return page.Canonical(s).Host() }
+// there. Most URLs have neither a port nor credentials: their host ends at the
+// first slash.
+func hostOf(s string) string {
+	start := len("http://")
+	if len(s) > start && s[4] == 's' {
+		start++
+	}
+	for i := start; i < len(s); i++ {
+		switch s[i] {
+		case '/':
+			return s[start:i]
+		case ':', '@', '[':
+			return page.Canonical(s).Host()
+		}
+	}
+	return ""
+}

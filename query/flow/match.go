@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
-// matcher compiles a pattern. Many patterns that people write are plain texts, at
-// the start, at the end or anywhere; they are looked for as such. Of others, a
-// text that every match contains is looked for first.
+// matcher compiles a pattern. Many patterns that people write stand for a few
+// plain texts, at the start, at the end or anywhere; they are looked for as such.
+// Of others, a text that every match contains is looked for first.
 func matcher(pattern string) (func(string) bool, error) {
 	re, err := regexp.Compile(pattern)
 	if err != nil {
@@ -29,28 +31,10 @@ func matcher(pattern string) (func(string) bool, error) {
 	return re.MatchString, nil
 }
 
-// plain returns what a tree of literals and anchors asks for, or nil.
+// plain returns what a tree that stands for a few texts asks for, or nil.
 func plain(t *syntax.Regexp) func(string) bool {
 	for t.Op == syntax.OpCapture {
 		t = t.Sub[0]
-	}
-	if t.Op == syntax.OpAlternate {
-		var any []func(string) bool
-		for _, s := range t.Sub {
-			f := plain(s)
-			if f == nil {
-				return nil
-			}
-			any = append(any, f)
-		}
-		return func(s string) bool {
-			for _, f := range any {
-				if f(s) {
-					return true
-				}
-			}
-			return false
-		}
 	}
 	parts := []*syntax.Regexp{t}
 	if t.Op == syntax.OpConcat {
@@ -63,25 +47,91 @@ func plain(t *syntax.Regexp) func(string) bool {
 	if n := len(parts); n > 0 && parts[n-1].Op == syntax.OpEndText {
 		end, parts = true, parts[:n-1]
 	}
-	if len(parts) != 1 {
+	texts, ok := spell(&syntax.Regexp{Op: syntax.OpConcat, Sub: parts})
+	if !ok {
 		return nil
 	}
-	text, ok := literal(parts[0])
+	has := strings.Contains
 	switch {
-	case !ok:
-		return nil
 	case start && end:
-		return func(s string) bool { return s == text }
+		has = func(s, text string) bool { return s == text }
 	case start:
-		return func(s string) bool { return strings.HasPrefix(s, text) }
+		has = strings.HasPrefix
 	case end:
-		return func(s string) bool { return strings.HasSuffix(s, text) }
+		has = strings.HasSuffix
 	}
-	return func(s string) bool { return strings.Contains(s, text) }
+	if len(texts) == 1 {
+		text := texts[0]
+		return func(s string) bool { return has(s, text) }
+	}
+	return func(s string) bool {
+		for _, text := range texts {
+			if has(s, text) {
+				return true
+			}
+		}
+		return false
+	}
 }
 
+// maxTexts bounds how many texts are looked for one by one.
+const maxTexts = 8
+
+// spell lists the texts that a tree stands for, if they are few.
+func spell(t *syntax.Regexp) (texts []string, ok bool) {
+	switch t.Op {
+	case syntax.OpEmptyMatch:
+		return []string{""}, true
+	case syntax.OpLiteral:
+		s, ok := literal(t)
+		return []string{s}, ok
+	case syntax.OpCharClass:
+		for i := 0; i < len(t.Rune); i += 2 {
+			for r := t.Rune[i]; r <= t.Rune[i+1]; r++ {
+				if len(texts) == maxTexts || r == utf8.RuneError {
+					return nil, false
+				}
+				texts = append(texts, string(r))
+			}
+		}
+		return texts, len(texts) > 0
+	case syntax.OpCapture:
+		return spell(t.Sub[0])
+	case syntax.OpQuest:
+		texts, ok = spell(t.Sub[0])
+		return append(texts, ""), ok && len(texts) < maxTexts
+	case syntax.OpAlternate:
+		for _, s := range t.Sub {
+			more, ok := spell(s)
+			if texts = append(texts, more...); !ok || len(texts) > maxTexts {
+				return nil, false
+			}
+		}
+		return texts, true
+	case syntax.OpConcat:
+		texts = []string{""}
+		for _, s := range t.Sub {
+			more, ok := spell(s)
+			if !ok || len(texts)*len(more) > maxTexts {
+				return nil, false
+			}
+			var all []string
+			for _, a := range texts {
+				for _, b := range more {
+					all = append(all, a+b)
+				}
+			}
+			texts = all
+		}
+		return texts, true
+	}
+	return nil, false
+}
+
+// literal returns the text of a literal. One with the character that broken bytes
+// are read as stands for more than itself.
 func literal(t *syntax.Regexp) (string, bool) {
-	if t.Op != syntax.OpLiteral || t.Flags&syntax.FoldCase != 0 {
+	if t.Op != syntax.OpLiteral || t.Flags&syntax.FoldCase != 0 || slices.Contains(t.Rune, utf8.RuneError) {
 		return "", false
 	}
 	return string(t.Rune), true

@@ -30,7 +30,7 @@ func (m *Mem) Get(key []byte) ([]byte, bool, error) {
 // Set gives a key its value.
 func (m *Mem) Set(key, value []byte) error {
 	s := m.shelf(key)
-	if old, found := s.add(key[pathSize:], 0, value); found && old != string(value) {
+	if _, old, found := s.add(key[pathSize:], 0, value); found && old != string(value) {
 		s.set(key[pathSize:], value)
 	}
 	return nil
@@ -95,7 +95,7 @@ func (m *Mem) at(id uint16) *shelf {
 
 func (m *Mem) get(p *Path, key []byte) (string, bool) { return m.at(p.ID).get(key) }
 
-func (m *Mem) add(p *Path, key []byte, cut int, value []byte) (string, bool) {
+func (m *Mem) add(p *Path, key []byte, cut int, value []byte) (kept, old string, found bool) {
 	return m.at(p.ID).add(key, cut, value)
 }
 
@@ -105,8 +105,12 @@ func (m *Mem) scan(p *Path, prefix []byte, fn func(key, value string) bool) {
 	s := m.at(p.ID)
 	if len(prefix) == 0 {
 		s.all(fn)
-	} else {
-		s.group(prefix, fn)
+		return
+	}
+	for i := s.first(prefix); i >= 0; i = s.next(i) {
+		if !fn(s.key(s.row(i)), s.value(i)) {
+			return
+		}
 	}
 }
 
@@ -116,21 +120,27 @@ func (m *Mem) scan(p *Path, prefix []byte, fn func(key, value string) bool) {
 // Rows may be added while others are walked over: they are not met on that walk.
 type shelf struct {
 	text   arena
-	rows   []entry
-	values []string // by row; shorter if the rest have none
-	keys   []uint32 // open addressing by the hash of the key: row+1
-	groups []uint32 // the same by the hash of key[:cut]: the last row of the group
+	blocks []*[blockRows]entry // of rows, which never move
+	n      int                 // rows, those that are gone too
+	values []string            // by row; shorter if the rest have none
+	keys   []uint32            // open addressing by the hash of the key: row+1
+	groups []uint32            // the same by the hash of key[:cut]: the last row of the group
 	ngroup int
 	live   int
 }
 
+const blockRows = 1 << 10
+
 type entry struct {
-	at   span
-	hash uint32 // of the key, its upper half
-	cut  uint32
-	next uint32 // row+1 of the group's row before
-	gone bool
+	at     span
+	hash   uint32 // of the key
+	prefix uint32 // hash of key[:cut]
+	cut    uint32
+	before uint32 // row+1 of the group's row before
+	gone   bool
 }
+
+func (s *shelf) row(i int) *entry { return &s.blocks[i/blockRows][i%blockRows] }
 
 func (s *shelf) key(r *entry) string { return s.text.at(r.at) }
 
@@ -141,15 +151,17 @@ func (s *shelf) value(i int) string {
 	return ""
 }
 
+func half[T string | []byte](s T) uint32 { return uint32(hash(s) >> 32) }
+
 // find returns where a key's row is, or -1 and the slot where it would go.
-func (s *shelf) find(key []byte, h uint64) (row int, slot uint64) {
+func (s *shelf) find(key []byte, h uint32) (row int, slot uint32) {
 	if len(s.keys) == 0 {
 		return -1, 0
 	}
-	mask := uint64(len(s.keys) - 1)
+	mask := uint32(len(s.keys) - 1)
 	for slot = h & mask; s.keys[slot] != 0; slot = (slot + 1) & mask {
 		i := int(s.keys[slot] - 1)
-		if r := &s.rows[i]; r.hash == uint32(h>>32) && s.key(r) == string(key) {
+		if r := s.row(i); r.hash == h && s.key(r) == string(key) {
 			return i, slot
 		}
 	}
@@ -157,49 +169,52 @@ func (s *shelf) find(key []byte, h uint64) (row int, slot uint64) {
 }
 
 func (s *shelf) get(key []byte) (string, bool) {
-	i, _ := s.find(key, hash(key))
-	if i < 0 || s.rows[i].gone {
+	i, _ := s.find(key, half(key))
+	if i < 0 || s.row(i).gone {
 		return "", false
 	}
 	return s.value(i), true
 }
 
-// add puts a row that is not there yet. Of one that is it returns the value.
-func (s *shelf) add(key []byte, cut int, value []byte) (old string, found bool) {
-	h := hash(key)
+// add puts a row that is not there yet, and returns its key to hold. Of one that
+// is there it returns the value.
+func (s *shelf) add(key []byte, cut int, value []byte) (kept, old string, found bool) {
+	h := half(key)
 	i, slot := s.find(key, h)
 	if i >= 0 {
-		r := &s.rows[i]
-		if r.gone {
-			r.gone = false
-			s.live++
-			s.put(i, value)
-			return "", false
+		r := s.row(i)
+		if !r.gone {
+			return "", s.value(i), true
 		}
-		return s.value(i), true
+		r.gone = false
+		s.live++
+		s.put(i, value)
+		return s.key(r), "", false
 	}
-	if len(s.rows) >= len(s.keys)/2 {
-		s.keys = make([]uint32, max(16, 4*len(s.rows)))
-		for i := range s.rows {
-			s.place(s.keys, hash(s.key(&s.rows[i])), i)
-		}
+	if s.n >= len(s.keys)/2 {
+		s.keys = s.grow(s.keys, s.n, func(r *entry) uint32 { return r.hash })
 		_, slot = s.find(key, h)
 	}
-	i = len(s.rows)
-	s.rows = append(s.rows, entry{at: s.text.add(key), hash: uint32(h >> 32), cut: uint32(cut)})
+	i = s.n
+	s.n++
+	if i/blockRows == len(s.blocks) {
+		s.blocks = append(s.blocks, new([blockRows]entry))
+	}
+	r := s.row(i)
+	*r = entry{at: s.text.add(key), hash: h, cut: uint32(cut)}
 	s.keys[slot] = uint32(i) + 1
 	s.live++
 	if len(value) > 0 {
 		s.put(i, value)
 	}
 	if cut > 0 {
-		s.join(i, key[:cut])
+		s.join(i, r, key[:cut])
 	}
-	return "", false
+	return s.key(r), "", false
 }
 
 func (s *shelf) set(key, value []byte) {
-	if i, _ := s.find(key, hash(key)); i >= 0 {
+	if i, _ := s.find(key, half(key)); i >= 0 {
 		s.put(i, value)
 	}
 }
@@ -208,33 +223,45 @@ func (s *shelf) put(i int, value []byte) {
 	for len(s.values) <= i {
 		s.values = append(s.values, "")
 	}
-	s.values[i] = s.text.at(s.text.add(value))
+	s.values[i] = s.text.text(value)
 }
 
 func (s *shelf) remove(key []byte) {
-	if i, _ := s.find(key, hash(key)); i >= 0 && !s.rows[i].gone {
-		s.rows[i].gone = true
+	if i, _ := s.find(key, half(key)); i >= 0 && !s.row(i).gone {
+		s.row(i).gone = true
 		s.live--
 	}
 }
 
-// place puts a row into the first free slot of a table with room.
-func (s *shelf) place(table []uint32, h uint64, row int) {
-	mask := uint64(len(table) - 1)
-	slot := h & mask
-	for table[slot] != 0 {
-		slot = (slot + 1) & mask
+// grow returns a table with room for twice as many rows, by the hash that by
+// tells.
+func (s *shelf) grow(old []uint32, n int, by func(*entry) uint32) []uint32 {
+	size := 16
+	for size < 4*n {
+		size *= 2
 	}
-	table[slot] = uint32(row) + 1
+	table := make([]uint32, size)
+	mask := uint32(size - 1)
+	for _, row := range old {
+		if row == 0 {
+			continue
+		}
+		slot := by(s.row(int(row-1))) & mask
+		for table[slot] != 0 {
+			slot = (slot + 1) & mask
+		}
+		table[slot] = row
+	}
+	return table
 }
 
 // head returns the slot of a group, or the one where it would go.
-func (s *shelf) head(prefix []byte, h uint64) uint64 {
-	mask := uint64(len(s.groups) - 1)
+func (s *shelf) head(prefix []byte, h uint32) uint32 {
+	mask := uint32(len(s.groups) - 1)
 	slot := h & mask
 	for s.groups[slot] != 0 {
-		r := &s.rows[s.groups[slot]-1]
-		if int(r.cut) == len(prefix) && s.key(r)[:r.cut] == string(prefix) {
+		r := s.row(int(s.groups[slot] - 1))
+		if r.prefix == h && int(r.cut) == len(prefix) && s.key(r)[:r.cut] == string(prefix) {
 			break
 		}
 		slot = (slot + 1) & mask
@@ -243,40 +270,44 @@ func (s *shelf) head(prefix []byte, h uint64) uint64 {
 }
 
 // join makes a row the last one of its group.
-func (s *shelf) join(row int, prefix []byte) {
+func (s *shelf) join(i int, r *entry, prefix []byte) {
 	if s.ngroup >= len(s.groups)/2 {
-		old := s.groups
-		s.groups = make([]uint32, max(16, 4*s.ngroup))
-		for _, g := range old {
-			if g != 0 {
-				r := &s.rows[g-1]
-				s.place(s.groups, hash(s.key(r)[:r.cut]), int(g-1))
-			}
-		}
+		s.groups = s.grow(s.groups, s.ngroup, func(r *entry) uint32 { return r.prefix })
 	}
-	r := &s.rows[row]
-	slot := s.head(prefix, hash(prefix))
+	r.prefix = half(prefix)
+	slot := s.head(prefix, r.prefix)
 	if s.groups[slot] == 0 {
 		s.ngroup++
 	}
-	r.next = s.groups[slot]
-	s.groups[slot] = uint32(row) + 1
+	r.before = s.groups[slot]
+	s.groups[slot] = uint32(i) + 1
 }
 
-func (s *shelf) group(prefix []byte, fn func(key, value string) bool) {
+// first returns the first row of a group to walk over, or -1.
+func (s *shelf) first(prefix []byte) int {
 	if s.ngroup == 0 {
-		return
+		return -1
 	}
-	for i := s.groups[s.head(prefix, hash(prefix))]; i != 0; i = s.rows[i-1].next {
-		if r := &s.rows[i-1]; !r.gone && !fn(s.key(r), s.value(int(i-1))) {
-			return
+	i := int(s.groups[s.head(prefix, half(prefix))]) - 1
+	if i >= 0 && s.row(i).gone {
+		return s.next(i)
+	}
+	return i
+}
+
+// next returns the row to walk over after another one of its group, or -1.
+func (s *shelf) next(i int) int {
+	for {
+		i = int(s.row(i).before) - 1
+		if i < 0 || !s.row(i).gone {
+			return i
 		}
 	}
 }
 
 func (s *shelf) all(fn func(key, value string) bool) {
-	for i, n := 0, len(s.rows); i < n; i++ {
-		if r := &s.rows[i]; !r.gone && !fn(s.key(r), s.value(i)) {
+	for i, n := 0, s.n; i < n; i++ {
+		if r := s.row(i); !r.gone && !fn(s.key(r), s.value(i)) {
 			return
 		}
 	}
@@ -285,10 +316,10 @@ func (s *shelf) all(fn func(key, value string) bool) {
 // reset empties the shelf and keeps its tables.
 func (s *shelf) reset() {
 	s.text.reset()
-	s.rows, s.values = s.rows[:0], s.values[:0]
+	s.values = s.values[:0]
 	clear(s.keys)
 	clear(s.groups)
-	s.ngroup, s.live = 0, 0
+	s.n, s.ngroup, s.live = 0, 0, 0
 }
 
 // arena holds texts that never change, many to a chunk.

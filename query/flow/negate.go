@@ -10,6 +10,7 @@ import (
 // knows what to look for. It returns the stage that finds the rule's solutions
 // then.
 func (b *split) negate(root *Stage) *Stage {
+	b.apart = nil
 	for ; len(b.wait) > 0; b.wait = b.wait[1:] {
 		in := b.wait[0]
 		b.rule.Stages = nil

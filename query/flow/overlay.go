@@ -9,9 +9,10 @@ import (
 // Texts that it returns hold until the end of the delivery.
 type keeper interface {
 	get(p *Path, key []byte) (value string, ok bool)
-	// add puts a row that is not there yet. Of one that is it returns the value.
-	// key[:cut] are the columns by which rows of the path are looked for.
-	add(p *Path, key []byte, cut int, value []byte) (old string, found bool)
+	// add puts a row that is not there yet, and returns its key to hold. Of one that
+	// is there it returns the value. key[:cut] are the columns by which rows of the
+	// path are looked for.
+	add(p *Path, key []byte, cut int, value []byte) (kept, old string, found bool)
 	set(p *Path, key []byte, cut int, value []byte)
 	// scan walks over the rows whose key begins with whole columns. What is added
 	// meanwhile may be met or not.
@@ -57,17 +58,17 @@ func (o *overlay) get(p *Path, key []byte) (string, bool) {
 	return o.text.text(v), true
 }
 
-func (o *overlay) add(p *Path, key []byte, cut int, value []byte) (string, bool) {
+func (o *overlay) add(p *Path, key []byte, cut int, value []byte) (kept, old string, found bool) {
 	if v, ok := o.get(p, key); ok {
-		return v, true
+		return "", v, true
 	}
-	o.mem.add(p, key, cut, value)
+	kept, _, _ = o.mem.add(p, key, cut, value)
 	o.put(p, key, value)
-	return "", false
+	return kept, "", false
 }
 
 func (o *overlay) set(p *Path, key []byte, cut int, value []byte) {
-	if _, found := o.mem.add(p, key, cut, value); found {
+	if _, _, found := o.mem.add(p, key, cut, value); found {
 		o.mem.set(p, key, cut, value)
 	}
 	o.put(p, key, value)
@@ -109,7 +110,7 @@ func (o *overlay) scan(p *Path, prefix []byte, fn func(key, value string) bool) 
 // committed forgets what the state knows now.
 func (o *overlay) committed() {
 	for _, s := range o.mem.shelves {
-		if s != nil && len(s.rows) > 0 {
+		if s != nil && s.n > 0 {
 			s.reset()
 		}
 	}

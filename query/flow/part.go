@@ -14,7 +14,8 @@ type Part struct {
 	plan   *Plan
 	id, of int
 	db     keeper
-	over   *overlay // db, if the state is not a Mem
+	mem    *Mem     // db, if it is one
+	over   *overlay // db, if it is not
 	envs   []env    // by rule
 	halls  []*hall  // of small tables, by store
 	drops  []int64  // by rule
@@ -49,7 +50,7 @@ func NewPart(p *Plan, s State, id, of int) (*Part, error) {
 		x.envs[i].v = make([]query.Value, len(r.Vars))
 	}
 	if m, ok := s.(*Mem); ok {
-		x.db = m
+		x.db, x.mem = m, m
 	} else {
 		x.over = &overlay{state: s}
 		x.db = x.over
@@ -239,8 +240,8 @@ func (x *Part) deliver(st *Store, to int) {
 		x.land(st, x.key, x.val)
 		return
 	}
-	x.buf = st.appendRow(x.buf[:0], x.key, x.val)
-	x.out.Send = append(x.out.Send, Tuple{To: to, Input: st.ID, Row: append([]byte(nil), x.buf...)})
+	row := st.appendRow(make([]byte, 0, len(x.key)+len(x.val)+2), x.key, x.val)
+	x.out.Send = append(x.out.Send, Tuple{To: to, Input: st.ID, Row: row})
 }
 
 // spread brings the row in key and val to all partitions.
@@ -253,9 +254,11 @@ func (x *Part) spread(st *Store) {
 // land takes a row into a store of this partition. What is new has its readers
 // told.
 func (x *Part) land(st *Store, key, value []byte) {
+	kept := ""
 	if !st.Passes {
 		path := st.Paths[0]
-		old, found := x.db.add(path, key, st.cut(path, key), value)
+		k, old, found := x.db.add(path, key, st.cut(path, key), value)
+		kept = k
 		if found {
 			if st.point {
 				return
@@ -274,7 +277,13 @@ func (x *Part) land(st *Store, key, value []byte) {
 	if st.quiet {
 		return
 	}
-	ev := event{st, x.text.text(key), x.text.text(value)}
+	if kept == "" {
+		kept = x.text.text(key)
+	}
+	ev := event{store: st, key: kept}
+	if len(value) > 0 {
+		ev.value = x.text.text(value)
+	}
 	x.notice(st, ev.key, ev.value)
 	if len(st.Readers) > 0 || st.Pool != nil {
 		x.queue = append(x.queue, ev)

@@ -284,6 +284,19 @@ func (l *line) fromStore(in *Input) walk {
 	return func(x *Part, e *env, next op) bool {
 		x.buf = g.pack(x.buf[:0], e)
 		n, found := len(x.buf), false
+		if x.mem != nil && n > 0 { // the same without a closure
+			s := x.mem.at(path.ID)
+			for i := s.first(x.buf); i >= 0; i = s.next(i) {
+				if keys.read(e, s.key(s.row(i))[n:]) && lats.read(e, s.value(i)) {
+					found = true
+					next(x, e)
+					if single {
+						break
+					}
+				}
+			}
+			return found
+		}
 		x.db.scan(path, x.buf, func(key, value string) bool {
 			if !keys.read(e, key[n:]) || !lats.read(e, value) {
 				return true
