@@ -107,7 +107,7 @@ func TestWithinBounds(t *testing.T) {
 // TestFaultsAlike reads many faults twice: the same is said of it.
 func TestFaultsAlike(t *testing.T) {
 	for _, s := range []string{"a(", "\"", "`\n", "a(1)", "$x", "!", "((", "1.1.", "#\n", "\xff", "a(U) :- b(U), matches(U, \"(\").", ".", "a\n", "set x=$y."} {
-		program := strings.Repeat(s, MaxProgram/8/len(s))
+		program := strings.Repeat(s, MaxProgram/32/len(s))
 		_, first := Parse("x", program)
 		_, second := Parse("x", program)
 		if len(first) == 0 || !reflect.DeepEqual(first, second) {

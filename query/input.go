@@ -19,7 +19,7 @@ func (in *Input) Read(file string) ([][]Value, []Diag) {
 		return nil, []Diag{{Message: fmt.Sprintf("the file has more than %d bytes", MaxInput)}}
 	}
 	file = strings.TrimPrefix(file, "\ufeff")
-	var rows [][]Value
+	rows := make([][]Value, 0, min(strings.Count(file, "\n")+1, MaxRows))
 	var diags []Diag
 	var room []Value // for the rows to come
 	pos := Pos{0, 1}

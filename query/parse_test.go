@@ -16,7 +16,8 @@ func program(t *testing.T, file string) string {
 	return string(b)
 }
 
-// TestPrograms reads the thirty programs, and what is printed of them.
+// TestPrograms reads the thirty programs, and what is printed of them, before
+// they are checked and afterwards.
 func TestPrograms(t *testing.T) {
 	files, _ := filepath.Glob("testdata/programs/*.dl")
 	if len(files) != 30 {
@@ -28,6 +29,21 @@ func TestPrograms(t *testing.T) {
 			t.Error(d.Format(p))
 		}
 		again(t, p)
+		c, _ := Check(p)
+		if c == nil {
+			t.Errorf("%s means nothing", file)
+			continue
+		}
+		_, printed, diags := Load(file, p.String(), nil)
+		if printed == nil {
+			t.Errorf("what is printed of %s once it was checked: %v", file, diags)
+			continue
+		}
+		for i, table := range c.Tables {
+			if got, want := described(printed.Tables[i]), described(table); got != want {
+				t.Errorf("%s printed has the table %s, not %s", file, got, want)
+			}
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"text/tabwriter"
 
 	"weir/query"
+	"weir/query/flow"
 )
 
 // checkCmd tells whether a program means something.
@@ -108,6 +109,10 @@ type columnShown struct {
 func judge(file, text string, sets []query.Setting) *judgement {
 	v := &judgement{File: file, Faults: []remark{}, Tables: []tableShown{}}
 	p, c, diags := query.Load(file, text, nil, sets...)
+	if c != nil {
+		_, more := flow.Compile(c, flow.Options{Scheme: flow.ByHost})
+		diags = query.Tidy(append(diags, more...))
+	}
 	v.add(p, diags)
 	for _, in := range p.Inputs {
 		v.input(p, in)
