@@ -81,6 +81,10 @@ func (c *checker) fail(at Pos, hint, format string, args ...any) {
 	c.diags = append(c.diags, Diag{Pos: at, Message: fmt.Sprintf(format, args...), Hint: hint})
 }
 
+// full says that there are more errors already than anyone will read: what takes
+// time to put well need not be.
+func (c *checker) full() bool { return len(c.diags) >= MaxErrors }
+
 func (c *checker) suggest(at Pos, hint, format string, args ...any) {
 	c.diags = append(c.diags, Diag{Pos: at, Message: fmt.Sprintf(format, args...), Hint: hint, Warning: true})
 }
@@ -142,33 +146,34 @@ func (r *clause) atoms(fn func(i int, l *Literal, t *Table)) {
 	}
 }
 
-// spread calls fn for every sound rule, and again for those that read a table of
-// which fn has changed something, as it says, until nothing changes any more.
-func (c *checker) spread(fn func(r *clause) (changed bool)) {
-	readers := make([][]*clause, len(c.tables))
+// spread calls fn for every sound rule, and again for those that derive or read a
+// table that fn says it has changed, until nothing changes any more.
+func (c *checker) spread(fn func(r *clause, changed func(t *Table))) {
+	near := make([][]*clause, len(c.tables)) // by derived table, the rules that it stands in
 	var queue []*clause
 	c.sound(func(r *clause) {
 		r.queued = true
 		queue = append(queue, r)
+		near[r.head.ID] = append(near[r.head.ID], r)
 		for _, t := range r.reads {
 			if t != nil && t.Kind == Derived {
-				readers[t.ID] = append(readers[t.ID], r)
+				near[t.ID] = append(near[t.ID], r)
 			}
 		}
 	})
+	changed := func(t *Table) {
+		for _, r := range near[t.ID] {
+			if !r.queued {
+				r.queued = true
+				queue = append(queue, r)
+			}
+		}
+	}
 	for len(queue) > 0 {
 		r := queue[0]
 		queue = queue[1:]
 		r.queued = false
-		if !fn(r) {
-			continue
-		}
-		for _, next := range readers[r.head.ID] {
-			if !next.queued {
-				next.queued = true
-				queue = append(queue, next)
-			}
-		}
+		fn(r, changed)
 	}
 }
 

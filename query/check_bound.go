@@ -97,8 +97,11 @@ func (r *clause) scaled(v int, cl, ch, bl, bh float64) (low, high float64) {
 }
 
 // uses says that a term comes down to the variable v, among others.
-func (r *clause) uses(t *Term, v int) bool {
-	_, found := slices.BinarySearch(r.bases(t), v)
+func (r *clause) uses(t *Term, v int) (found bool) {
+	t.Vars(func(w *Term) {
+		_, ok := slices.BinarySearch(r.binding(w).bases, v)
+		found = found || ok
+	})
 	return found
 }
 
@@ -123,8 +126,8 @@ func (c *checker) floors() {
 	c.spread((*clause).lower)
 }
 
-// lower takes back what the rule contradicts, and says whether that was anything.
-func (r *clause) lower() (changed bool) {
+// lower takes back what the rule contradicts.
+func (r *clause) lower(changed func(t *Table)) {
 	for i := range r.bound {
 		r.bound[i].known = false
 	}
@@ -133,10 +136,10 @@ func (r *clause) lower() (changed bool) {
 			continue
 		}
 		if low, _ := r.bounds(a); !(low >= 0) {
-			r.floor[r.head.ID][i], changed = false, true
+			r.floor[r.head.ID][i] = false
+			changed(r.head)
 		}
 	}
-	return changed
 }
 
 func (r *clause) both(t *Term) (al, ah, bl, bh float64) {

@@ -304,15 +304,9 @@ const hintNow = "what time it is differs whenever the crawl is replayed; ask in 
 
 // now says that the rule asks what time it is.
 func (r *clause) now() (asks bool) {
-	look := func(t *Term) {
+	r.terms(func(t *Term) {
 		t.Walk(func(t *Term) { asks = asks || t.Op == Call && t.Name == "now" })
-	}
-	for _, a := range r.Head.Args {
-		look(a)
-	}
-	for _, l := range r.Body {
-		l.terms(look)
-	}
+	})
 	return asks
 }
 

@@ -85,13 +85,14 @@ func components(to [][]int) (list [][]int) {
 				low[up] = min(low[up], low[n])
 			}
 			if low[n] == index[n] {
-				i := slices.Index(open, n)
-				members := slices.Clone(open[i:])
-				open = open[:i]
-				for _, m := range members {
-					index[m] = -1
+				i := len(open) - 1
+				for ; ; i-- {
+					if index[open[i]] = -1; open[i] == n {
+						break
+					}
 				}
-				list = append(list, members)
+				list = append(list, slices.Clone(open[i:]))
+				open = open[:i]
 			}
 		}
 	}
@@ -123,7 +124,9 @@ func (c *checker) cycle(g int, edges []*edge) {
 		if hint == hintFinal {
 			hint = amiss
 		}
-		if way := c.way(e.to, e.from); len(way) > 1 {
+		if c.full() {
+			hint = ""
+		} else if way := c.way(e.to, e.from); len(way) > 1 {
 			hint = fmt.Sprintf("%s needs %s; %s", e.from.Name, strings.Join(way, ", which needs "), hint)
 		}
 		c.fail(e.Pos, hint, "%s feeds back into itself through %s", who, e.why)

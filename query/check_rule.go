@@ -31,7 +31,7 @@ const filled = "_+"
 func (c *checker) tableOf(a *Atom) *Table {
 	t := c.byName[a.Table]
 	if t == nil {
-		c.unknown(a)
+		c.unknown(a.Pos, "table or test", a.Table)
 		return nil
 	}
 	if t.Kind == PageFact || t.Kind == SeedFact || t.Name == "crawl" {
@@ -53,23 +53,28 @@ func (c *checker) tableOf(a *Atom) *Table {
 	return t
 }
 
-// unknown reports a table that does not exist.
-func (c *checker) unknown(a *Atom) {
-	names := make([]string, 0, len(c.tables)+len(Tests)+len(Functions))
+// unknown reports a name that means nothing.
+func (c *checker) unknown(at Pos, what, name string) {
+	var names []string
 	for _, t := range c.tables {
 		names = append(names, t.Name)
 	}
-	for _, f := range Tests {
-		names = append(names, f.Name)
-	}
-	for _, f := range Functions {
+	for _, f := range slices.Concat(Tests, Functions) {
 		names = append(names, f.Name)
 	}
 	hint := ""
-	if near := Nearest(a.Table, names); near != "" {
-		hint = "did you mean " + near + "?"
+	if !c.full() {
+		hint = meant(name, names)
 	}
-	c.fail(a.Pos, hint, "there is no table or test %s", a.Table)
+	c.fail(at, hint, "there is no %s %s", what, name)
+}
+
+// meant is a hint at the name that was probably meant, or "".
+func meant(name string, names []string) string {
+	if near := Nearest(name, names); near != "" {
+		return "did you mean " + near + "?"
+	}
+	return ""
 }
 
 // number gives a variable its number in the rule.
@@ -83,13 +88,13 @@ func (r *clause) number(t *Term) *binding {
 	return &r.bound[i]
 }
 
-// each calls fn for every variable of the rule, as often as it stands there.
-func (r *clause) each(fn func(v *Term)) {
+// terms calls fn for the outermost terms of a rule.
+func (r *clause) terms(fn func(t *Term)) {
 	for _, a := range r.Head.Args {
-		a.Vars(fn)
+		fn(a)
 	}
 	for _, l := range r.Body {
-		l.terms(func(t *Term) { t.Vars(fn) })
+		l.terms(fn)
 	}
 }
 
@@ -112,7 +117,7 @@ func (l *Literal) terms(fn func(t *Term)) {
 // equations all of whose other variables have one.
 func (r *clause) bind() {
 	r.vars = map[string]int{}
-	r.each(func(v *Term) { r.number(v).uses++ })
+	r.terms(func(t *Term) { t.Vars(func(v *Term) { r.number(v).uses++ }) })
 	var equations []*Compare
 	for i, l := range r.Body {
 		if e := l.Compare; e != nil {
@@ -203,8 +208,8 @@ func (c *checker) safe(r *clause) {
 				return
 			}
 			hint := "a table of the body that is not negated must have " + v.Name + " in a column"
-			if near := Nearest(v.Name, r.known()); near != "" {
-				hint = "did you mean " + near + "? Else " + hint
+			if m := meant(v.Name, r.known()); m != "" {
+				hint = m + " Else " + hint
 			}
 			c.fail(v.Pos, hint, "%s has no value in %s", v.Name, where)
 		})

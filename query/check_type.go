@@ -9,11 +9,15 @@ import (
 
 // infer finds the types of derived columns: the least that all heads agree on.
 // Texts that are constants have no say until everything else has spoken, since
-// they may turn out to be URLs.
+// they may turn out to be URLs: by what else is in their column, or by what the
+// column is used for.
 func (c *checker) infer() {
-	for _, constants := range []bool{false, true} {
-		c.spread(func(r *clause) bool { return r.infer(constants) })
-	}
+	c.spread(func(r *clause, changed func(t *Table)) { r.infer(false, changed) })
+	c.spread(func(r *clause, changed func(t *Table)) {
+		r.infer(false, changed)
+		r.want(changed)
+	})
+	c.spread(func(r *clause, changed func(t *Table)) { r.infer(true, changed) })
 	if Failed(c.diags) {
 		return // the faults of other rules are why
 	}
@@ -29,10 +33,13 @@ func (c *checker) infer() {
 	}
 }
 
-// infer gives a head's columns the types of its terms, as far as they are
-// known, and says whether any has changed.
-func (r *clause) infer(constants bool) (changed bool) {
+// infer gives a head's columns the types of its terms, as far as they are known.
+// With constants it takes texts for texts.
+func (r *clause) infer(constants bool, changed func(t *Table)) {
 	r.typeVars(func(b *binding) Type { return r.guess(b.def, constants) })
+	if orderNamed(r.head.Name) != nil {
+		return
+	}
 	col := 0
 	for _, a := range r.Head.Args {
 		for i := range width(a) {
@@ -40,14 +47,82 @@ func (r *clause) infer(constants bool) (changed bool) {
 			if width(a) == 3 {
 				t = r.guessTop(a, i, constants)
 			}
-			was := r.head.Types[col]
-			if orderNamed(r.head.Name) == nil && (was == Unknown && t != Unknown || was == Int && t == Float) {
-				r.head.Types[col], changed = t, true
+			if was := r.head.Types[col]; was == Unknown && t != Unknown || was == Int && t == Float {
+				r.head.Types[col] = t
+				changed(r.head)
 			}
 			col++
 		}
 	}
-	return changed
+}
+
+// want makes columns of unknown type URLs if a variable in them stands where a
+// URL must: in a head's column, in a function, beside one in a comparison.
+func (r *clause) want(changed func(t *Table)) {
+	url := func(t *Term) {
+		if t.Op != Var || r.binding(t).typ != Unknown {
+			return
+		}
+		for _, p := range r.binding(t).atoms {
+			if in := r.reads[p.lit]; in.Types[p.col] == Unknown {
+				in.Types[p.col] = URL
+				changed(in)
+			}
+		}
+	}
+	r.columns(func(a *Term, typ Type) {
+		if typ == URL {
+			url(a)
+		}
+	})
+	r.terms(func(t *Term) {
+		t.Walk(func(t *Term) {
+			if f := FunctionNamed(t.Name); t.Op == Call && f != nil && len(f.Args) == len(t.Args) {
+				for i, a := range t.Args {
+					if f.Args[i] == URL {
+						url(a)
+					}
+				}
+			}
+		})
+	})
+	for _, l := range r.Body {
+		if l.Compare == nil {
+			continue
+		}
+		if r.guess(l.Compare.L, false) == URL {
+			url(l.Compare.R)
+		} else if r.guess(l.Compare.R, false) == URL {
+			url(l.Compare.L)
+		}
+	}
+	r.typeVars(func(b *binding) Type { return r.guess(b.def, false) })
+	// A variable that is known by now makes its other columns known.
+	r.atoms(func(_ int, l *Literal, t *Table) {
+		for col, a := range l.Atom.Args {
+			if a.Op == Var && t.Types[col] == Unknown && r.binding(a).typ == URL {
+				t.Types[col] = URL
+				changed(t)
+			}
+		}
+	})
+}
+
+// columns calls fn for the terms of the rule that stand in columns, with the
+// types of these.
+func (r *clause) columns(fn func(a *Term, typ Type)) {
+	r.atoms(func(_ int, l *Literal, t *Table) {
+		for col, a := range l.Atom.Args {
+			fn(a, t.Types[col])
+		}
+	})
+	col := 0
+	for _, a := range r.Head.Args {
+		if a.Op != Aggregate {
+			fn(a, r.head.Types[col])
+		}
+		col += width(a)
+	}
 }
 
 // guessTop is the type of one of the three columns of top<k, score, x>.
@@ -146,21 +221,11 @@ func (r *clause) settle(b *binding) Type {
 		return r.guess(b.def, true)
 	}
 	want := Text
-	is := func(t *Term, typ Type) {
-		if t.Op == Var && t.Name == b.name && typ == URL {
+	r.columns(func(a *Term, typ Type) {
+		if a.Op == Var && a.Name == b.name && typ == URL {
 			want = URL
 		}
-	}
-	r.atoms(func(_ int, l *Literal, t *Table) {
-		for col, a := range l.Atom.Args {
-			is(a, t.Types[col])
-		}
 	})
-	col := 0
-	for _, a := range r.Head.Args {
-		is(a, r.head.Types[col])
-		col += width(a)
-	}
 	return want
 }
 
@@ -273,7 +338,10 @@ func (c *typing) term(t *Term) Type {
 	case Const:
 	case Call:
 		t.Type = Unknown
-		if f := FunctionNamed(t.Name); f != nil && c.call(t, f) {
+		if f := FunctionNamed(t.Name); f == nil {
+			c.failed = true
+			c.unknown(t.Pos, "function", t.Name)
+		} else if c.call(t, f) {
 			t.Type = f.Result
 		}
 	case Aggregate:
@@ -287,7 +355,7 @@ func (c *typing) term(t *Term) Type {
 // call types the arguments of a function or test.
 func (c *typing) call(t *Term, f *Function) bool {
 	if f == nil || len(f.Args) != len(t.Args) {
-		c.fault(t.Pos, "", "%s cannot be called with %d arguments", t.Name, len(t.Args))
+		c.fault(t.Pos, "", "%s cannot have %s", t.Name, arguments(len(t.Args)))
 		return false
 	}
 	ok := true
@@ -303,6 +371,13 @@ func (c *typing) call(t *Term, f *Function) bool {
 		}
 	}
 	return ok
+}
+
+func arguments(n int) string {
+	if n == 1 {
+		return "1 argument"
+	}
+	return fmt.Sprint(n, " arguments")
 }
 
 // operation types an operator of arithmetic.
@@ -324,7 +399,7 @@ func (c *typing) operation(t *Term) Type {
 func (c *typing) aggregate(t *Term) Type {
 	f := AggregateNamed(t.Name)
 	if f == nil || len(t.Args) < f.Least || len(t.Args) > f.Most {
-		c.fault(t.Pos, "", "%s<> cannot have %d arguments", t.Name, len(t.Args))
+		c.fault(t.Pos, "", "%s<> cannot have %s", t.Name, arguments(len(t.Args)))
 		return Unknown
 	}
 	for _, a := range t.Args {

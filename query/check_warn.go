@@ -1,5 +1,7 @@
 package query
 
+import "cmp"
+
 // marks finds the tables that are declared live or small.
 func (c *checker) marks() {
 	for _, m := range c.prog.Lives {
@@ -41,11 +43,7 @@ func (c *checker) marked(m *Mark, how string) *Table {
 				names = append(names, t.Name)
 			}
 		}
-		hint := "declare tables that rules derive"
-		if near := Nearest(m.Table, names); near != "" {
-			hint = "did you mean " + near + "?"
-		}
-		c.fail(m.Pos, hint, "there is no table %s to be %s", m.Table, how)
+		c.fail(m.Pos, cmp.Or(meant(m.Table, names), "declare tables that rules derive"), "there is no table %s to be %s", m.Table, how)
 		return nil
 	case t.Kind == File:
 		c.fail(m.Pos, "leave the declaration out", "%s is an input: all of it is known everywhere from the start", m.Table)
@@ -149,12 +147,11 @@ func (c *checker) misnamed() {
 func (c *checker) boundless() {
 	crawl := c.byName["crawl"]
 	open := make([]*Rule, len(c.tables)) // by table, an open rule of it
-	c.spread(func(r *clause) bool {
-		if open[r.head.ID] != nil || !r.open(open) {
-			return false
+	c.spread(func(r *clause, changed func(t *Table)) {
+		if open[r.head.ID] == nil && r.open(open) {
+			open[r.head.ID] = r.Rule
+			changed(r.head)
 		}
-		open[r.head.ID] = r.Rule
-		return true
 	})
 	if r := open[crawl.ID]; r != nil {
 		c.suggest(r.Head.Pos, "add a bound such as D < 5 or host(V) = \"example.org\"; limits of pages, bytes or time are settings of the crawl", "nothing bounds this crawl: it may go through the whole web")

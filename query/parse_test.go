@@ -7,7 +7,7 @@ import (
 )
 
 // program reads testdata/programs/NAME.
-func program(t *testing.T, file string) string {
+func program(t testing.TB, file string) string {
 	t.Helper()
 	b, err := os.ReadFile(file)
 	if err != nil {
