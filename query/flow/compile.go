@@ -189,7 +189,7 @@ func (p *Plan) level(s *Stage) int {
 		switch {
 		case in.From != nil:
 			level = max(level, in.From.Level+1)
-		case in.Table.Kind == query.Derived:
+		case in.Table.Kind == query.Derived, in.Table.Kind == query.SeedFact:
 			level = max(level, in.Table.Level+1)
 		case in.Table.Kind == query.PageFact && !in.sealed:
 			level = max(level, 1)
@@ -439,7 +439,7 @@ func (s *Stage) flows() bool {
 		}
 	}
 	for _, in := range s.Absent {
-		if in.From != nil || in.Table.Kind == query.Derived || in.Table.Kind == query.PageFact && !same(in) {
+		if in.From != nil || in.Table.Kind != query.File && !(in.Table.Kind == query.PageFact && same(in)) {
 			return false
 		}
 	}

@@ -281,32 +281,40 @@ func (l *line) fromStore(in *Input) walk {
 	rest := path.Columns[len(g.columns):]
 	takes := l.ordered(picks, slices.Concat(rest, st.lats))
 	keys, lats, single := newFields(st, rest, takes), newFields(st, st.lats, takes), once(takes)
+	read := func(e *env, key, value string) bool { return keys.read(e, key) && lats.read(e, value) }
 	return func(x *Part, e *env, next op) bool {
 		x.buf = g.pack(x.buf[:0], e)
+		if x.mem == nil || len(x.buf) == 0 {
+			return x.scan(path, e, read, next, single)
+		}
 		n, found := len(x.buf), false
-		if x.mem != nil && n > 0 { // the same without a closure
-			s := x.mem.at(path.ID)
-			for i := s.first(x.buf); i >= 0; i = s.next(i) {
-				if keys.read(e, s.key(s.row(i))[n:]) && lats.read(e, s.value(i)) {
-					found = true
-					next(x, e)
-					if single {
-						break
-					}
+		s := x.mem.at(path.ID)
+		for i := s.first(x.buf); i >= 0; i = s.next(i) {
+			if read(e, s.key(s.row(i))[n:], s.value(i)) {
+				found = true
+				next(x, e)
+				if single {
+					break
 				}
 			}
-			return found
 		}
-		x.db.scan(path, x.buf, func(key, value string) bool {
-			if !keys.read(e, key[n:]) || !lats.read(e, value) {
-				return true
-			}
-			found = true
-			next(x, e)
-			return !single
-		})
 		return found
 	}
+}
+
+// scan walks over rows whose key begins with what is in buf, wherever they are
+// kept.
+func (x *Part) scan(path *Path, e *env, read func(e *env, key, value string) bool, next op, single bool) (found bool) {
+	n := len(x.buf)
+	x.db.scan(path, x.buf, func(key, value string) bool {
+		if !read(e, key[n:], value) {
+			return true
+		}
+		found = true
+		next(x, e)
+		return !single
+	})
+	return found
 }
 
 // arrive begins a stage with a new row of one of its inputs.
