@@ -164,9 +164,9 @@ func (c *exportCmd) write(ctx context.Context, f *folder, out io.Writer, format 
 	case "queue":
 		return scan(ctx, out, format, f.Queue, newQueueRow)
 	case "links":
-		return reread(ctx, f, out, format, (*rereader).links)
+		return exportLinks(ctx, f, out, format)
 	default:
-		return reread(ctx, f, out, format, (*rereader).text)
+		return exportText(ctx, f, out, format)
 	}
 }
 

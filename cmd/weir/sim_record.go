@@ -139,17 +139,17 @@ func record(ctx context.Context, f *folder) (*web.Web, error) {
 		return nil, err
 	}
 	r.more, r.met = make([][]uint32, r.web.Pages()), make([]uint32, r.web.Pages())
-	err = rereadEach(ctx, f, (*rereader).follow, func(p *crawl.PageInfo, found leads) error {
-		if from, ok := r.page[p.Key]; ok {
-			r.links(from, p, found)
-		}
-		return nil
-	})
-	if err == nil {
-		err = ctx.Err()
-	}
+	archive, err := f.archive(page.Want{})
 	if err != nil {
 		return nil, err
+	}
+	for facts, err := range archive.Facts(ctx, f.Pages) {
+		if err != nil {
+			return nil, err
+		}
+		if from, ok := r.page[facts.Key]; ok {
+			r.links(from, facts)
+		}
 	}
 	r.roots(parents)
 	r.finish(delay)
@@ -208,24 +208,24 @@ func (r *recorder) pages(ctx context.Context) ([]parent, error) {
 
 // links takes in those links of a page that the crawl would follow and that led
 // to a page.
-func (r *recorder) links(from uint32, p *crawl.PageInfo, found leads) {
+func (r *recorder) links(from uint32, f *page.Facts) {
 	as := &r.f.asRun
-	if found.noFollow && !as.IgnoreRobots {
+	if f.NoFollow && !as.IgnoreRobots {
 		return
 	}
-	deep := as.Depth >= 0 && p.Depth >= int(as.Depth)
-	for _, l := range found.links {
+	deep := as.Depth >= 0 && int(f.Depth) >= int(as.Depth)
+	for _, l := range followed(f) {
 		switch {
 		case l.Kind == page.Requisite && !as.Requisites,
 			l.Kind == page.Nav && deep,
-			l.NoFollow && !as.IgnoreRobots && l.URL.Host() != p.URL.Host():
+			l.NoFollow && !as.IgnoreRobots && l.URL.Host() != f.URL.Host():
 			continue
 		}
 		site, ok := r.site[l.URL.Site()]
 		if !ok {
 			continue
 		}
-		if to, ok := r.page[page.Key{Site: site, Hash: r.f.Hash(l.URL.Rest())}]; ok && r.new(from, to) {
+		if to, ok := r.page[page.Key{Site: site, Hash: l.Hash}]; ok && r.new(from, to) {
 			r.more[from] = append(r.more[from], to)
 		}
 	}

@@ -177,23 +177,23 @@ func (r *Rereader) Facts(p *crawl.PageInfo) (*page.Facts, error) {
 	return f, err
 }
 
-// Text returns the title of a page and all that it shows; both are empty when it
-// is no HTML, or not in the archive.
-func (r *Rereader) Text(p *crawl.PageInfo) (title, text string, err error) {
+// Text returns the title of a page and all that it shows. It is false when the
+// page is no HTML, or not in the archive.
+func (r *Rereader) Text(p *crawl.PageInfo) (title, text string, ok bool, err error) {
 	if !p.Outcome.Row().Kept {
-		return "", "", nil
+		return "", "", false, nil
 	}
 	err = r.open(p, func() {
 		contentType := r.kept.Header.Get("Content-Type")
 		if mediaType(contentType) != "" && !parse.IsHTML(contentType, nil) {
 			return
 		}
-		if body, _ := r.kept.Decoded(r.reader.most()); parse.IsHTML(contentType, body) {
+		if body, _ := r.kept.Decoded(r.reader.most()); len(body) > 0 && parse.IsHTML(contentType, body) {
 			doc := r.reader.parser.HTML(body, p.URL, contentType, r.reader.Agent, parse.Want{Text: true})
-			title, text = doc.Title, doc.Text
+			title, text, ok = doc.Title, doc.Text, true
 		}
 	})
-	return title, text, err
+	return title, text, ok, err
 }
 
 // open lets read use what was kept of a page, if anything was.

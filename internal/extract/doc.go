@@ -22,12 +22,16 @@ type Config struct {
 	Strip  page.Strip
 	Secret page.Secret // of the crawl, for the hashes of links
 
-	// MaxBody is how much of a decoded body is read, at most; 0: 64 MiB.
-	MaxBody int64
+	// Memory is what the crawl's caches and buffers may take together; with little
+	// of it, less of a long body is read.
+	Memory int64
 }
 
-// maxBody is the bound on MaxBody.
-const maxBody = 64 << 20
+// Bounds on what is read of a decoded body.
+const (
+	minBody = 8 << 20
+	maxBody = 64 << 20
+)
 
 // Bounds on a page's headers.
 const (

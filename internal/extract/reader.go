@@ -110,12 +110,7 @@ func (r *Reader) body(f *page.Facts, b Body, contentType string) (asked robots.D
 }
 
 // most is how much of a body is read.
-func (r *Reader) most() int64 {
-	if r.MaxBody > 0 {
-		return min(r.MaxBody, maxBody)
-	}
-	return maxBody
-}
+func (r *Reader) most() int64 { return min(maxBody, max(minBody, r.Memory/16)) }
 
 func (r *Reader) html(f *page.Facts, body []byte, contentType string) (asked robots.Directives, cut bool) {
 	doc := r.parser.HTML(body, f.URL, contentType, r.Agent, parse.Want{

@@ -27,8 +27,7 @@ func (n *node) extract() extract.Config {
 	c := &n.cfg
 	return extract.Config{
 		Want:  c.Want.Merge(page.Want{Requisites: c.Scope.Requisites, Sitemaps: c.Scope.Sitemaps}),
-		Agent: c.Agent, Strip: c.Strip, Secret: n.secret,
-		MaxBody: max(8<<20, c.Memory/16), // with little memory less is read
+		Agent: c.Agent, Strip: c.Strip, Secret: n.secret, Memory: c.Memory,
 	}
 }
 
