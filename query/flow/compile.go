@@ -11,7 +11,7 @@ import (
 
 // Compile makes a program ready to run. What it cannot run it reports.
 func Compile(c *query.Checked, o Options) (*Plan, []query.Diag) {
-	p := &Plan{Program: c, Options: o, tables: make([]*Store, len(c.Tables)), files: make([]*hall, len(c.Tables))}
+	p := &Plan{turned: &Path{}, paths: 1, Program: c, Options: o, tables: make([]*Store, len(c.Tables)), files: make([]*hall, len(c.Tables))}
 	var diags []query.Diag
 	var rules []*Rule
 	for _, r := range c.Rules {

@@ -245,7 +245,7 @@ func (w *writer) body(n int, live bool) *body {
 		w.atom(b, pick(w.Rand, w.readable(live)...), live)
 	}
 	if u := b.plain("u", ""); u != "" && w.chance(6) { // meet by host
-		b.add("%s, host(Uh) = host(%s)", pick(w.Rand, "title(Uh)", "link(Uh)", "seed(Uh)", "word(Uh, \"red\")"), u)
+		b.add("%s, Hh = host(Uh), Hh = host(%s)", pick(w.Rand, "title(Uh)", "link(Uh)", "seed(Uh)", "word(Uh, \"red\")"), u)
 		b.vars = append(b.vars, gvar{"Uh", gcol{typ: 'u'}})
 	}
 	return b
@@ -296,6 +296,21 @@ func (w *writer) conditions(b *body, live bool) {
 			b.add("%s %s %s", v.name, pick(w.Rand, "<", ">", ">=", "!=", "<="), w.constant('i'))
 		case v.typ == 'f':
 			b.add("%s %s %s", v.name, pick(w.Rand, "<", ">"), w.constant('f'))
+		}
+	}
+	if w.chance(25) && b.plain("u", "") != "" { // a table of hosts
+		for _, t := range w.live {
+			if t.cols[0].typ == 'h' && w.chance(60) {
+				args := "host(" + b.plain("u", "") + ")"
+				for _, c := range t.cols[1:] {
+					if w.chance(50) {
+						args += ", _"
+					} else {
+						args += ", " + b.fresh(c)
+					}
+				}
+				b.add("%s(%s)", t.name, args)
+			}
 		}
 	}
 	if w.chance(12) && b.plain("u", "") != "" && slices.ContainsFunc(w.inputs, func(t gtable) bool { return t.name == "blocked" }) {
@@ -480,6 +495,21 @@ func (w *writer) sealed() {
 func (w *writer) small() {
 	name := w.name()
 	w.line("small %s.", name)
+	if w.chance(30) { // of two columns
+		w.line("%s(%s) :- %s.", name, pick(w.Rand, "host(U), T", "T, host(U)", "host(U), min I", "host(U), max I"),
+			pick(w.Rand, "title(U, T), fetched(U, _, _, I)", "link(U, V, T), fetched(U, I)", "word(U, T, I)", "word(U, T, I), link(U, V)"))
+		cs := cols("ht")
+		switch last := w.lines[len(w.lines)-1]; {
+		case strings.Contains(last, "(T"):
+			cs = cols("th")
+		case strings.Contains(last, "min I"):
+			cs = []gcol{{'h', ""}, {'i', "min"}}
+		case strings.Contains(last, "max I"):
+			cs = []gcol{{'h', ""}, {'i', "max"}}
+		}
+		w.live = append(w.live, gtable{name: name, cols: cs})
+		return
+	}
 	w.line("%s(host(U)) :- seed(U).", name)
 	if w.chance(70) {
 		w.line("%s(host(V)) :- %s.", name, pick(w.Rand, "redirect(U, V)", "link(U, V), title(U, \"red\")", name+"(host(U)), sitemap(U, V)", "hreflang(U, _, V)"))

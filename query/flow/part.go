@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"encoding/binary"
 	"fmt"
 
 	"weir/page"
@@ -63,9 +64,10 @@ func NewPart(p *Plan, s State, id, of int) (*Part, error) {
 		x.halls[st.ID] = h
 		x.db.scan(st.Paths[0], nil, func(key, value string) bool {
 			h.put(st.row(key, value))
-			h.turned.full = true // what was turned away before is not known any more
 			return true
 		})
+		// What was turned away before is not known any more, only that something was.
+		_, h.turned.full = x.db.get(p.turned, st.mark())
 	}
 	return x, x.failed()
 }
@@ -136,6 +138,16 @@ func (x *Part) Page(f *page.Facts, out *Out) error {
 	x.facts, x.link = nil, nil
 	return err
 }
+
+// turn notes that pages may have been turned away by a small table.
+func (x *Part) turn(st *Store) {
+	if !x.halls[st.ID].turned.full {
+		x.db.add(x.plan.turned, st.mark(), 0, nil)
+	}
+}
+
+// mark is the store's key in Plan.turned.
+func (st *Store) mark() []byte { return binary.BigEndian.AppendUint32(nil, st.ID) }
 
 // keep stores the facts of a page that wait for others.
 func (x *Part) keep(st *Store, f *page.Facts) {

@@ -26,6 +26,7 @@ type Plan struct {
 	files  []*hall  // rows of inputs, by query.Table.ID
 	tables []*Store // of tables that are not facts of pages, by query.Table.ID
 	paths  uint16
+	turned *Path // small tables that have turned pages away
 }
 
 // Rule is one rule, taken apart into stages.

@@ -20,6 +20,18 @@ func (l *line) rows(in *Input) maker {
 		return func(next op) op { return func(x *Part, e *env) { each(x, e, next) } }
 	}
 	each := l.fromStore(in)
+	if in.home { // its rows are everywhere, but only one partition is to use them
+		kind, where := in.Store.Types[0], take{slot: in.Columns[0].Slot, konst: in.Columns[0].Const}
+		return func(next op) op {
+			return func(x *Part, e *env) {
+				each(x, e, func(x *Part, e *env) {
+					if x.home(kind, where.value(e)) == x.id {
+						next(x, e)
+					}
+				})
+			}
+		}
+	}
 	return func(next op) op { return func(x *Part, e *env) { each(x, e, next) } }
 }
 
@@ -167,7 +179,7 @@ func (l *line) fromHall(in *Input) walk {
 	g := l.given(in.Columns, h.types, plain)
 	number, bare := h.aisle(g.columns, asks), false
 	bare = h.aisles[number].bare
-	always := len(plain) < len(h.types) // a better row may mean more to those that found one
+	always := len(g.columns) < len(h.types) // another row, or a better one, may mean more to those that found one
 	takes := l.takes(in.Columns, g.columns)
 	single := once(takes)
 	store := in.Store
@@ -185,6 +197,9 @@ func (l *line) fromHall(in *Input) walk {
 			rows = a.rows[string(x.buf)]
 		}
 		if asks && (always || len(rows) == 0) {
+			if t.turned.bits == nil {
+				x.turn(store)
+			}
 			if bare {
 				t.turned.add(hash(g.takes[0].value(e).S))
 			} else {

@@ -1,0 +1,362 @@
+package flow_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"weir/query"
+	"weir/query/flow"
+)
+
+// A machine runs a plan as a crawl does, only worse: messages overtake one
+// another, come twice, and partitions forget what they have not committed. What
+// comes out must be the same every time.
+type machine struct {
+	*rand.Rand
+	setup
+	plan  *flow.Plan
+	web   *web
+	cells []*cell
+	queue []message
+	rows  map[string]*row // the crawl table
+	stale bool
+	steps int
+}
+
+// A setup is one way to run a program.
+type setup struct {
+	parts  int
+	scheme flow.Scheme
+	seed   uint64
+	twice  int  // percent of messages that come twice
+	crash  int  // percent of commits that are lost
+	order  int  // how the next message is chosen
+	mem    bool // the state is flow.Mem, else a map that commits
+	lazy   bool // pages are delivered again only if the plan asks for it
+	faults faults
+}
+
+func (s setup) String() string {
+	return fmt.Sprintf("parts=%d scheme=%d seed=%d twice=%d crash=%d order=%d mem=%t lazy=%t faults=%v", s.parts, s.scheme, s.seed, s.twice, s.crash, s.order, s.mem, s.lazy, s.faults)
+}
+
+// faults are ways to break the machine on purpose.
+type faults struct {
+	firstWins   bool // the first depth and priority of a page are kept
+	noRedeliver bool // a page whose depth improves is not delivered again
+	loose       bool // rows that were sent are not kept where they land
+	half        bool // of a page that waits for others, only what rules look for is kept, not what they want absent
+}
+
+// Orders in which messages are taken.
+const (
+	anyOrder = iota
+	lastFirst
+	firstFirst
+	pagesFirst
+	tuplesFirst
+	orderKinds
+)
+
+// row is a row of the crawl table.
+type row struct {
+	depth     int64
+	priority  float64
+	delivered bool
+}
+
+type kind uint8
+
+const (
+	starts kind = iota
+	seeds
+	pages
+	crawls
+	tuples
+)
+
+type message struct {
+	kind  kind
+	to    int
+	seed  seed
+	url   string
+	tuple flow.Tuple
+}
+
+// A cell is a partition and its state.
+type cell struct {
+	part  *flow.Part
+	state store
+	// What is not yet committed.
+	taken  []message
+	puts   []flow.Pair
+	orders []flow.Order
+	sends  []flow.Tuple
+	stale  bool
+}
+
+// store is the state of a cell: a map that is sorted when it is scanned.
+type store map[string][]byte
+
+func (s store) Get(key []byte) ([]byte, bool, error) {
+	v, ok := s[string(key)]
+	return v, ok, nil
+}
+
+func (s store) Scan(lower, upper []byte, fn func(key, value []byte) bool) error {
+	for _, k := range slices.Sorted(maps.Keys(s)) {
+		if k >= string(lower) && k < string(upper) && !fn([]byte(k), s[k]) {
+			break
+		}
+	}
+	return nil
+}
+
+func newMachine(plan *flow.Plan, w *web, s setup) (*machine, error) {
+	m := &machine{Rand: rand.New(rand.NewPCG(s.seed, 3)), setup: s, plan: plan, web: w, rows: map[string]*row{}}
+	for i := range s.parts {
+		m.cells = append(m.cells, &cell{state: store{}})
+		if err := m.revive(i); err != nil {
+			return nil, err
+		}
+		m.queue = append(m.queue, message{kind: starts, to: i})
+	}
+	for _, s := range w.seeds {
+		m.queue = append(m.queue, message{kind: seeds, to: m.home(s.url), seed: s})
+	}
+	return m, nil
+}
+
+func (m *machine) home(u string) int {
+	return flow.Home(m.scheme, query.URL, query.Value{S: u}, m.parts)
+}
+
+// revive makes a partition anew from what it has committed.
+func (m *machine) revive(i int) error {
+	c := m.cells[i]
+	m.queue = append(m.queue, c.taken...)
+	var state flow.State = c.state
+	if m.mem {
+		state = flow.NewMem()
+	}
+	m.plan.Break(m.faults.loose, m.faults.half)
+	part, err := flow.NewPart(m.plan, state, i, m.parts)
+	m.cells[i] = &cell{part: part, state: c.state}
+	return err
+}
+
+// run delivers messages until there are none, and nobody wants pages again.
+func (m *machine) run() error {
+	var out flow.Out
+	for {
+		for len(m.queue) > 0 {
+			if m.steps++; m.steps > 200_000 {
+				return fmt.Errorf("no end after %d messages", m.steps)
+			}
+			msg := m.next()
+			out.Reset()
+			if err := m.deliver(msg, &out); err != nil {
+				return err
+			}
+			c := m.cells[msg.to]
+			c.take(msg, &out)
+			switch {
+			case m.mem || m.IntN(3) == 0:
+				m.commit(msg.to)
+			case m.IntN(100) < m.crash:
+				if err := m.revive(msg.to); err != nil {
+					return err
+				}
+			}
+			if m.IntN(100) < m.twice {
+				m.queue = append(m.queue, msg)
+			}
+		}
+		for i := range m.cells {
+			m.commit(i)
+		}
+		if len(m.queue) > 0 {
+			continue
+		}
+		if !m.stale {
+			return nil
+		}
+		m.stale = false
+		for _, u := range slices.Sorted(maps.Keys(m.rows)) {
+			m.queue = append(m.queue, message{kind: pages, to: m.home(u), url: u})
+		}
+	}
+}
+
+// next takes a message out of the queue.
+func (m *machine) next() message {
+	i := m.IntN(len(m.queue))
+	prefer := func(k func(kind) bool) {
+		for n := range m.queue {
+			if j := (i + n) % len(m.queue); k(m.queue[j].kind) {
+				i = j
+				return
+			}
+		}
+	}
+	switch m.order {
+	case lastFirst:
+		i = len(m.queue) - 1
+	case firstFirst:
+		i = 0
+	case pagesFirst:
+		prefer(func(k kind) bool { return k == pages })
+	case tuplesFirst:
+		prefer(func(k kind) bool { return k != pages })
+	}
+	msg := m.queue[i]
+	m.queue = slices.Delete(m.queue, i, i+1)
+	return msg
+}
+
+func (m *machine) deliver(msg message, out *flow.Out) error {
+	p := m.cells[msg.to].part
+	switch msg.kind {
+	case starts:
+		return p.Start(out)
+	case seeds:
+		return p.Seed(url(msg.seed.url), msg.seed.score, out)
+	case pages:
+		r := m.rows[msg.url]
+		r.delivered = true
+		f := *m.web.visit(msg.url)
+		f.Depth, f.Score = uint16(max(r.depth, 0)), float32(r.priority)
+		return p.Page(&f, out)
+	case crawls:
+		r := m.rows[msg.url]
+		return p.Crawled(msg.url, r.depth, r.priority, out)
+	}
+	return p.Tuple(msg.tuple, out)
+}
+
+// take notes what followed from a message. The Out is used again, so its parts
+// are copied.
+func (c *cell) take(msg message, out *flow.Out) {
+	c.taken = append(c.taken, msg)
+	for _, p := range out.Put {
+		c.puts = append(c.puts, flow.Pair{Key: slices.Clone(p.Key), Value: slices.Clone(p.Value), Gone: p.Gone})
+	}
+	for _, o := range out.Crawl {
+		o.URL = url(strings.Clone(o.URL.String()))
+		o.Link = nil
+		c.orders = append(c.orders, o)
+	}
+	for _, t := range out.Send {
+		t.Row = slices.Clone(t.Row)
+		c.sends = append(c.sends, t)
+	}
+	c.stale = c.stale || out.Stale
+}
+
+// commit makes everything that a cell has noted last.
+func (m *machine) commit(i int) {
+	c := m.cells[i]
+	for _, p := range c.puts {
+		if p.Gone {
+			delete(c.state, string(p.Key))
+		} else {
+			c.state[string(p.Key)] = p.Value
+		}
+	}
+	for _, t := range c.sends {
+		m.queue = append(m.queue, message{kind: tuples, to: t.To, tuple: t})
+	}
+	for _, o := range c.orders {
+		m.obey(o)
+	}
+	m.stale = m.stale || c.stale
+	c.taken, c.puts, c.orders, c.sends, c.stale = nil, nil, nil, nil, false
+	c.part.Committed()
+}
+
+// obey keeps the crawl table: one row a page, the least depth, the greatest
+// priority.
+func (m *machine) obey(o flow.Order) {
+	u := o.URL.String()
+	r := m.rows[u]
+	known := r != nil
+	better := false
+	if !known {
+		r = &row{depth: o.Depth, priority: o.Priority}
+		m.rows[u] = r
+		better = true
+		m.queue = append(m.queue, message{kind: pages, to: m.home(u), url: u})
+	}
+	if known && !m.faults.firstWins {
+		nearer, dearer := o.Depth < r.depth, o.Priority > r.priority
+		better = nearer || dearer
+		r.depth, r.priority = min(r.depth, o.Depth), max(r.priority, o.Priority)
+		again := better
+		if m.lazy {
+			again = nearer && m.plan.TestsDepth || dearer && m.plan.TestsPriority
+		}
+		if again && r.delivered && !m.faults.noRedeliver {
+			m.queue = append(m.queue, message{kind: pages, to: m.home(u), url: u})
+		}
+	}
+	if better && m.plan.KeepsCrawl {
+		m.queue = append(m.queue, message{kind: crawls, to: m.home(u), url: u})
+	}
+}
+
+// blurred returns rows of crawl without the columns that nothing hangs on: pages
+// are not delivered again for them.
+func (m *machine) blurred(rows [][]any) [][]any {
+	exact := []bool{true, m.plan.TestsDepth || !m.lazy, m.plan.TestsPriority || !m.lazy}
+	var all [][]any
+	for _, row := range rows {
+		row = slices.Clone(row)
+		for i := range row {
+			if !exact[i] {
+				row[i] = int64(0)
+			}
+		}
+		all = append(all, row)
+	}
+	return all
+}
+
+// table returns the rows of a derived table.
+func (m *machine) table(t *query.Table) ([][]any, error) {
+	var rows [][]any
+	if t.Name == "crawl" {
+		for _, u := range slices.Sorted(maps.Keys(m.rows)) {
+			r := m.rows[u]
+			rows = append(rows, []any{u, r.depth, r.priority}[:t.Arity()])
+		}
+		return rows, nil
+	}
+	for _, c := range m.cells {
+		err := c.part.Rows(t, func(r flow.Row) bool {
+			rows = append(rows, anyRow(t, r))
+			return true
+		})
+		if err != nil {
+			return nil, fmt.Errorf("rows of %s: %w", t.Name, err)
+		}
+	}
+	return rows, nil
+}
+
+func anyRow(t *query.Table, r flow.Row) []any {
+	var row []any
+	for i, v := range r {
+		switch {
+		case t.Types[i].Textual():
+			row = append(row, strings.Clone(v.S))
+		case t.Types[i] == query.Float:
+			row = append(row, v.Float())
+		default:
+			row = append(row, v.N)
+		}
+	}
+	return row
+}
