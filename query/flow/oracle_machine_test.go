@@ -47,6 +47,7 @@ func (s setup) String() string {
 type faults struct {
 	firstWins   bool // the first depth and priority of a page are kept
 	noRedeliver bool // a page whose depth improves is not delivered again
+	first       bool // the first value of a min or max column is kept
 	loose       bool // rows that were sent are not kept where they land
 	half        bool // of a page that waits for others, only what rules look for is kept, not what they want absent
 }
@@ -142,7 +143,7 @@ func (m *machine) revive(i int) error {
 	if m.mem {
 		state = flow.NewMem()
 	}
-	m.plan.Break(m.faults.loose, m.faults.half)
+	m.plan.Break(m.faults.first, m.faults.loose, m.faults.half)
 	part, err := flow.NewPart(m.plan, state, i, m.parts)
 	m.cells[i] = &cell{part: part, state: c.state}
 	return err

@@ -341,3 +341,36 @@ func difference(got, want []string) string {
 	}
 	return b.String()
 }
+
+// TestOracleNoticesFaults breaks the engine on purpose: an oracle that is happy
+// with anything would not notice.
+func TestOracleNoticesFaults(t *testing.T) {
+	const patience = 300 // programs
+	for name, f := range map[string]faults{
+		"the first depth wins":                   {firstWins: true},
+		"the first value of a min column wins":   {first: true},
+		"better pages are not delivered again":   {noRedeliver: true},
+		"rows that were sent are not kept":       {loose: true},
+		"of a page that waits only half is kept": {half: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(patience) {
+				x := newTrial(seed)
+				m, err := x.check()
+				if err != nil {
+					continue
+				}
+				for _, s := range x.setups() {
+					s.faults = f
+					if _, diff, err := m.run(s); err != nil {
+						t.Fatal(err)
+					} else if diff != "" {
+						t.Logf("noticed after %d programs", seed+1)
+						return
+					}
+				}
+			}
+			t.Errorf("not noticed in %d programs", patience)
+		})
+	}
+}
