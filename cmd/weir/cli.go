@@ -18,6 +18,7 @@ type cli struct {
 	Check   checkCmd   `cmd:"" help:"Tell what is wrong with a program, or that it is fine."`
 	Inspect inspectCmd `cmd:"" help:"Show how weir sees one URL, robots.txt or page."`
 	Export  exportCmd  `cmd:"" help:"Write pages, links, hosts, text or parked pages of a crawl as a table."`
+	Search  searchCmd  `cmd:"" help:"Find pages of a crawl by what they say."`
 	Get     getCmd     `cmd:"" help:"Print what the archive holds of a URL."`
 	Why     whyCmd     `cmd:"" help:"Tell why a URL is where it is in a crawl."`
 	Release releaseCmd `cmd:"" help:"Put pages that the trap guard parked back into the queue."`

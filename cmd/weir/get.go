@@ -130,7 +130,7 @@ func (c *getCmd) print(w io.Writer, st *store.Store, place store.Place) error {
 
 // openBody opens the body of a record without its codings. A body that does not
 // have the coding it claims is taken as it came. The caller closes the entry.
-func openBody(st *store.Store, place store.Place) (*store.Entry, io.Reader, error) {
+func openBody(st records, place store.Place) (*store.Entry, io.Reader, error) {
 	for _, open := range []func(*store.Entry) (io.Reader, error){
 		func(e *store.Entry) (io.Reader, error) { return e.Decoded(maxGet) },
 		(*store.Entry).Body,

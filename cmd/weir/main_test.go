@@ -47,7 +47,8 @@ func (l leakless) Run() int {
 //	hold DIR                   keep the crawl folder in use until the script ends
 //
 // The keys of web: pages, links, size, latency, rate (bytes per second),
-// robots (the file, | between lines), name, notfound (every so many pages).
+// robots (the file, | between lines), name, notfound (every so many pages),
+// folder (its files are the pages, and nothing else is).
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -125,6 +126,8 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 			s.Robots = strings.ReplaceAll(value, "|", "\n") + "\n"
 		case "name":
 			s.Name = value
+		case "folder":
+			s.Folder = ts.MkAbs(value)
 		case "notfound":
 			s.Faults = append(s.Faults, testweb.Fault{Kind: testweb.NotFound, Every: number()})
 		default:

@@ -12,6 +12,9 @@ import (
 // noValue is how the parser complains of a flag at the end, or before another.
 var noValue = regexp.MustCompile(`^(--[a-z-]+): expected .* but got "(.*?)" \(`)
 
+// shortFlag is how it complains of something that begins with one -.
+var shortFlag = regexp.MustCompile(`^unknown flag -[^-]`)
+
 // misuse makes a usage error of what the parser of the command line says.
 func misuse(err error) error {
 	hint := "weir --help lists the commands"
@@ -20,7 +23,10 @@ func misuse(err error) error {
 		hint = parse.Context.Selected().FullPath() + " --help lists the flags"
 	}
 	message, guess, found := strings.Cut(err.Error(), ", did you mean ")
-	if found {
+	switch {
+	case strings.HasPrefix(hint, "weir search ") && shortFlag.MatchString(message):
+		hint = "to leave out pages that say a word, quote the question: weir search DIR 'solar -wind'"
+	case found:
 		hint = "did you mean " + guess
 	}
 	if m := noValue.FindStringSubmatch(message); m != nil {

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -255,4 +256,41 @@ func TestFailingDisk(t *testing.T) {
 		}
 		y.Close()
 	}
+}
+
+// Whoever stops an update does not lose what it has done.
+func TestStopped(t *testing.T) {
+	s := many(t, 40)
+	fs := vfs.NewMem()
+	x, err := Open("crawl", Options{FS: fs, Crawl: crawlID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	half := sourceFunc(func(ctx context.Context, in []Range, fn func(*Page) error) error {
+		for i := range s.pages[:20] {
+			if err := fn(&s.pages[i]); err != nil {
+				return err
+			}
+		}
+		stop()
+		return ctx.Err()
+	})
+	if err := x.Update(ctx, half, s.end); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	s.reads = 0
+	if err := x.Update(t.Context(), s, s.end); err != nil {
+		t.Fatal(err)
+	}
+	if want := len(s.pages) - 20; s.reads != want || x.Stats().Pages != len(s.pages) {
+		t.Errorf("%d pages were read, want %d; %d are indexed", s.reads, want, x.Stats().Pages)
+	}
+}
+
+type sourceFunc func(context.Context, []Range, func(*Page) error) error
+
+func (f sourceFunc) Pages(ctx context.Context, in []Range, fn func(*Page) error) error {
+	return f(ctx, in, fn)
 }

@@ -22,9 +22,9 @@ const (
 // Options say whose index it is and how it may be treated.
 type Options struct {
 	FS       vfs.FS // nil: the real one
-	Crawl    uint64 // what the pages' crawl is known by; segments of another do not count
+	Crawl    uint64 // whose index: the crawl's [page.Secret.Hash] of Folder. 0, with ReadOnly: no matter whose
 	Memory   int    // bytes that pages may take before they become a segment; default 64 MiB
-	ReadOnly bool   // change nothing; segments of any crawl count
+	ReadOnly bool   // change nothing
 }
 
 // Index is the open index of one crawl. It is not safe for concurrent use; an
@@ -103,7 +103,7 @@ func (x *Index) openSegment(name string) (*segment, error) {
 		return nil, err
 	}
 	s, err := openSegment(name, f, info.Size(), false)
-	if err == nil && s.foot.crawl != x.crawl && !x.readOnly {
+	if err == nil && s.foot.crawl != x.crawl && (x.crawl != 0 || !x.readOnly) {
 		err = fmt.Errorf("%s: %w: it is of another crawl", name, ErrDamaged)
 	}
 	if err != nil {
@@ -163,7 +163,7 @@ func (x *Index) Close() error {
 }
 
 // Missing returns what of the archive up to end is not indexed. A segment beyond
-// end is of another time and is removed.
+// end is of another time: it is left out, and removed unless ReadOnly.
 func (x *Index) Missing(end Point) ([]Range, error) {
 	var errs []error
 	x.segs = slices.DeleteFunc(x.segs, func(s *segment) bool {

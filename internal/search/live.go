@@ -3,6 +3,7 @@ package search
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"weir/internal/store"
 	"weir/page"
@@ -30,6 +31,10 @@ type group struct {
 // queued bounds the groups that wait: of a hundred pages each, some ten
 // megabytes.
 const queued = 16
+
+// fresh is how long pages wait, at most, until they can be found: a segment is
+// written then, if a small one.
+const fresh = 30 * time.Second
 
 // Live begins to index a crawl whose archive is committed up to a point. It owns
 // the Index until Close.
@@ -118,6 +123,8 @@ func (l *Indexer) run() error {
 		}
 		note(m.err)
 	}
+	tick := time.NewTicker(fresh)
+	defer tick.Stop()
 	for queue := l.queue; queue != nil; {
 		select {
 		case g, ok := <-queue:
@@ -141,6 +148,8 @@ func (l *Indexer) run() error {
 			}
 		case m := <-joined:
 			settle(m)
+		case <-tick.C:
+			spill()
 		}
 	}
 	if joining {

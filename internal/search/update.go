@@ -2,6 +2,7 @@ package search
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -22,6 +23,9 @@ func (x *Index) Update(ctx context.Context, from Source, end Point) error {
 	}
 	f := filler{x: x, missing: missing, build: newBuilder(), at: missing[0].From}
 	if err := from.Pages(ctx, missing, f.add); err != nil {
+		if ctx.Err() != nil && len(f.build.docs) > 0 { // what was done need not be done again
+			err = errors.Join(err, f.spill(f.to))
+		}
 		return err
 	}
 	for len(f.missing) > 0 {
@@ -38,6 +42,7 @@ type filler struct {
 	missing []Range // the first is being filled
 	build   *builder
 	at      Point // up to here it is
+	to      Point // and up to here it can be, with what is in build
 }
 
 func (f *filler) add(p *Page) error {
@@ -50,10 +55,11 @@ func (f *filler) add(p *Page) error {
 		return fmt.Errorf("index: %s came out of order", p.URL)
 	}
 	f.build.add(p)
+	f.to = End(p.Place)
 	if f.build.size < f.x.memory {
 		return nil
 	}
-	return f.spill(End(p.Place))
+	return f.spill(f.to)
 }
 
 // close ends the first gap.
