@@ -56,11 +56,11 @@ func (t *total) add(v query.Value) bool {
 		}
 	case Least:
 		if t.n == 0 || compare(t.of, v, t.best) < 0 {
-			t.best = v
+			t.best = query.Value{S: strings.Clone(v.S), N: v.N}
 		}
 	case Most:
 		if t.n == 0 || compare(t.of, v, t.best) > 0 {
-			t.best = v
+			t.best = query.Value{S: strings.Clone(v.S), N: v.N}
 		}
 	}
 	t.n++

@@ -39,6 +39,14 @@ type State interface {
 	Scan(lower, upper []byte, fn func(key, value []byte) bool) error
 }
 
+// Writer is a State that takes changes at once: a Part writes to it directly and
+// puts nothing out.
+type Writer interface {
+	State
+	Set(key, value []byte) error
+	Delete(key []byte) error
+}
+
 // Pair is a change of the state: the key's value, or that it is gone.
 type Pair struct {
 	Key   []byte

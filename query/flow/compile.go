@@ -202,6 +202,10 @@ func (p *Plan) level(s *Stage) int {
 	if timely {
 		level = max(level, head)
 	}
+	if s.Rule.Head.Step >= 0 {
+		p.postpone(s)
+		level = min(level, head)
+	}
 	return level
 }
 
@@ -234,6 +238,9 @@ func (s *Stage) signature() string {
 		b.WriteString("; ")
 	}
 	fmt.Fprintf(&b, "%d %t: ", s.Level, s.Hides)
+	if s.late != nil {
+		fmt.Fprintf(&b, "%s %d: ", s.Rule.Head.Name, s.late.ahead)
+	}
 	for _, in := range s.Inputs {
 		columns(in)
 	}
@@ -339,40 +346,7 @@ func (p *Plan) head(r *Rule) {
 	if r.Head.Name != "crawl" {
 		p.table(r.Head)
 	}
-	if !slices.ContainsFunc(r.Rule.Head.Args, func(t *query.Term) bool { return t.Op == query.Aggregate }) {
-		return
-	}
-	r.Pool = &Pool{Rule: r}
-	var types, args []query.Type
-	column := 0
-	for _, t := range r.Rule.Head.Args {
-		if t.Op != query.Aggregate {
-			r.Pool.Group = append(r.Pool.Group, column)
-			r.Pool.terms = append(r.Pool.terms, t)
-			types = append(types, r.Head.Types[column])
-			column++
-			continue
-		}
-		r.Pool.Parts = append(r.Pool.Parts, Share{Column: column, Term: t, First: len(args), N: len(t.Args)})
-		for _, a := range t.Args {
-			args = append(args, a.Type)
-		}
-		column += query.AggregateNamed(t.Name).Columns
-	}
-	for i := range r.Pool.Parts {
-		r.Pool.Parts[i].First += len(types)
-	}
-	types = append(types, args...)
-	if solutions(r.Rule) {
-		for _, v := range r.Vars {
-			if v.Name != "" {
-				types = append(types, v.Type)
-			}
-		}
-	}
-	if r.Class != query.Sealed {
-		r.Pool.Store = p.store(&Store{Types: types, Pool: r.Pool})
-	}
+	p.pools(r)
 }
 
 // feed says how the rows of a stage's inputs come.

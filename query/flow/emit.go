@@ -12,7 +12,7 @@ func (p *Plan) emit(s *Stage) (op, error) {
 	switch {
 	case s.Sends != nil:
 		return p.send(s), nil
-	case r.Pool != nil:
+	case len(r.Pools) > 0:
 		return p.gather(r), nil
 	case r.Head.Name == "crawl":
 		return p.order(s), nil
@@ -122,60 +122,6 @@ func asked(r *Rule, fails bool, depth intExpr, priority floatExpr, place func(x 
 		}
 		if fails && !x.sound(e, r.index) || o.URL.IsZero() {
 			x.out.Crawl = x.out.Crawl[:len(x.out.Crawl)-1]
-		}
-	}
-}
-
-// gather makes a row of what an aggregate runs over.
-func (p *Plan) gather(r *Rule) op {
-	w := &writer{slot: r.slot}
-	var columns []valueExpr
-	var types []query.Type
-	for i, c := range r.Pool.Group {
-		types = append(types, r.Head.Types[c])
-		columns = append(columns, w.value(r.Pool.terms[i], types[i]))
-	}
-	for _, s := range r.Pool.Parts {
-		for _, a := range s.Term.Args {
-			types = append(types, a.Type)
-			columns = append(columns, w.value(a, a.Type))
-		}
-	}
-	if solutions(r.Rule) {
-		for slot, v := range r.Vars {
-			if v.Name != "" {
-				types = append(types, v.Type)
-				columns = append(columns, func(e *env) query.Value { return e.v[slot] })
-			}
-		}
-	}
-	fails, pool := w.fails, r.Pool
-	return func(x *Part, e *env) {
-		if pool.Store == nil {
-			x.sealing = x.sealing[:0]
-			for _, c := range columns {
-				x.sealing = append(x.sealing, c(e))
-			}
-			if !fails || x.sound(e, r.index) {
-				x.solved(pool, x.sealing)
-			}
-			return
-		}
-		x.key, x.val = x.key[:0], x.val[:0]
-		var first query.Value
-		for i, c := range columns {
-			v := c(e)
-			if i == 0 {
-				first = v
-			}
-			x.key = appendValue(x.key, types[i], v)
-		}
-		switch {
-		case fails && !x.sound(e, r.index):
-		case len(pool.Group) == 0:
-			x.deliver(pool.Store, 0)
-		default:
-			x.deliver(pool.Store, x.home(types[0], first))
 		}
 	}
 }

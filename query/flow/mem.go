@@ -99,7 +99,33 @@ func (m *Mem) add(p *Path, key []byte, cut int, value []byte) (kept, old string,
 	return m.at(p.ID).add(key, cut, value)
 }
 
-func (m *Mem) set(p *Path, key []byte, _ int, value []byte) { m.at(p.ID).set(key, value) }
+func (m *Mem) set(p *Path, key []byte, cut int, value []byte) {
+	s := m.at(p.ID)
+	if _, old, found := s.add(key, cut, value); found && old != string(value) {
+		s.set(key, value)
+	}
+}
+
+func (m *Mem) drop(p *Path, prefix []byte) {
+	s := m.at(p.ID)
+	s.inOrder(prefix, func(key, _ string) bool {
+		s.remove([]byte(key))
+		return true
+	})
+	if s.live < s.n/2 { // the room is wanted
+		left := &shelf{}
+		for i := range s.n {
+			if r := s.row(i); !r.gone {
+				left.add([]byte(s.key(r)), int(r.cut), []byte(s.value(i)))
+			}
+		}
+		m.shelves[p.ID] = left
+	}
+}
+
+func (m *Mem) sorted(p *Path, prefix []byte, fn func(key, value string) bool) {
+	m.at(p.ID).inOrder(prefix, fn)
+}
 
 func (m *Mem) scan(p *Path, prefix []byte, fn func(key, value string) bool) {
 	s := m.at(p.ID)
@@ -127,6 +153,7 @@ type shelf struct {
 	groups []uint32            // the same by the hash of key[:cut]: the last row of the group
 	ngroup int
 	live   int
+	order  []uint32 // rows by their keys, as of when they were last asked for so
 }
 
 const blockRows = 1 << 10
@@ -313,10 +340,32 @@ func (s *shelf) all(fn func(key, value string) bool) {
 	}
 }
 
+// inOrder walks over the rows whose key begins with prefix, by their keys.
+func (s *shelf) inOrder(prefix []byte, fn func(key, value string) bool) {
+	if len(s.order) != s.n {
+		// Another walk may go on over the order of before: it is not touched.
+		order := make([]uint32, s.n)
+		for i := range order {
+			order[i] = uint32(i)
+		}
+		slices.SortFunc(order, func(a, b uint32) int { return strings.Compare(s.key(s.row(int(a))), s.key(s.row(int(b)))) })
+		s.order = order
+	}
+	order, from := s.order, string(prefix)
+	at, _ := slices.BinarySearchFunc(order, from, func(row uint32, prefix string) int { return strings.Compare(s.key(s.row(int(row))), prefix) })
+	for _, i := range order[at:] {
+		r := s.row(int(i))
+		key := s.key(r)
+		if !strings.HasPrefix(key, from) || !r.gone && !fn(key, s.value(int(i))) {
+			return
+		}
+	}
+}
+
 // reset empties the shelf and keeps its tables.
 func (s *shelf) reset() {
 	s.text.reset()
-	s.values = s.values[:0]
+	s.values, s.order = s.values[:0], nil
 	clear(s.keys)
 	clear(s.groups)
 	s.n, s.ngroup, s.live = 0, 0, 0
@@ -326,6 +375,7 @@ func (s *shelf) reset() {
 type arena struct {
 	chunks []string
 	last   *strings.Builder
+	size   int // bytes in all
 }
 
 // span says where in an arena a text is.
@@ -350,6 +400,7 @@ func (a *arena) add(b []byte) span {
 	}
 	from := a.last.Len()
 	a.last.Write(b)
+	a.size += len(b)
 	a.chunks[len(a.chunks)-1] = a.last.String()
 	return span{uint32(len(a.chunks) - 1), uint32(from), uint32(from + len(b))}
 }

@@ -37,6 +37,9 @@ func (p *Plan) link(s *Stage) error {
 	if err != nil {
 		return err
 	}
+	if s.late != nil {
+		end = s.late.gate(end)
+	}
 	if s.Flows || !slices.ContainsFunc(s.Inputs, func(in *Input) bool { return in.Store != nil }) {
 		s.run, err = p.line(s, nil).join(end)
 		return err

@@ -17,6 +17,11 @@ type keeper interface {
 	// scan walks over the rows whose key begins with whole columns. What is added
 	// meanwhile may be met or not.
 	scan(p *Path, prefix []byte, fn func(key, value string) bool)
+	// sorted does the same in order, whatever the prefix is; what is added meanwhile
+	// is not met. What fn is given holds until it returns.
+	sorted(p *Path, prefix []byte, fn func(key, value string) bool)
+	// drop makes all rows gone whose key begins with prefix.
+	drop(p *Path, prefix []byte)
 }
 
 // overlay lays what a Part has changed over the State that does not know of it
@@ -106,6 +111,39 @@ func (o *overlay) scan(p *Path, prefix []byte, fn func(key, value string) bool) 
 		o.fail(err)
 	}
 }
+
+func (o *overlay) sorted(p *Path, prefix []byte, fn func(key, value string) bool) {
+	// What is not committed is put between what is.
+	type row struct{ key, value string }
+	var mine []row
+	o.mem.sorted(p, prefix, func(key, value string) bool {
+		mine = append(mine, row{key, value})
+		return true
+	})
+	lower, more := append([]byte(nil), o.name(p, prefix)...), true
+	err := o.state.Scan(lower, after(lower), func(k, v []byte) bool {
+		key := string(k[pathSize:])
+		for more && len(mine) > 0 && mine[0].key < key {
+			more = fn(mine[0].key, mine[0].value)
+			mine = mine[1:]
+		}
+		if len(mine) == 0 || mine[0].key != key {
+			more = more && fn(key, string(v))
+		}
+		return more
+	})
+	for more && len(mine) > 0 {
+		more = fn(mine[0].key, mine[0].value)
+		mine = mine[1:]
+	}
+	if err != nil {
+		o.fail(err)
+	}
+}
+
+// drop keeps the rows: what wants room is not worked out over a crawl's own
+// state.
+func (o *overlay) drop(*Path, []byte) {}
 
 // committed forgets what the state knows now.
 func (o *overlay) committed() {

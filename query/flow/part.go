@@ -16,11 +16,13 @@ type Part struct {
 	id, of int
 	db     keeper
 	mem    *Mem     // db, if it is one
-	over   *overlay // db, if it is not
+	over   *overlay // db, if the state is only to be read
+	desk   *desk    // db, if the state is another Writer
 	envs   []env    // by rule
 	halls  []*hall  // of small tables, by store
 	drops  []int64  // by rule
 	level  int      // stages above it wait
+	phase  Phase    // of final levels
 	queue  []event
 	head   int // of queue
 
@@ -32,7 +34,7 @@ type Part struct {
 	text  arena // rows in queue
 
 	key, val, buf, old []byte
-	sealing            Row
+	sealing            [][]string // rows of sealed pools that the page has given so far
 }
 
 // event is a new row whose readers have not been told yet.
@@ -46,13 +48,17 @@ func NewPart(p *Plan, s State, id, of int) (*Part, error) {
 	if id < 0 || id >= of {
 		return nil, fmt.Errorf("there is no partition %d of %d", id, of)
 	}
-	x := &Part{plan: p, id: id, of: of, envs: make([]env, len(p.Rules)), halls: make([]*hall, len(p.Stores)), drops: make([]int64, len(p.Rules))}
+	x := &Part{plan: p, id: id, of: of, envs: make([]env, len(p.Rules)), halls: make([]*hall, len(p.Stores)), drops: make([]int64, len(p.Rules)), sealing: make([][]string, p.seals)}
 	for i, r := range p.Rules {
 		x.envs[i].v = make([]query.Value, len(r.Vars))
 	}
-	if m, ok := s.(*Mem); ok {
-		x.db, x.mem = m, m
-	} else {
+	switch s := s.(type) {
+	case *Mem:
+		x.db, x.mem = s, s
+	case Writer:
+		x.desk = &desk{state: s}
+		x.db = x.desk
+	default:
 		x.over = &overlay{state: s}
 		x.db = x.over
 	}
@@ -180,6 +186,14 @@ func (x *Part) Tuple(t Tuple, out *Out) error {
 	return x.end()
 }
 
+// Now says what now() is, in seconds since 1970: the time of the snapshot that a
+// question is asked of.
+func (x *Part) Now(seconds int64) {
+	for i := range x.envs {
+		x.envs[i].now = seconds
+	}
+}
+
 // Committed says that everything that was put out is in the State now.
 func (x *Part) Committed() {
 	if x.over != nil {
@@ -225,11 +239,14 @@ func (x *Part) end() error {
 
 // failed returns the first error of the state.
 func (x *Part) failed() error {
-	if x.over == nil {
-		return nil
+	switch {
+	case x.over != nil:
+		x.over.text.reset()
+		return x.over.err
+	case x.desk != nil:
+		return x.desk.err
 	}
-	x.over.text.reset()
-	return x.over.err
+	return nil
 }
 
 // sound says that expressions of a rule had values; if not, a row is dropped.
@@ -267,7 +284,13 @@ func (x *Part) spread(st *Store) {
 // told.
 func (x *Part) land(st *Store, key, value []byte) {
 	kept := ""
-	if !st.Passes {
+	switch {
+	case st.Passes:
+	case x.desk != nil && st.quiet && st.point: // whether it is new matters to nobody
+		x.db.set(st.Paths[0], key, 0, nil)
+		x.index(st, key, nil, true)
+		return
+	default:
 		path := st.Paths[0]
 		k, old, found := x.db.add(path, key, st.cut(path, key), value)
 		kept = k
@@ -380,7 +403,7 @@ func (x *Part) replay(s *Stage) {
 		x.db.scan(in.Store.Paths[0], nil, func(key, value string) bool {
 			if !in.home || x.here(event{store: in.Store, key: key}) {
 				in.on(x, key, value)
-				x.drain()
+				x.rest()
 			}
 			return true
 		})

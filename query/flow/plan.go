@@ -27,6 +27,7 @@ type Plan struct {
 	tables []*Store // of tables that are not facts of pages, by query.Table.ID
 	paths  uint16
 	turned *Path // small tables that have turned pages away
+	seals  int   // pools of sealed aggregates
 }
 
 // Rule is one rule, taken apart into stages.
@@ -35,7 +36,7 @@ type Rule struct {
 	Head   *query.Table
 	Vars   []Var    // what the rule has names for; the place of a variable is its slot
 	Stages []*Stage // each after those whose rows it is sent; the last one finds the solutions
-	Pool   *Pool    // of a rule with an aggregate
+	Pools  []*Pool  // of a rule with aggregates, one for each
 	Ships  bool     // what it derives may live elsewhere than where it is found
 
 	index int            // in Plan.Rules
@@ -72,6 +73,7 @@ type Stage struct {
 	class int          // of locations; -1: no variable's
 	bound map[int]bool // slots that have a value after it
 	twin  *Stage       // another rule's stage that does the same, and is run instead
+	late  *late        // it waits for its turn in a round of stepped tables
 	run   op           // of a stage that flows, or has no rows to wait for
 }
 
@@ -130,6 +132,7 @@ type Store struct {
 	Paths   []*Path  // the first one has all columns as they come
 	Readers []*Input // whom a new row is told
 	Pool    *Pool    // the aggregate that takes its rows, if one does
+	Sums    *Pool    // the aggregate whose results so far it keeps, if it does
 	Passes  bool     // its rows are only passed on: nobody looks them up
 	Small   bool     // it is whole in memory on every partition
 	Hides   bool     // see Stage
@@ -150,23 +153,22 @@ type Path struct {
 	Prefix  int // how many columns are given when it is used; 0: it is only used whole
 }
 
-// Pool is what an aggregate gathers before it is worked out: the distinct
-// solutions of a body, at the home of their group. Its rows are the group's
-// columns, then the arguments of the aggregates, then the named variables if an
-// aggregate runs over solutions.
+// Pool is what one aggregate of a rule gathers before it is worked out, at the
+// home of the group. Its rows are the group's columns, then what the aggregate
+// tells apart: its arguments, or, if it runs over solutions, its argument and all
+// named variables.
 type Pool struct {
-	Rule  *Rule
-	Store *Store  // nil for sealed ones, which need nothing but the page
-	Group []int   // columns of the head that are not aggregates
-	Parts []Share // the aggregates
+	Rule   *Rule
+	Fold   Fold
+	Term   *query.Term // the aggregate
+	Column int         // of the head: where its result begins
+	Group  []int       // columns of the head that are not aggregates
+	Types  []query.Type
+	Store  *Store // nil for sealed ones, which need nothing but the page
+	Totals *Store // of growing ones: the result so far, by group
 
 	terms []*query.Term // of Group
-}
-
-// Share is one aggregate of a head.
-type Share struct {
-	Column int // of the table: where its result begins
-	Term   *query.Term
-	First  int // where its arguments begin in the pool's rows
-	N      int // how many they are
+	named []int         // slots of named variables
+	home  int           // the column that says where a group lives
+	slot  int           // of sealed ones: which of Part.sealing is theirs
 }

@@ -79,7 +79,7 @@ func (s *Stage) show(r *Rule) string {
 		if s.Rule != r {
 			fmt.Fprintf(&b, " (shared)")
 		}
-	case r.Pool != nil && r.Pool.Store != nil:
+	case len(r.Pools) > 0 && r.Pools[0].Store != nil:
 		fmt.Fprintf(&b, " %s %s's pool", arrow, r.Head.Name)
 	default:
 		fmt.Fprintf(&b, " %s %s", arrow, r.Head.Name)
@@ -146,6 +146,8 @@ func (st *Store) Name() string {
 	switch {
 	case st.Pool != nil:
 		return st.Pool.Rule.Head.Name + "'s pool"
+	case st.Sums != nil:
+		return st.Sums.Rule.Head.Name + "'s " + st.Sums.Fold.String()
 	case st.Table != nil:
 		return st.Table.Name
 	}
