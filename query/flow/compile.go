@@ -39,13 +39,22 @@ func Compile(c *query.Checked, o Options) (*Plan, []query.Diag) {
 		special := st.Table != nil && (st.Table.Name == "stop" || st.Table.Name == "wait")
 		st.quiet = len(st.Readers) == 0 && st.Pool == nil && !st.Small && !special
 	}
-	for _, s := range p.Stages {
-		if err := p.link(s); err != nil {
-			diags = append(diags, query.Diag{Pos: s.Rule.Pos, Message: err.Error()})
+	for _, st := range p.Stores {
+		if st.picks != nil {
+			p.report(st.picks.Stage.Rule, p.linkKept(st), &diags)
 		}
+	}
+	for _, s := range p.Stages {
+		p.report(s.Rule, p.link(s), &diags)
 	}
 	p.watch()
 	return p, diags
+}
+
+func (p *Plan) report(r *Rule, err error, diags *[]query.Diag) {
+	if err != nil {
+		*diags = append(*diags, query.Diag{Pos: r.Pos, Message: err.Error()})
+	}
 }
 
 // choose keeps the rules that were asked for and those whose tables they read.
@@ -320,25 +329,52 @@ func (p *Plan) table(t *query.Table) *Store {
 	return p.tables[t.ID]
 }
 
-// kept returns the store of those columns of a page fact that an input looks at.
+// kept returns the store of a page fact that an input waits for: of the columns
+// that it looks at, in rows that can matter to it.
 func (p *Plan) kept(in *Input) *Store {
-	hides := in.Stage.Hides && isLink(in)
-	var columns []int
+	st := &Store{Table: in.Table, Hides: in.Stage.Hides && isLink(in)}
+	where := map[int]int{} // the columns of slots
 	for i, c := range in.Columns {
-		if i == 0 || c.Slot >= 0 || c.Const != nil {
-			columns = append(columns, i)
+		switch {
+		case c.Slot >= 0:
+			if first, twice := where[c.Slot]; twice {
+				st.where += fmt.Sprintf("%d=%d;", i, first)
+				continue
+			}
+			where[c.Slot] = i
+		case c.Const != nil:
+			st.where += fmt.Sprintf("%d is %q/%d;", i, c.Const.S, c.Const.N)
+		}
+		if i == 0 || c.Slot >= 0 {
+			st.Columns = append(st.Columns, i)
+			st.Types = append(st.Types, in.Table.Types[i])
 		}
 	}
-	for _, st := range p.Stores {
-		if st.Table == in.Table && st.Hides == hides && slices.Equal(st.Columns, columns) {
-			return st
+	var own []*Cond
+	for _, c := range in.Stage.Conds {
+		if !in.decides(c) {
+			continue
+		}
+		own = append(own, c)
+		st.where += c.Literal.String()
+		for _, v := range c.vars {
+			st.where += fmt.Sprintf(" %s at %d", in.Stage.Rule.name(v), where[v])
 		}
 	}
-	st := &Store{Table: in.Table, Columns: columns, Hides: hides}
-	for _, c := range columns {
-		st.Types = append(st.Types, in.Table.Types[c])
+	for _, o := range p.Stores {
+		if o.Table == st.Table && o.Hides == st.Hides && slices.Equal(o.Columns, st.Columns) && o.where == st.where {
+			return o
+		}
 	}
+	st.picks, st.own = in, own
 	return p.store(st)
+}
+
+// decides says that the rows of an input alone decide a condition.
+func (in *Input) decides(c *Cond) bool {
+	return c.Slot < 0 && len(c.vars) > 0 && slices.Contains(in.Stage.Inputs, in) && !slices.ContainsFunc(c.vars, func(v int) bool {
+		return !slices.ContainsFunc(in.Columns, func(k Column) bool { return k.Slot == v })
+	})
 }
 
 // head prepares where a rule's rows go.

@@ -76,8 +76,14 @@ func (b *split) project(in *Input, root *Stage) *Input {
 	p := b.stage(in.Atom.Args[0].String(), -1)
 	p.Projects = true
 	p.Inputs = []*Input{in}
+	anything := -1
+	if c := &in.Columns[0]; c.Const == nil {
+		anything, _ = b.hidden(in.Table.Types[0])
+		b.class = append(b.class, anything)
+		c.Slot = anything
+	}
 	for _, c := range in.Columns {
-		if c.Slot >= 0 && !slices.Contains(p.Sends, c.Slot) {
+		if c.Slot >= 0 && c.Slot != anything && !slices.Contains(p.Sends, c.Slot) {
 			p.Sends = append(p.Sends, c.Slot)
 			p.bound[c.Slot] = true
 		}

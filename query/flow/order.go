@@ -59,9 +59,33 @@ func (p *Plan) link(s *Stage) error {
 	return nil
 }
 
+// linkKept compiles what a page's facts have to pass to be kept.
+func (p *Plan) linkKept(st *Store) (err error) {
+	in := st.picks
+	l := p.line(in.Stage, nil)
+	l.conds, l.inputs, l.absent = slices.Clone(st.own), nil, nil
+	rows := fromPage(in, l.takes(in.Columns, nil))
+	next, err := l.join(func(x *Part, e *env) {
+		x.key = x.key[:0]
+		for i, c := range st.Columns {
+			t := take{slot: in.Columns[c].Slot, konst: in.Columns[c].Const}
+			x.key = appendValue(x.key, st.Types[i], t.value(e))
+		}
+		x.land(st, x.key, nil)
+	})
+	st.keep = func(x *Part, e *env) { rows(x, e, next) }
+	return err
+}
+
 func (p *Plan) line(s *Stage, trigger *Input) *line {
+	conds := slices.Clone(s.Conds)
+	for _, in := range s.Inputs { // what is kept has passed these
+		if in.Store != nil && in.Store.keep != nil {
+			conds = slices.DeleteFunc(conds, in.decides)
+		}
+	}
 	return &line{
-		plan: p, stage: s, known: make([]bool, len(s.Rule.Vars)), conds: slices.Clone(s.Conds), absent: slices.Clone(s.Absent),
+		plan: p, stage: s, known: make([]bool, len(s.Rule.Vars)), conds: conds, absent: slices.Clone(s.Absent),
 		inputs: slices.DeleteFunc(slices.Clone(s.Inputs), func(in *Input) bool { return in == trigger }),
 	}
 }

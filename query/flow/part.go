@@ -129,8 +129,8 @@ func (x *Part) Page(f *page.Facts, out *Out) error {
 	x.begin(out)
 	x.facts = f
 	for _, st := range x.plan.Stores {
-		if st.Table != nil && st.Table.Kind == query.PageFact {
-			x.keep(st, f)
+		if st.keep != nil {
+			st.keep(x, &x.envs[st.picks.Stage.Rule.index])
 		}
 	}
 	x.drain()
@@ -154,21 +154,6 @@ func (x *Part) turn(st *Store) {
 
 // mark is the store's key in Plan.turned.
 func (st *Store) mark() []byte { return binary.BigEndian.AppendUint32(nil, st.ID) }
-
-// keep stores the facts of a page that wait for others.
-func (x *Part) keep(st *Store, f *page.Facts) {
-	k := facts[st.Table.Name]
-	for i := range k.n(f) {
-		if k.is != nil && !k.is(f, i) || st.Hides && hidden(f, i) {
-			continue
-		}
-		x.key = x.key[:0]
-		for j, c := range st.Columns {
-			x.key = appendValue(x.key, st.Types[j], k.cell(f, i, c))
-		}
-		x.land(st, x.key, nil)
-	}
-}
 
 // Tuple takes a row that a partition has sent.
 func (x *Part) Tuple(t Tuple, out *Out) error {

@@ -142,7 +142,14 @@ type Store struct {
 	lats  []int // the others
 	point bool  // there are no others
 	quiet bool  // nobody is told of new rows
-	hall  *hall // of a small table: its shape
+
+	// Of page facts that are kept:
+	picks *Input  // an input that waits for them
+	own   []*Cond // conditions that they have to pass
+	where string  // the same for comparison
+	keep  op      // puts the facts of a page that do
+
+	hall *hall // of a small table: its shape
 }
 
 // Path is an order of a store's key columns: rows are found by values of the

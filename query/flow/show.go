@@ -128,6 +128,9 @@ func (st *Store) String() string {
 		columns = append(columns, c)
 	}
 	fmt.Fprintf(&b, "%s(%s)", st.Name(), strings.Join(columns, ", "))
+	for i, c := range st.own {
+		b.WriteString([]string{" where ", ", "}[min(i, 1)] + c.Literal.String())
+	}
 	for _, p := range st.Paths {
 		if p.Prefix == 0 {
 			continue
