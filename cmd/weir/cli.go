@@ -14,6 +14,7 @@ import (
 // cli is the command line: a verb a field.
 type cli struct {
 	Crawl   crawlCmd   `cmd:"" help:"Crawl from one or more URLs; the same command again goes on where it stopped."`
+	Explain explainCmd `cmd:"" help:"Show the program and the plan that crawl's flags, or a program, mean."`
 	Steer   steerCmd   `cmd:"" help:"Change the limits of a crawl that runs, or tell what holds now."`
 	Check   checkCmd   `cmd:"" help:"Tell what is wrong with a program, or that it is fine."`
 	Inspect inspectCmd `cmd:"" help:"Show how weir sees one URL, robots.txt or page."`

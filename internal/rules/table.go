@@ -76,7 +76,7 @@ var table = []room{
 	{dir: "internal/bench/colly", why: "a module of its own, so that weir does not depend on its peers"},
 	{dir: "internal/rules", why: whyAlone},
 
-	{dir: "cmd/weir", imports: slices.Concat(machines, []string{"sim", "sim/web", "sim/link", "sim/chart", "sim/paper"}, organs, []string{"internal/extract", "internal/node", "internal/search", "internal/survey", "internal/web", "internal/solver", "internal/testweb"}), why: "tests and their tools stay out of the binary"},
+	{dir: "cmd/weir", imports: slices.Concat(machines, []string{"sim", "sim/web", "sim/link", "sim/chart", "sim/paper"}, organs, []string{"query/draw", "internal/ask", "internal/extract", "internal/node", "internal/search", "internal/survey", "internal/web", "internal/solver", "internal/testweb"}), why: "tests and their tools stay out of the binary"},
 }
 
 // testTools may be imported by the tests of every room but the root's.
