@@ -93,6 +93,7 @@ func (c *committer) take(r *result) error {
 	if r.facts.Robots {
 		return c.n.ledger.Robots(r.id, r.facts, r.rules)
 	}
+	c.n.index.Add(r.facts, place)
 	return c.n.ledger.Page(r.id, r.facts, crawl.Archived(place), repeat)
 }
 
@@ -167,6 +168,7 @@ func (c *committer) commit(ctx context.Context) error {
 		return err
 	}
 	c.n.commits.add(time.Since(begin))
+	c.n.index.Commit(c.n.indexEnd())
 	c.group, c.pages, c.last, c.armed = nil, 0, time.Now(), false
 	c.timer.Stop()
 	c.n.send(ctx, ev)

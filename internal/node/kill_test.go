@@ -39,6 +39,7 @@ type childCrawl struct {
 func (c childCrawl) config() (Config, error) {
 	cfg := baseConfig(c.Dir, c.DNS)
 	cfg.Wait, cfg.PerConn, cfg.Trace = c.Wait, 1, c.Trace
+	cfg.Want.Words, cfg.Memory = true, 2<<20
 	var err error
 	if cfg.Archive, err = store.ParseForm(c.Archive); err != nil {
 		return cfg, err
@@ -203,6 +204,9 @@ func checkFolder(t *testing.T, cfg Config) int {
 		t.Fatal(err)
 	}
 	checkIndex(t, s, cfg, inArchive)
+	if cfg.Want.Words {
+		t.Logf("%d pages are indexed", checkWords(t, s, view, cfg))
+	}
 	answered, ended := 0, int64(0)
 	err = view.Pages(func(p *crawl.PageInfo) bool {
 		ended++

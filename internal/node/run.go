@@ -19,6 +19,7 @@ import (
 	"weir/crawl"
 	"weir/frontier"
 	"weir/internal/fetch"
+	"weir/internal/search"
 	"weir/internal/store"
 	"weir/page"
 )
@@ -62,7 +63,8 @@ type node struct {
 	paused     bool  // of the loop: nothing may flow
 	boundBy    string
 
-	log *journal
+	log   *journal
+	index *search.Indexer // nil: pages are not indexed while they are crawled
 
 	events   chan crawl.Event
 	asks     chan ask
@@ -138,6 +140,7 @@ func open(cfg Config) (_ *node, err error) {
 			return nil, err
 		}
 	}
+	n.openIndex()
 	n.events = make(chan crawl.Event, 256)
 	n.asks = make(chan ask)
 	n.results = make(chan *result, groupPages)
@@ -359,6 +362,7 @@ func (n *node) close(err error) (Report, error) {
 	if n.tracer != nil {
 		err = errors.Join(err, n.tracer.Err(), n.trace.Flush(), n.traceTo.Close())
 	}
+	n.indexFault(n.index.Close())
 	closed := n.store.Close()
 	if err == nil {
 		err = closed // after a failure it only says the same again

@@ -12,7 +12,7 @@ import (
 // Indexer indexes the pages of a crawl while it runs. Add and Commit belong to
 // the committer and never wait: pages wait in a queue, and a group for which
 // there is no room is left for [Index.Update], as are all pages after the first
-// failure.
+// failure. A nil Indexer indexes nothing.
 type Indexer struct {
 	x     *Index
 	queue chan group
@@ -40,7 +40,7 @@ const fresh = 30 * time.Second
 // the Index until Close.
 func (x *Index) Live(at Point) (*Indexer, error) {
 	if _, err := x.Missing(at); err != nil {
-		return nil, err
+		return nil, errors.Join(err, x.Close())
 	}
 	l := &Indexer{x: x, at: at, queue: make(chan group, queued), done: make(chan struct{})}
 	go func() {
@@ -54,7 +54,7 @@ func (x *Index) Live(at Point) (*Indexer, error) {
 // record is; they must have been read with [page.Want].Words. It keeps f's words.
 // Pages without a record, or that ask not to be indexed, are passed over.
 func (l *Indexer) Add(f *page.Facts, at store.Place) {
-	if at.File == 0 || f.Robots || f.NoIndex || !f.Outcome.Row().Kept || len(f.Words) == 0 {
+	if l == nil || at.File == 0 || f.Robots || f.NoIndex || !f.Outcome.Row().Kept || len(f.Words) == 0 {
 		return
 	}
 	l.open.pages = append(l.open.pages, Page{URL: f.URL, Title: f.Title, Words: f.Words, Place: at})
@@ -63,6 +63,9 @@ func (l *Indexer) Add(f *page.Facts, at store.Place) {
 // Commit says that what was added is durable and that the archive is committed up
 // to end.
 func (l *Indexer) Commit(end Point) {
+	if l == nil {
+		return
+	}
 	g := l.open
 	g.covers = Range{l.at, end}
 	l.open, l.at = group{}, end
@@ -78,6 +81,9 @@ func (l *Indexer) Commit(end Point) {
 // Close writes what is left and returns what went wrong since Live. It closes the
 // Index.
 func (l *Indexer) Close() error {
+	if l == nil {
+		return nil
+	}
 	close(l.queue)
 	<-l.done
 	return errors.Join(l.err, l.x.Close())
