@@ -2,6 +2,7 @@ package flow
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -46,6 +47,10 @@ func Compile(c *query.Checked, o Options) (*Plan, []query.Diag) {
 	}
 	for _, s := range p.Stages {
 		p.report(s.Rule, p.link(s), &diags)
+	}
+	if p.paths > math.MaxUint16 {
+		diags = append(diags, query.Diag{Message: fmt.Sprintf("the program has to keep rows in %d orders, and %d are possible", p.paths, math.MaxUint16),
+			Hint: "split it into several programs"})
 	}
 	p.watch()
 	return p, diags
@@ -293,7 +298,7 @@ func (p *Plan) store(st *Store) *Store {
 }
 
 func (p *Plan) addPath(st *Store, columns []int, prefix int) *Path {
-	path := &Path{ID: p.paths, Columns: columns, Prefix: prefix}
+	path := &Path{ID: uint16(p.paths), Columns: columns, Prefix: prefix}
 	p.paths++
 	st.Paths = append(st.Paths, path)
 	return path

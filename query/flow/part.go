@@ -82,19 +82,19 @@ func NewPart(p *Plan, s State, id, of int) (*Part, error) {
 // tells again how long hosts are to rest.
 func (x *Part) Start(out *Out) error {
 	x.begin(out)
-	if x.id == 0 {
-		for _, s := range x.plan.Stages {
-			if !s.Flows && s.run != nil && s.Level == 0 {
-				s.run(x, &x.envs[s.Rule.index])
-			}
-		}
-	}
 	if t := x.plan.Program.Table("wait"); t != nil && x.plan.tables[t.ID] != nil {
 		st := x.plan.tables[t.ID]
 		x.db.scan(st.Paths[0], nil, func(key, value string) bool {
 			x.notice(st, key, value)
 			return true
 		})
+	}
+	if x.id == 0 {
+		for _, s := range x.plan.Stages {
+			if !s.Flows && s.run != nil && s.Level == 0 {
+				s.run(x, &x.envs[s.Rule.index])
+			}
+		}
 	}
 	return x.end()
 }

@@ -25,9 +25,9 @@ type Plan struct {
 
 	files  []*hall  // rows of inputs, by query.Table.ID
 	tables []*Store // of tables that are not facts of pages, by query.Table.ID
-	paths  uint16
-	turned *Path // small tables that have turned pages away
-	seals  int   // pools of sealed aggregates
+	paths  int      // made so far
+	turned *Path    // small tables that have turned pages away
+	seals  int      // pools of sealed aggregates
 }
 
 // Rule is one rule, taken apart into stages.
