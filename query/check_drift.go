@@ -344,6 +344,9 @@ func (d *drifting) heads() {
 		if a.Op == Aggregate && a.Name != "count" && d.Class == Growing {
 			a = a.Args[0]
 		}
+		if a.Op == Aggregate && a.Name == "count" && len(a.Args) == 0 {
+			d.solutions(a)
+		}
 		if got := d.of(a); !got.within(kind.drift()) {
 			what, hint := "min", hintDrift(Min)
 			if got&rises != 0 {
@@ -352,4 +355,16 @@ func (d *drifting) heads() {
 			d.exact(a, a.Pos, fmt.Sprintf("the exact value of %s (a %s column may yet change)", a, what), hint)
 		}
 	}
+}
+
+// solutions marks what drifts among the named variables: count<> tells apart the
+// values that they had on the way.
+func (d *drifting) solutions(count *Term) {
+	d.terms(func(t *Term) {
+		t.Vars(func(v *Term) {
+			if v.Op == Var && d.of(v) != still {
+				d.exact(v, count.Pos, fmt.Sprintf("%s over values of %s, which may yet change", count, v), hintFinal)
+			}
+		})
+	})
 }

@@ -106,6 +106,9 @@ func (s *stepper) follow(r *clause) (found []*Table, ok bool) {
 		s.step[r.head] = col
 		found = append(found, r.head)
 	}
+	if col >= len(r.Head.Args) { // a column of top<>
+		return nil, false
+	}
 	s.adv[r], ok = r.advance(r.Head.Args[col], count)
 	return found, ok
 }

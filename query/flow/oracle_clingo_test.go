@@ -619,7 +619,7 @@ func (t *translation) top(sol, all string, group []string, body *[]string) []str
 	before := fmt.Sprintf("before_%s(%s)", sol, strings.Join(slices.Concat(group, []string{"Y1", "Y2", "Y3", "Y4"}), ","))
 	t.line("%s :- %s, %s, Y3 > Y1.", before, pair("Y1", "Y2"), pair("Y3", "Y4"))
 	t.line("%s :- %s, %s, Y3 = Y1, Y4 < Y2.", before, pair("Y1", "Y2"), pair("Y3", "Y4"))
-	*body = []string{pair("Y1", "Y2"), fmt.Sprintf("M = #count{ Y3,Y4 : %s }", before), "M < Y0", "N = M+1"}
+	*body = append(*body, pair("Y1", "Y2"), fmt.Sprintf("M = #count{ Y3,Y4 : %s }", before), "M < Y0", "N = M+1")
 	return slices.Concat(group, []string{"N", "Y1", "Y2"})
 }
 

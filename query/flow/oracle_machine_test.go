@@ -22,6 +22,7 @@ type machine struct {
 	cells []*cell
 	queue []message
 	rows  map[string]*row // the crawl table
+	given bool            // it is complete, and not derived here
 	stale bool
 	steps int
 }
@@ -35,12 +36,13 @@ type setup struct {
 	crash  int  // percent of commits that are lost
 	order  int  // how the next message is chosen
 	mem    bool // the state is flow.Mem, else a map that commits
+	crawl  bool // only what a crawl keeps up is compiled, and the rest is asked for afterwards
 	lazy   bool // pages are delivered again only if the plan asks for it
 	faults faults
 }
 
 func (s setup) String() string {
-	return fmt.Sprintf("parts=%d scheme=%d seed=%d twice=%d crash=%d order=%d mem=%t lazy=%t faults=%v", s.parts, s.scheme, s.seed, s.twice, s.crash, s.order, s.mem, s.lazy, s.faults)
+	return fmt.Sprintf("parts=%d scheme=%d seed=%d twice=%d crash=%d order=%d mem=%t crawl=%t lazy=%t faults=%v", s.parts, s.scheme, s.seed, s.twice, s.crash, s.order, s.mem, s.crawl, s.lazy, s.faults)
 }
 
 // faults are ways to break the machine on purpose.
@@ -77,6 +79,7 @@ const (
 	pages
 	crawls
 	tuples
+	phases
 )
 
 type message struct {
@@ -85,6 +88,7 @@ type message struct {
 	seed  seed
 	url   string
 	tuple flow.Tuple
+	phase flow.Phase
 }
 
 // A cell is a partition and its state.
@@ -116,19 +120,33 @@ func (s store) Scan(lower, upper []byte, fn func(key, value []byte) bool) error 
 	return nil
 }
 
+// newMachine returns a machine that crawls.
 func newMachine(plan *flow.Plan, w *web, s setup) (*machine, error) {
 	m := &machine{Rand: rand.New(rand.NewPCG(s.seed, 3)), setup: s, plan: plan, web: w, rows: map[string]*row{}}
-	for i := range s.parts {
+	return m, m.start()
+}
+
+// newQuestion returns a machine that asks what another has crawled.
+func newQuestion(plan *flow.Plan, crawled *machine) (*machine, error) {
+	m := &machine{Rand: crawled.Rand, setup: crawled.setup, plan: plan, web: crawled.web, rows: crawled.rows, given: true}
+	for _, u := range slices.Sorted(maps.Keys(m.rows)) {
+		m.queue = append(m.queue, message{kind: pages, to: m.home(u), url: u}, message{kind: crawls, to: m.home(u), url: u})
+	}
+	return m, m.start()
+}
+
+func (m *machine) start() error {
+	for i := range m.parts {
 		m.cells = append(m.cells, &cell{state: store{}})
 		if err := m.revive(i); err != nil {
-			return nil, err
+			return err
 		}
 		m.queue = append(m.queue, message{kind: starts, to: i})
 	}
-	for _, s := range w.seeds {
+	for _, s := range m.web.seeds {
 		m.queue = append(m.queue, message{kind: seeds, to: m.home(s.url), seed: s})
 	}
-	return m, nil
+	return nil
 }
 
 func (m *machine) home(u string) int {
@@ -172,7 +190,7 @@ func (m *machine) run() error {
 					return err
 				}
 			}
-			if m.IntN(100) < m.twice {
+			if m.IntN(100) < m.twice && msg.kind != phases {
 				m.queue = append(m.queue, msg)
 			}
 		}
@@ -190,6 +208,21 @@ func (m *machine) run() error {
 			m.queue = append(m.queue, message{kind: pages, to: m.home(u), url: u})
 		}
 	}
+}
+
+// finish works out the final levels: each phase begins when all is quiet. What
+// they derive is not kept for longer, so no partition may crash.
+func (m *machine) finish() error {
+	m.crash = 0
+	for ph := range m.plan.Phases() {
+		for i := range m.cells {
+			m.queue = append(m.queue, message{kind: phases, to: i, phase: ph})
+		}
+		if err := m.run(); err != nil {
+			return fmt.Errorf("level %d: %w", ph.Level, err)
+		}
+	}
+	return nil
 }
 
 // next takes a message out of the queue.
@@ -234,6 +267,8 @@ func (m *machine) deliver(msg message, out *flow.Out) error {
 	case crawls:
 		r := m.rows[msg.url]
 		return p.Crawled(msg.url, r.depth, r.priority, out)
+	case phases:
+		return p.Enter(msg.phase, out)
 	}
 	return p.Tuple(msg.tuple, out)
 }
@@ -281,6 +316,9 @@ func (m *machine) commit(i int) {
 // obey keeps the crawl table: one row a page, the least depth, the greatest
 // priority.
 func (m *machine) obey(o flow.Order) {
+	if m.given {
+		return
+	}
 	u := o.URL.String()
 	r := m.rows[u]
 	known := r != nil
