@@ -1,6 +1,9 @@
 package parse
 
 import (
+	"encoding/binary"
+	"hash/maphash"
+	"math/bits"
 	"unicode"
 	"unicode/utf8"
 
@@ -74,8 +77,21 @@ func (c *Counter) Add(text []byte) {
 	l.open(nil)
 }
 
+// hashTerm is hashBytes, and quicker for the short.
+func hashTerm(term []byte) uint64 {
+	if len(term) > 8 || cap(term) < 8 {
+		return hashBytes(term)
+	}
+	w := binary.LittleEndian.Uint64(term[:8]) << (8 * (8 - len(term)) & 63)
+	hi, lo := bits.Mul64(w^short[0], uint64(len(term))^short[1])
+	return hi ^ lo
+}
+
+// short is the seed for short terms.
+var short = [2]uint64{maphash.Bytes(seed, []byte{0}), maphash.Bytes(seed, []byte{1})}
+
 func (c *Counter) add(term []byte) {
-	h := hashBytes(term)
+	h := hashTerm(term)
 	for probe := c.seen.probe(h); probe.next(); {
 		w := &c.found[probe.place]
 		if string(c.terms[w.from:w.to]) == string(term) {
@@ -108,6 +124,10 @@ func (c *Counter) Take() []page.Word {
 	return words
 }
 
+// maxTermBytes is room for a term, or for enough of a word to see that it is
+// none.
+const maxTermBytes = utf8.UTFMax * (MaxTerm + 1)
+
 // lexer parts a text into terms.
 type lexer struct {
 	text   []byte
@@ -118,7 +138,7 @@ type lexer struct {
 	from, to int    // where in text that is
 
 	runes int
-	other bool   // the term is not all ASCII
+	other bool   // the term may have to be composed
 	spare []byte // for terms that have to be composed
 }
 
@@ -127,12 +147,12 @@ func (l *lexer) open(text []byte) { *l = lexer{text: text, term: l.term, spare: 
 // next moves to the next term.
 func (l *lexer) next() bool {
 	for l.pos < len(l.text) {
-		c := l.text[l.pos]
-		if c < utf8.RuneSelf {
-			if plain[c] == 0 {
-				l.pos++
-				continue
-			}
+		switch plain[l.text[l.pos]] {
+		case 0:
+			l.pos++
+			continue
+		case wide:
+		default:
 			if l.word() {
 				return true
 			}
@@ -156,6 +176,9 @@ func (l *lexer) next() bool {
 }
 
 func (l *lexer) begin() {
+	if l.term == nil {
+		l.term = make([]byte, 0, maxTermBytes)
+	}
 	l.from, l.term = l.pos, l.term[:0]
 	l.runes, l.other = 0, false
 }
@@ -163,28 +186,37 @@ func (l *lexer) begin() {
 // word reads the word that begins at pos. It is false when it is none.
 func (l *lexer) word() bool {
 	l.begin()
-	for l.pos < len(l.text) {
-		if c := l.text[l.pos]; c < utf8.RuneSelf {
-			if plain[c] == 0 {
-				break
-			}
-			if l.runes++; l.runes <= MaxTerm {
-				l.term = append(l.term, plain[c])
-			}
-			l.pos++
-			continue
+	for {
+		l.ascii()
+		if l.pos == len(l.text) || l.text[l.pos] < utf8.RuneSelf {
+			return l.finish()
 		}
 		r, size := utf8.DecodeRune(l.text[l.pos:])
 		class := classOf(r)
 		if class == gap || class == sign {
-			break
+			return l.finish()
 		}
 		l.pos += size
 		if class != unseen {
 			l.write(r)
 		}
 	}
-	return l.finish()
+}
+
+// ascii reads the letters and digits of ASCII from pos on.
+func (l *lexer) ascii() {
+	term, i := l.term, l.pos
+	for ; i < len(l.text); i++ {
+		c := plain[l.text[i]]
+		if c == 0 || c == wide {
+			break
+		}
+		if len(term) < cap(term) {
+			term = append(term, c)
+		}
+	}
+	l.runes += i - l.pos
+	l.term, l.pos = term, i
 }
 
 // pair reads the sign at pos and the one behind it, and moves to that one.
@@ -219,9 +251,9 @@ func (l *lexer) cluster() {
 }
 
 func (l *lexer) write(r rune) {
-	l.other = true
+	l.other = l.other || usual(r) == gap
 	if l.runes++; l.runes <= MaxTerm {
-		l.term = utf8.AppendRune(l.term, simple(r))
+		l.term = utf8.AppendRune(l.term, simple(r)) // has room, as long as the word is one
 	}
 }
 
@@ -233,7 +265,7 @@ func (l *lexer) finish() bool {
 	}
 	if l.other && !norm.NFC.IsNormal(l.term) {
 		l.spare = norm.NFC.Append(l.spare[:0], l.term...)
-		l.term, l.spare = l.spare, l.term
+		l.term = append(l.term[:0], l.spare...)
 	}
 	return true
 }
@@ -249,22 +281,27 @@ const (
 	unseen              // as if it were not there
 )
 
-// plain are the letters and digits of ASCII, in lower case.
-var plain = func() (t [utf8.RuneSelf]byte) {
-	for c := range t {
-		if c := byte(c); isLetter(c) || c >= '0' && c <= '9' {
-			t[c] = lower(c)
+// plain are the letters and digits of ASCII, in lower case; wide stands for
+// what is not ASCII.
+var plain = func() (t [256]byte) {
+	for i := range t {
+		switch c := byte(i); {
+		case c >= utf8.RuneSelf:
+			t[i] = wide
+		case isLetter(c), c >= '0' && c <= '9':
+			t[i] = lower(c)
 		}
 	}
 	return t
 }()
 
+const wide = 0xff
+
 func classOf(r rune) class {
+	if c := usual(r); c != gap {
+		return c
+	}
 	switch {
-	case r >= 0x4E00 && r <= 0x9FFF:
-		return sign // most signs there are
-	case r >= 0xAC00 && r <= 0xD7A3:
-		return letter // Hangul
 	case r == '\u00AD', r >= '\u200B' && r <= '\u200D', r == '\u2060', r == '\uFEFF':
 		return unseen
 	case unicode.IsLetter(r):
@@ -276,6 +313,23 @@ func classOf(r rune) class {
 		return letter
 	case unicode.IsMark(r):
 		return mark
+	}
+	return gap
+}
+
+// usual knows the letters that nearly all are. They are composed, and stay so as
+// long as nothing else follows them.
+func usual(r rune) class {
+	switch {
+	case r >= 0xC0 && r <= 0x24F && r != '×' && r != '÷', // Latin
+		r >= 0x388 && r <= 0x3CE && r != 0x38B && r != 0x38D && r != 0x3A2, // Greek
+		r >= 0x400 && r <= 0x481, r >= 0x48A && r <= 0x52F, // Cyrillic
+		r >= 0x5D0 && r <= 0x5EA, r >= 0x620 && r <= 0x64A, // Hebrew, Arabic
+		r >= 0xAC00 && r <= 0xD7A3: // Hangul
+		return letter
+	case r >= 0x3041 && r <= 0x3096, r >= 0x30A1 && r <= 0x30FA, // kana
+		r >= 0x4E00 && r <= 0x9FFF: // Han
+		return sign
 	}
 	return gap
 }

@@ -5,7 +5,10 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 
 	"weir/page"
 )
@@ -150,6 +153,22 @@ func BenchmarkWords(b *testing.B) {
 				c.Take()
 			}
 		})
+	}
+}
+
+// The usual letters are letters, and need no composing.
+func TestUsual(t *testing.T) {
+	for r := range unicode.MaxRune {
+		c := usual(r)
+		if c == gap {
+			continue
+		}
+		if unassigned := r <= 0x9FFF && r > 0x9FEF; !unicode.IsLetter(r) && !unassigned || (c == sign) != unspaced(r) || !norm.NFC.IsNormalString(string(simple(r))) {
+			t.Errorf("%U %c", r, r)
+		}
+		if unicode.IsMark(r) || norm.NFC.PropertiesString(string(r)).CCC() != 0 {
+			t.Errorf("%U %c may compose with what is before it", r, r)
+		}
 	}
 }
 

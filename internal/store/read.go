@@ -31,22 +31,36 @@ func (s *Store) readRecord(p Place) (*Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := NewReader(io.NewSectionReader(v, p.Offset, p.Length))
-	r.file, r.base = p.File, p.Offset
-	r.dict, err = s.dictionary(p.File, f)
-	var e *Entry
-	if err == nil {
-		e, err = r.Next()
+	dict, err := s.dictionary(p.File, f)
+	if err != nil {
+		v.Close()
+		return nil, err
 	}
+	r, ok := s.readers.Get().(*Reader)
+	if !ok {
+		r = NewReader(nil)
+	}
+	r.reset(io.NewSectionReader(v, p.Offset, p.Length), dict)
+	r.file, r.base = p.File, p.Offset
+	e, err := r.Next()
 	if err != nil {
 		v.Close()
 		return nil, err
 	}
 	e.Place = p
-	e.close = v.Close
+	e.close = func() error {
+		e.block = closedBlock{} // r is for the next record now
+		s.readers.Put(r)
+		return v.Close()
+	}
 	s.link(e)
 	return e, nil
 }
+
+// closedBlock is the block of an entry that was closed.
+type closedBlock struct{}
+
+func (closedBlock) Read([]byte) (int, error) { return 0, ErrClosed }
 
 // link lets a revisit find the record it refers to.
 func (s *Store) link(e *Entry) {

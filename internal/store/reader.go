@@ -68,6 +68,18 @@ func NewReader(r io.Reader) *Reader {
 	return d
 }
 
+// reset begins anew with r, whose frames need dict. It keeps the buffers.
+func (d *Reader) reset(r io.Reader, dict *dictionary) {
+	zs := d.zs
+	if d.dict != dict {
+		zs = nil // made for the other
+	}
+	d.src.Reset(nil)
+	*d = Reader{src: d.src, dict: dict, gz: d.gz, zs: zs, inner: d.inner}
+	d.count.r = r
+	d.src.Reset(&d.count)
+}
+
 func (d *Reader) offset() int64 { return d.base + d.count.n - int64(d.src.Buffered()) }
 
 // Next returns the next record, or io.EOF. The entry and all it hands out are

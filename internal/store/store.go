@@ -49,6 +49,8 @@ type Store struct {
 	mu    sync.RWMutex
 	files []warcFile             // as committed
 	dicts map[uint32]*dictionary // of files that were read
+
+	readers sync.Pool // of *Reader, for the next record
 }
 
 // Rows of this package.
