@@ -30,7 +30,11 @@ func (r *clause) bounds(t *Term) (low, high float64) {
 	case Div:
 		al, ah, bl, bh := r.both(t)
 		if bl > 0 || bh < 0 {
-			return hull(al/bl, al/bh, ah/bl, ah/bh)
+			low, high = hull(al/bl, al/bh, ah/bl, ah/bh)
+			if t.Type == Int {
+				low, high = math.Trunc(low), math.Trunc(high)
+			}
+			return low, high
 		}
 	case Aggregate:
 		switch t.Name {
@@ -193,13 +197,20 @@ func constant(t *Term) (float64, bool) {
 			a *= b
 		case Div:
 			a /= b
-			if t.Type == Int {
+			if whole(t) {
 				a = math.Trunc(a)
 			}
 		}
 		return a, !math.IsNaN(a) && !math.IsInf(a, 0)
 	}
 	return 0, false
+}
+
+// whole says that all constants of a term are ints, and so is what it makes of them.
+func whole(t *Term) bool {
+	ok := true
+	t.Walk(func(t *Term) { ok = ok && (t.Op != Const || t.Type == Int) })
+	return ok
 }
 
 // limits are the bounds of a variable.

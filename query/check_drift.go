@@ -282,6 +282,13 @@ func (d *drifting) product(t *Term) drift {
 // conditions finds tests and comparisons that may cease to hold, and atoms that
 // want an exact value.
 func (d *drifting) conditions() {
+	d.clause.terms(func(t *Term) {
+		t.Walk(func(t *Term) {
+			if t.Op == Div && d.of(t.Args[1]) != still {
+				d.exact(t.Args[1], t.Pos, fmt.Sprintf("%s (what it divides by may yet be 0)", t), hintFinal)
+			}
+		})
+	})
 	for _, l := range d.Body {
 		switch {
 		case l.Test != nil:
