@@ -25,6 +25,7 @@ var sweepKey = []byte("msweep")
 type sweep struct {
 	next  []byte // key of the first row that was not looked at
 	once  bool   // the rules have more to say since it began: sweep once more
+	seeds bool   // it looks for seeds, of which the rules must hear: they are new
 	dirty bool
 }
 
@@ -50,13 +51,21 @@ func readSweep(kv KV) (sweep, error) {
 	if !ok || len(b) == 0 {
 		return sweep{}, nil
 	}
-	return sweep{once: b[0] != 0, next: bytes.Clone(b[1:])}, nil
+	return sweep{once: b[0]&1 != 0, seeds: b[0]&2 != 0, next: bytes.Clone(b[1:])}, nil
 }
 
 // nearer notes that a page which has ended is nearer to a seed than it was known
 // to be. Its new depth is in the record, and old the one before.
 func (l *Ledger) nearer(r *pageRecord, old uint16) {
-	if !l.cfg.Again || !l.cfg.Traits.Depth || !meansMore(r.outcome) {
+	if l.cfg.Traits.Depth && meansMore(r.outcome) {
+		l.deliver(r, old)
+	}
+}
+
+// deliver notes that a page is to be delivered again with its depth of now; old is
+// the one before.
+func (l *Ledger) deliver(r *pageRecord, old uint16) {
+	if !l.cfg.Again {
 		return
 	}
 	if r.due {
@@ -75,6 +84,7 @@ func meansMore(o page.Outcome) bool { return o.Row().Kept || o == page.Redirecte
 func (l *Ledger) stale() {
 	switch {
 	case !l.cfg.Again || l.totals.Ended() == 0:
+	case l.sweep.seeds: // everything comes again anyway
 	case !l.totals.Stale:
 		l.totals.Stale = true
 		l.sweep = sweep{dirty: true}
@@ -85,9 +95,14 @@ func (l *Ledger) stale() {
 
 // Due returns the keys of pages to be delivered again, n at most: those whose
 // depth has improved, nearest first, or else the next of all. Each must be given
-// to Again, or to Skip. It must be called with no group open; without keys, a Flush
-// may still have something to write.
+// to Again, or to Skip. It is for the beginning of a group, and without keys
+// there may be something to Flush.
 func (l *Ledger) Due(n int) ([]page.Key, error) {
+	if l.totals.Steered {
+		if ready, err := l.restart(); err != nil || !ready {
+			return nil, err
+		}
+	}
 	var keys []page.Key
 	var bad error
 	err := l.kv.Scan([]byte{keyAgain}, []byte{keyAgain + 1}, func(key, _ []byte) bool {
@@ -98,8 +113,11 @@ func (l *Ledger) Due(n int) ([]page.Key, error) {
 		keys = append(keys, k)
 		return len(keys) < n
 	})
-	if err == nil && bad == nil && len(keys) == 0 && l.totals.Stale {
-		keys, err = l.nextOfAll(n)
+	if err == nil && bad == nil && len(keys) == 0 {
+		l.totals.Steered = l.totals.Steered && l.totals.Due > 0 // what was derived just now is not there yet
+		if l.totals.Stale {
+			keys, err = l.nextOfAll(n)
+		}
 	}
 	if err == nil {
 		err = bad
@@ -127,7 +145,7 @@ func (l *Ledger) nextOfAll(n int) ([]page.Key, error) {
 		if bad = err; err != nil {
 			return false
 		}
-		if r.state == stateEnded && meansMore(r.outcome) {
+		if r.state == stateEnded && meansMore(r.outcome) && r.version == l.cfg.Version {
 			keys = append(keys, k)
 		}
 		l.sweep.next = append(append(l.sweep.next[:0], key...), 0)
@@ -154,7 +172,7 @@ func (l *Ledger) Again(f *page.Facts) error {
 	return l.derive(f)
 }
 
-// Skip takes a page that was due and could not be read.
+// Skip takes a page that was due and has no facts that could be read.
 func (l *Ledger) Skip(k page.Key) error {
 	_, err := l.settled(k)
 	return err
@@ -181,13 +199,16 @@ func (l *Ledger) writeSweep(w Writer) {
 		return
 	}
 	l.sweep.dirty = false
-	if !l.totals.Stale {
+	if !l.totals.Stale && !l.sweep.seeds {
 		w.Delete(sweepKey)
 		return
 	}
-	once := byte(0)
+	flags := byte(0)
 	if l.sweep.once {
-		once = 1
+		flags |= 1
 	}
-	w.Set(sweepKey, append([]byte{once}, l.sweep.next...))
+	if l.sweep.seeds {
+		flags |= 2
+	}
+	w.Set(sweepKey, append([]byte{flags}, l.sweep.next...))
 }

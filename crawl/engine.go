@@ -237,6 +237,9 @@ func (e *Engine) committed(now page.Time, ev Committed) {
 	e.acquaint(ev.Sites)
 	e.ranker.news = e.ranker.news || len(ev.Queued) > 0
 	e.totals = ev.Totals
+	if ev.Steered {
+		e.f.Reload()
+	}
 	for _, w := range ev.Waits {
 		e.f.Slow(now, w.Host, w.Delay)
 	}
@@ -245,9 +248,16 @@ func (e *Engine) committed(now page.Time, ev Committed) {
 	}
 }
 
-// redeliver is how many pages are delivered again at a time: what turns up
+// perRedeliver is how many pages are delivered again at a time: what turns up
 // meanwhile goes first.
-const redeliver = 64
+const perRedeliver = 64
+
+func (e *Engine) redeliver() {
+	if !e.again {
+		e.again = true
+		e.out = append(e.out, Redeliver{Pages: perRedeliver})
+	}
+}
 
 // end lets nothing new start.
 func (e *Engine) end(reason string) {
@@ -281,6 +291,9 @@ func (e *Engine) pump(now page.Time) {
 		if e.valve != nil && e.valve.limit == bandwidth.Off {
 			free, room.Fetch = 0, 0
 		}
+		if e.totals.Steered {
+			free, room.Fetch, room.Settle = 0, 0, 0 // what waits may not be wanted any more
+		}
 		if e.cfg.MaxPages > 0 {
 			room.Fetch = int(min(int64(free), max(e.cfg.MaxPages-e.pages-int64(e.asking), 0)))
 		}
@@ -294,9 +307,8 @@ func (e *Engine) pump(now page.Time) {
 		switch {
 		case e.stop != StopByNobody:
 			e.finish(now, e.stop)
-		case e.totals.Due > 0 || e.totals.Stale:
-			e.again = true
-			e.out = append(e.out, Redeliver{Pages: redeliver})
+		case e.totals.Due > 0 || e.totals.Stale || e.totals.Steered:
+			e.redeliver()
 		case e.f.Count().Waiting == 0:
 			e.finish(now, StopDone)
 		}

@@ -71,7 +71,10 @@ type Committed struct {
 	Moved  []Moved          `json:",omitempty"`
 	Waits  []Wait           `json:",omitempty"` // hosts that shall rest longer
 	Stop   string           `json:",omitempty"` // the rules have the crawl stop, and why
-	Totals Totals
+	// Steered: the program is another one now, and what waits must be looked at
+	// again before its turn.
+	Steered bool `json:",omitempty"`
+	Totals  Totals
 }
 
 // Queued is an entry that waits durably.

@@ -242,6 +242,7 @@ func (l *Ledger) Load(o Load) (Loaded, error) {
 	if err == nil {
 		err = bad
 	}
+	l.judge(b.Entries)
 	if err != nil {
 		return Loaded{}, fmt.Errorf("read the queue of site %d: %w", o.Site, err)
 	}

@@ -30,6 +30,7 @@ type LedgerConfig struct {
 	Links   bool  // what pages link to is kept, for ReadLinks
 	Kept    int   // rows about servers that Start reads, at most; 0 = nothing is read about the link
 	Again   bool  // the driver can deliver the facts of pages again
+	Version uint8 // of the program, see Steer
 }
 
 // Ledger turns what was learned into durable rows. Between two calls of Flush
@@ -58,6 +59,7 @@ type Ledger struct {
 	version uint32 // of the last ranking
 	nth     uint32 // page of its batch
 	sweep   sweep
+	steered bool // in this run
 
 	stamped bool // there was one
 	kept    bool // its row is still there
@@ -275,8 +277,8 @@ func (l *Ledger) Page(id uint64, f *page.Facts, at Archived, repeat bool) error 
 	if err := l.finish(r, f, at); err != nil {
 		return err
 	}
-	if err := l.vary(f, repeat); err != nil {
-		return err
+	if err := l.vary(f, repeat); err != nil || r.version != l.cfg.Version {
+		return err // the program of now has not asked for it
 	}
 	return l.derive(f)
 }
@@ -395,7 +397,7 @@ func (l *Ledger) again(r *pageRecord, f *page.Facts) error {
 func (l *Ledger) enqueue(s *siteRecord, r *pageRecord) {
 	s.seq++
 	l.touch(s)
-	r.state = stateQueued
+	r.state, r.entry.Version = stateQueued, l.cfg.Version
 	r.place = l.cfg.Order.Place(r.depth, r.entry.Score, s.seq)
 	r.entry.Place = r.place
 	r.fresh = true
@@ -416,6 +418,9 @@ func (l *Ledger) finish(r *pageRecord, f *page.Facts, at Archived) error {
 		}
 	}
 	r.state, r.outcome, r.status, r.at, r.archive = stateEnded, f.Outcome, f.Status, f.At, at
+	if f.Outcome == page.SteeredAway {
+		l.lose(r)
+	}
 	r.told, r.text = true, textRow{rest: f.URL.Rest(), mime: f.Mime, server: f.Server, bytes: f.Bytes, elapsed: f.Elapsed}
 	l.mark(r)
 	l.totals.Queued--
@@ -578,7 +583,7 @@ func (l *Ledger) crawl(f *page.Facts, key page.Key, print uint64, row *Row) (new
 	}
 	r := l.slab.next()
 	r.key, r.loaded = key, true
-	r.urlRow = urlRow{depth: row.Depth, rule: row.By, root: row.Root, seed: row.Seed, parent: f.Key}
+	r.urlRow = urlRow{depth: row.Depth, rule: row.By, root: row.Root, seed: row.Seed, version: l.cfg.Version, parent: f.Key}
 	r.entry = frontier.Entry{Hash: row.Hash, Depth: row.Depth, Hops: row.Hops, Root: row.Root, Score: row.Score, Rest: strings.Clone(row.URL.Rest())}
 	l.pages[key] = r
 	l.totals.Seen++
@@ -628,10 +633,16 @@ func (l *Ledger) better(f *page.Facts, r *pageRecord, row *Row) (bool, error) {
 			return false, err
 		}
 	}
+	if r.version != l.cfg.Version {
+		return true, l.adopt(f, r, row)
+	}
 	nearer := row.Depth < r.depth
 	if r.state != stateQueued {
 		if !nearer || r.state != stateEnded {
 			return false, nil
+		}
+		if r.outcome == page.SteeredAway {
+			return true, l.regain(f, r, row)
 		}
 		old := r.depth
 		r.depth, r.rule, r.parent = row.Depth, row.By, f.Key

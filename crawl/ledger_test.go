@@ -34,7 +34,7 @@ func newBook(t *testing.T) *book {
 // reopen is a restart: what was not flushed is gone.
 func (b *book) reopen() {
 	b.t.Helper()
-	scope, err := NewScope(ScopeConfig{Scope: "any", Depth: -1, Secret: worldSecret}, b.kv)
+	scope, err := ScopeConfig{Scope: "any", Depth: -1}.Rules(worldSecret, b.kv)
 	b.must(err)
 	b.Ledger, err = NewLedger(b.kv, LedgerConfig{Order: b.order, Trap: frontier.DefaultTrap(), Rules: scope, Secret: worldSecret, Memory: b.memory, Links: b.links})
 	b.must(err)

@@ -35,6 +35,13 @@ var never = map[page.Outcome]func(p *play){
 		p.cfg.Frontier.DomainPages = 1
 		p.cfg.Frontier.Conns = 1
 	},
+	page.SteeredAway: func(p *play) {
+		p.seeds = []string{"http://a.example/first"}
+		p.facts = func(f *page.Facts) { f.Links = []page.Link{link("http://a.example/p"), link("http://a.example/q")} }
+		p.steer = func(f Fetch) *ScopeConfig {
+			return &ScopeConfig{Scope: "any", Depth: -1, Exclude: []string{"/p"}}
+		}
+	},
 	page.DeadHost: func(p *play) { // it asks to be left alone for longer than anybody waits
 		p.seeds = []string{"http://a.example/first", "http://a.example/p"}
 		p.answer = func(f Fetch) Done { return Done{Outcome: page.RateLimited, Asked: page.MaxAsked + 1} }

@@ -15,7 +15,7 @@ type pipe struct {
 	s     *sim
 	line  float64 // what the line itself carries; 0 = the limit is held on the wire
 	rate  int64   // the limit, as ordered
-	flows []*flow
+	flows []*stream
 	at    time.Duration
 	bytes float64
 	due   int           // the number of the event that counts
@@ -26,7 +26,7 @@ type pipe struct {
 	mark  float64
 }
 
-type flow struct {
+type stream struct {
 	left, most, rate float64
 	held             bool // it could have been faster
 	end              func(held bool)
@@ -47,7 +47,7 @@ func (p *pipe) limit(rate int64) {
 // carry sends so many bytes through the pipe, at most at a server's speed.
 func (p *pipe) carry(bytes int64, most float64, end func(held bool)) {
 	p.advance()
-	p.flows = append(p.flows, &flow{left: float64(max(bytes, 1)), most: most, end: end})
+	p.flows = append(p.flows, &stream{left: float64(max(bytes, 1)), most: most, end: end})
 	p.share()
 }
 
@@ -62,7 +62,7 @@ func (p *pipe) room() float64 {
 // share gives every flow its rate, and plans when the first of them ends.
 func (p *pipe) share() {
 	order := slices.Clone(p.flows)
-	slices.SortStableFunc(order, func(a, b *flow) int {
+	slices.SortStableFunc(order, func(a, b *stream) int {
 		switch {
 		case a.most < b.most:
 			return -1
@@ -102,8 +102,8 @@ func (p *pipe) share() {
 func (p *pipe) advance() {
 	dt := (p.s.now - p.at).Seconds()
 	p.at = p.s.now
-	var ended []*flow
-	p.flows = slices.DeleteFunc(p.flows, func(f *flow) bool {
+	var ended []*stream
+	p.flows = slices.DeleteFunc(p.flows, func(f *stream) bool {
 		n := min(f.rate*dt, f.left)
 		f.left -= n
 		p.bytes += n

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-
-	"weir/page"
 )
 
 // ScopeConfig says which pages a plain crawl is about: what flags can say.
@@ -17,7 +15,6 @@ type ScopeConfig struct {
 	Requisites bool
 	Sitemaps   bool
 	NoRobots   bool // --ignore-robots: nofollow is not obeyed either
-	Secret     page.Secret
 }
 
 // sitemapNest is how many sitemap indexes may lie inside one another.

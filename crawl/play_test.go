@@ -25,6 +25,9 @@ type play struct {
 	robots func(f Fetch) Done // nil: 404
 	lookup func(host string) Resolved
 	facts  func(f *page.Facts) // what else is known of a page
+	// steer says, after a page, what the crawl is about from then on; nil: as before.
+	// It is asked until it says something.
+	steer  func(f Fetch) *ScopeConfig
 	resume bool
 	deaf   bool    // pages cannot be delivered again
 	before []Event // come before Start
@@ -49,7 +52,7 @@ type visit struct {
 
 func newPlay(t testing.TB, seeds ...string) *play {
 	return &play{
-		t: t, seeds: seeds, kv: &memory{}, trap: frontier.DefaultTrap(), scope: ScopeConfig{Scope: "any", Depth: -1, Secret: worldSecret},
+		t: t, seeds: seeds, kv: &memory{}, trap: frontier.DefaultTrap(), scope: ScopeConfig{Scope: "any", Depth: -1},
 		cfg: EngineConfig{Order: "length", Open: 100, Loads: 4, Resolves: 4, Frontier: frontier.Config{
 			Wait: time.Second, PerConn: 1, Conns: 8, PerServer: 4, PerCDN: 32, CDNDomains: 50, Window: 64, Hot: 1000,
 		}},
@@ -67,12 +70,13 @@ func (p *play) wall() int64 { return 1e18 + int64(p.now) }
 
 // open makes the machines and seeds the crawl.
 func (p *play) open() Start {
-	scope, err := NewScope(p.scope, p.kv)
-	p.must(err)
 	order, err := frontier.Order(p.cfg.Order)
 	p.must(err)
-	p.ledger, err = NewLedger(p.kv, LedgerConfig{Order: order, Trap: p.trap, Rules: scope, Secret: worldSecret, Domains: p.cfg.Frontier.DomainPages > 0, Kept: 1000, Links: order.Traits().Ranked,
-		Again: !p.deaf, Traits: RuleTraits{Depth: p.scope.Depth >= 0}})
+	version, _, err := ReadProgram(p.kv)
+	p.must(err)
+	rules := p.rules(version)
+	p.ledger, err = NewLedger(p.kv, LedgerConfig{Order: order, Trap: p.trap, Rules: rules, Traits: rules.Traits(), Secret: worldSecret, Domains: p.cfg.Frontier.DomainPages > 0, Kept: 1000, Links: order.Traits().Ranked,
+		Again: !p.deaf, Version: uint8(version)})
 	p.must(err)
 	p.ledger.Clock(p.wall())
 	p.must(p.ledger.Begin())
@@ -89,6 +93,15 @@ func (p *play) open() Start {
 	st, err := p.ledger.Start(p.resume)
 	p.must(err)
 	return st
+}
+
+// rules are those of a version of the program.
+func (p *play) rules(version int) *Program {
+	plan, err := p.scope.Compile()
+	p.must(err)
+	rules, err := NewProgram(ProgramConfig{Plan: plan, Secret: worldSecret, Version: byte(version)}, p.kv)
+	p.must(err)
+	return rules
 }
 
 // run crawls until Finish and returns its reason.
@@ -162,7 +175,11 @@ func (p *play) order(o Order) []Event {
 		keys, err := p.ledger.Due(o.Pages)
 		p.must(err)
 		for _, k := range keys {
-			f := p.past[k]
+			f, fetched := p.past[k]
+			if !fetched {
+				p.must(p.ledger.Skip(k))
+				continue
+			}
 			f.Depth, f.Root, f.Score = 0, false, 0 // the archive does not know
 			p.must(p.ledger.Again(&f))
 			p.again++
@@ -212,6 +229,14 @@ func (p *play) fetch(o Fetch) []Event {
 		}
 		p.past[facts.Key] = *facts
 		p.must(p.ledger.Page(o.ID, facts, Archived{}, false))
+		if p.steer != nil {
+			if scope := p.steer(o); scope != nil {
+				p.scope, p.steer = *scope, nil
+				version := int(p.ledger.cfg.Version) + 1
+				rules := p.rules(version)
+				p.must(p.ledger.Steer(uint8(version), rules, rules.Traits()))
+			}
+		}
 	}
 	return []Event{done, p.flush()}
 }

@@ -2,6 +2,7 @@ package crawl
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"weir/frontier"
@@ -66,6 +67,15 @@ func (p *purse) near(prints []uint64) {
 	for _, print := range prints {
 		if sh := &p.shards[print%(1<<shardBits)]; sh.n > 0 {
 			p.sum += uint64(sh.coins[sh.home(print>>shardBits)].state)
+		}
+	}
+}
+
+// loseAll makes every depth better than those that are noted.
+func (p *purse) loseAll() {
+	for i := range p.shards {
+		for j := range p.shards[i].coins {
+			p.shards[i].coins[j].depth = math.MaxUint8
 		}
 	}
 }
@@ -213,7 +223,7 @@ func (l *Ledger) gift(k page.Key, u page.URL, c *coin, amount float32) error {
 		return err
 	}
 	if !r.loaded && r.plain && !u.IsZero() { // the queue's row need not be read
-		r.entry = frontier.Entry{Hash: k.Hash, Place: r.old, Depth: r.depth, Root: r.root, Score: c.stored, Rest: strings.Clone(u.Rest())}
+		r.entry = frontier.Entry{Hash: k.Hash, Place: r.old, Depth: r.depth, Root: r.root, Score: c.stored, Version: l.cfg.Version, Rest: strings.Clone(u.Rest())}
 		r.loaded, r.was = true, c.stored
 	}
 	return l.rate(r, c, c.score())

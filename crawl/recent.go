@@ -18,6 +18,7 @@ type rowSlot struct {
 	place                   frontier.Place
 	depth                   uint16
 	rule                    Rule
+	version                 uint8
 	seed, root, free, plain bool
 }
 
@@ -41,7 +42,7 @@ func (c rows) find(k page.Key) (urlRow, bool) {
 		return urlRow{}, false
 	}
 	return urlRow{
-		state: stateQueued, seed: s.seed, root: s.root, free: s.free, plain: s.plain, depth: s.depth, rule: s.rule, parent: s.parent, place: s.place,
+		state: stateQueued, seed: s.seed, root: s.root, free: s.free, plain: s.plain, depth: s.depth, rule: s.rule, version: s.version, parent: s.parent, place: s.place,
 	}, true
 }
 
@@ -51,7 +52,7 @@ func (c rows) put(k page.Key, r *urlRow) {
 	switch {
 	case r.state == stateQueued:
 		*s = rowSlot{
-			key: k, parent: r.parent, place: r.place, depth: r.depth, rule: r.rule, seed: r.seed, root: r.root, free: r.free, plain: r.plain,
+			key: k, parent: r.parent, place: r.place, depth: r.depth, rule: r.rule, version: r.version, seed: r.seed, root: r.root, free: r.free, plain: r.plain,
 		}
 	case s.key == k:
 		*s = rowSlot{}

@@ -11,7 +11,7 @@ import (
 // fetched, and nobody forbade it.
 func Failed(o page.Outcome) bool {
 	switch o {
-	case page.None, page.Denied, page.TooManyRedirects, page.Trap, page.SiteBudget, page.DomainBudget, page.PrivateAddress, page.Aborted:
+	case page.None, page.Denied, page.TooManyRedirects, page.Trap, page.SiteBudget, page.DomainBudget, page.PrivateAddress, page.Aborted, page.SteeredAway:
 		return false
 	}
 	return !o.Row().Answer

@@ -144,14 +144,15 @@ func (r Rule) String() string {
 
 // urlRow is what is known of a page.
 type urlRow struct {
-	state  uint8
-	seed   bool
-	root   bool
-	free   bool // released by the user: never parked again
-	plain  bool // while queued: no redirects led to it and it was not tried before, so its entry follows from this row and its URL
-	depth  uint16
-	rule   Rule
-	parent page.Key // who brought it; zero for seeds
+	state   uint8
+	seed    bool
+	root    bool
+	free    bool // released by the user: never parked again
+	plain   bool // while queued: no redirects led to it and it was not tried before, so its entry follows from this row and its URL
+	depth   uint16
+	rule    Rule
+	version uint8    // of the program that asked for it last
+	parent  page.Key // who brought it; zero for seeds
 
 	place frontier.Place // while queued
 
@@ -176,7 +177,13 @@ func (r *urlRow) append(b []byte) []byte {
 			flags |= 1 << (4 + i)
 		}
 	}
+	if r.version != 0 {
+		flags |= 8
+	}
 	b = append(b, flags, byte(r.rule))
+	if r.version != 0 {
+		b = append(b, r.version)
+	}
 	b = binary.AppendUvarint(b, uint64(r.depth))
 	b = binary.AppendUvarint(b, uint64(r.parent.Site))
 	if r.parent.Site != 0 {
@@ -202,8 +209,11 @@ func (r *urlRow) append(b []byte) []byte {
 func (r *urlRow) read(b []byte) error {
 	d := decoder{b: b}
 	flags := d.byte()
-	*r = urlRow{state: flags & 15, seed: flags&16 != 0, root: flags&32 != 0, free: flags&64 != 0, plain: flags&128 != 0}
+	*r = urlRow{state: flags & 7, seed: flags&16 != 0, root: flags&32 != 0, free: flags&64 != 0, plain: flags&128 != 0}
 	r.rule = Rule(d.byte())
+	if flags&8 != 0 {
+		r.version = d.byte()
+	}
 	r.depth = uint16(d.uvarint())
 	if r.parent.Site = page.SiteID(d.uvarint()); r.parent.Site != 0 {
 		r.parent.Hash = d.uint64()
@@ -241,7 +251,13 @@ func appendEntry(b []byte, e *frontier.Entry) []byte {
 	if e.Hops != 0 || e.Attempt != 0 {
 		flags |= 4
 	}
+	if e.Version != 0 {
+		flags |= 8
+	}
 	b = append(b, flags)
+	if e.Version != 0 {
+		b = append(b, e.Version)
+	}
 	if flags&4 != 0 {
 		b = append(b, e.Hops, e.Attempt)
 	}
@@ -262,6 +278,9 @@ func readEntry(key, b []byte) (frontier.Entry, error) {
 	d := decoder{b: b}
 	flags := d.byte()
 	e.Root = flags&1 != 0
+	if flags&8 != 0 {
+		e.Version = d.byte()
+	}
 	if flags&4 != 0 {
 		e.Hops, e.Attempt = d.byte(), d.byte()
 	}

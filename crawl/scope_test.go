@@ -13,7 +13,7 @@ import (
 
 func derive(t *testing.T, cfg ScopeConfig, seed string, f page.Facts) []string {
 	t.Helper()
-	s, err := NewScope(cfg, &memory{})
+	s, err := cfg.Rules(worldSecret, &memory{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestScope(t *testing.T) {
 		}
 	}
 	for _, bad := range []ScopeConfig{{Scope: "world"}, {Scope: "any", Match: []string{"("}}, {Scope: "any", Exclude: []string{"["}}} {
-		if _, err := NewScope(bad, &memory{}); err == nil {
+		if _, err := bad.Rules(worldSecret, &memory{}); err == nil {
 			t.Errorf("%+v is taken", bad)
 		}
 	}
@@ -79,9 +79,9 @@ func TestScopeRows(t *testing.T) {
 	nested := ok(2, entry, index)
 	deepest := ok(0, index)
 	deepest.Hops = sitemapNest
-	moved := page.Facts{URL: mustURL(a + "/"), Outcome: page.Redirected, Depth: 3, Redirect: link("http://b.example/new")}
+	moved := page.Facts{URL: mustURL(a + "/old"), Outcome: page.Redirected, Depth: 3, Redirect: link("http://b.example/new")}
 	root := moved
-	root.Root = true
+	root.URL, root.Depth, root.Root = mustURL(a+"/"), 0, true
 	for _, c := range []struct {
 		name  string
 		cfg   ScopeConfig
@@ -98,7 +98,7 @@ func TestScopeRows(t *testing.T) {
 		{"requisites belong to the deepest page", with(func(c *ScopeConfig) { c.Requisites, c.Depth = true, 0 }), ok(0, img, nav), "a.example/img requisite 1"},
 		{"sitemaps are not asked for", any, robots, ""},
 		{"a sitemap of robots.txt", with(func(c *ScopeConfig) { c.Sitemaps, c.Depth = true, 0 }), robots, "a.example/entry sitemap 0"},
-		{"a sitemap's pages and its parts", with(func(c *ScopeConfig) { c.Sitemaps = true }), nested, "a.example/entry sitemap 3, a.example/index sitemap 2"},
+		{"a sitemap's pages and its parts", with(func(c *ScopeConfig) { c.Sitemaps = true }), nested, "a.example/index sitemap 2, a.example/entry sitemap 3"},
 		{"sitemaps nest so deep", with(func(c *ScopeConfig) { c.Sitemaps = true }), deepest, ""},
 		{"meta nofollow", any, nofollow, ""},
 		{"meta nofollow, robots ignored", with(func(c *ScopeConfig) { c.NoRobots = true }), nofollow, "a.example/nav link 1"},
@@ -106,7 +106,7 @@ func TestScopeRows(t *testing.T) {
 		{"rel=nofollow, robots ignored", with(func(c *ScopeConfig) { c.NoRobots = true }), ok(0, other), "b.example/other link 1"},
 		{"a redirect keeps the depth", any, moved, "b.example/new redirect 3"},
 		{"a redirect out of the scope", ScopeConfig{Scope: "host", Depth: -1}, moved, ""},
-		{"a root's redirect makes a root", ScopeConfig{Scope: "host", Depth: -1}, root, "b.example/new redirect 3"},
+		{"a root's redirect makes a root", ScopeConfig{Scope: "host", Depth: -1}, root, "b.example/new redirect 0, b.example/new redirect 0"},
 	} {
 		if got := strings.Join(derive(t, c.cfg, a+"/", c.facts), ", "); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
@@ -118,7 +118,7 @@ func TestScopeRows(t *testing.T) {
 func TestScopeKeepsRoots(t *testing.T) {
 	for _, scope := range []string{"host", "domain", "prefix"} {
 		kv, cfg := &memory{}, ScopeConfig{Scope: scope, Depth: -1}
-		s, err := NewScope(cfg, kv)
+		s, err := cfg.Rules(worldSecret, kv)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,12 +130,16 @@ func TestScopeKeepsRoots(t *testing.T) {
 			b.Set(append([]byte{keyFact}, p.Key...), p.Value)
 		}
 		kv.commit(b)
-		if s, err = NewScope(cfg, kv); err != nil {
+		if s, err = cfg.Rules(worldSecret, kv); err != nil {
 			t.Fatal(err)
 		}
 		var got []bool
 		for _, u := range []string{a + "/y", "http://b.example/dir/y", "http://c.example/"} {
-			got = append(got, s.Wanted(mustURL(u)))
+			follows, err := s.Follows(mustURL(u))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, follows)
 		}
 		if !slices.Equal(got, []bool{true, true, false}) {
 			t.Errorf("%s: %v", scope, got)
@@ -147,7 +151,7 @@ func TestScopeKeepsRoots(t *testing.T) {
 // however many roots there are.
 func TestScopePrefixes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s, err := NewScope(ScopeConfig{Scope: "prefix", Depth: -1, Secret: worldSecret}, &memory{})
+		s, err := ScopeConfig{Scope: "prefix", Depth: -1}.Rules(worldSecret, &memory{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,13 +163,16 @@ func TestScopePrefixes(t *testing.T) {
 		for range rapid.IntRange(0, 4).Draw(t, "roots") {
 			u := draw("root")
 			var out Out
-			s.root(u, &out)
-			marks = append(marks, s.mark(u))
+			if err := s.Page(&page.Facts{URL: u, Root: true}, &out); err != nil {
+				t.Fatal(err)
+			}
+			path, _, _ := strings.Cut(u.Path(), "?")
+			marks = append(marks, u.HostPort()+path[:strings.LastIndexByte(path, '/')+1])
 		}
 		u := draw("page")
 		want := slices.ContainsFunc(marks, func(m string) bool { return strings.HasPrefix(u.HostPort()+u.Path(), m) })
-		if got := s.inside(u); got != want {
-			t.Fatalf("%s is inside %q: %v", u, marks, got)
+		if got, err := s.Follows(u); err != nil || got != want {
+			t.Fatalf("%s is inside %q: %v, %v", u, marks, got, err)
 		}
 	})
 }

@@ -2,6 +2,7 @@ package crawl
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 
 	"weir/page"
@@ -126,6 +127,30 @@ func (s *seen) add(print uint64, depth uint8) {
 	}
 }
 
+// lose makes every depth better than the one that is noted with a page.
+func (s *seen) lose(print uint64) {
+	sh, tag := s.split(print)
+	if sh.n == 0 {
+		return
+	}
+	if b, j := sh.at(tag); j < int(b.n) {
+		b.depth[j] = math.MaxUint8
+	}
+}
+
+// loseAll is lose for every page.
+func (s *seen) loseAll() {
+	for i := range s.shards {
+		for j := range s.shards[i].buckets {
+			b := &s.shards[i].buckets[j]
+			for k := range b.depth {
+				b.depth[k] = math.MaxUint8
+			}
+		}
+	}
+	clear(s.recent)
+}
+
 // grow gives a shard an eighth more buckets. It returns false when the budget
 // does not allow it.
 func (s *seen) grow(sh *shard) bool {
@@ -192,17 +217,28 @@ type Print struct {
 // meanwhile it knows by itself. The slice is fn's to keep.
 func ReadPrints(kv KV, fn func([]Print) bool) error {
 	const some = 8192
+	version, _, err := ReadProgram(kv)
+	if err != nil {
+		return err
+	}
 	batch := make([]Print, 0, some)
 	var bad error
-	err := kv.Scan([]byte{keyURL}, []byte{keyURL + 1}, func(key, value []byte) bool {
+	err = kv.Scan([]byte{keyURL}, []byte{keyURL + 1}, func(key, value []byte) bool {
 		k, err := readPageKey(key)
 		if err != nil {
 			bad = err
 			return false
 		}
 		d := decoder{b: value}
-		d.take(2)
+		flags, by := d.byte(), uint8(0)
+		d.byte()
+		if flags&8 != 0 {
+			by = d.byte()
+		}
 		depth := d.uvarint()
+		if by != uint8(version) {
+			depth = math.MaxUint8 // whatever asks for it now is better
+		}
 		if d.err != nil {
 			bad = d.err
 			return false
@@ -233,6 +269,9 @@ func (l *Ledger) Remembers() bool { return l.seen.whole() }
 // about pages that are not remembered: slower, never wrong.
 func (l *Ledger) Recall(prints []Print, last bool) {
 	for _, p := range prints {
+		if l.steered {
+			p.depth = math.MaxUint8 // it was read before
+		}
 		l.seen.add(p.print, p.depth)
 	}
 	l.seen.filled = l.seen.filled || last

@@ -165,7 +165,7 @@ func (s *sim) start() {
 	s.queue, s.syncing, s.due, s.finished, s.ranked = nil, false, 0, "", nil
 	s.flying, s.loads, s.resolves = map[uint64]int{}, 0, 0
 	s.audit.restart()
-	scope, err := NewScope(ScopeConfig{Scope: "any", Depth: -1, Secret: worldSecret}, s.kv)
+	scope, err := ScopeConfig{Scope: "any", Depth: -1}.Rules(worldSecret, s.kv)
 	s.must(err)
 	order, err := frontier.Order(s.cfg.Order)
 	s.must(err)

@@ -21,6 +21,7 @@ type Totals struct {
 	SeedsOK  int64 // seeds that led to a page
 	Due      int64 // pages to be delivered again
 	Stale    bool  // all pages that ended are
+	Steered  bool  // because the program is another one now
 	Outcomes [64]int64
 }
 
@@ -31,7 +32,7 @@ func (t Totals) Ended() int64 { return t.Seen - t.Queued - t.Parked }
 func (t Totals) Errors() int64 {
 	var n int64
 	for _, o := range page.Outcomes() {
-		if !o.Row().Kept && o != page.Redirected && o != page.Denied {
+		if !o.Row().Kept && o != page.Redirected && o != page.Denied && o != page.SteeredAway {
 			n += t.Outcomes[o]
 		}
 	}
@@ -57,6 +58,7 @@ func (t *Totals) append(b []byte) []byte {
 	field(`,"SeedsOK":`, t.SeedsOK)
 	field(`,"Due":`, t.Due)
 	b = strconv.AppendBool(append(b, `,"Stale":`...), t.Stale)
+	b = strconv.AppendBool(append(b, `,"Steered":`...), t.Steered)
 	sep := `,"Outcomes":[`
 	for _, n := range t.Outcomes {
 		field(sep, n)

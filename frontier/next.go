@@ -195,6 +195,8 @@ func (f *Frontier) ending(now page.Time, h *host, s *site) page.Outcome {
 		return page.None
 	}
 	switch {
+	case s.live()[0].Away:
+		return page.SteeredAway
 	case h.care.dead != page.None:
 		return h.care.dead
 	case s.over != page.None:

@@ -32,6 +32,8 @@ type Entry struct {
 	Hops    uint8 // redirects, or sitemap indexes, on the way here
 	Attempt uint8 // earlier tries
 	Root    bool
+	Version uint8 `json:",omitempty"` // of the program that asked for it
+	Away    bool  `json:",omitempty"` // the program of now does not ask for it
 	Score   float32
 	Rest    string // of its URL; the frontier only passes it on, and shows it to the site's robots rules
 }

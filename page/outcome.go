@@ -51,6 +51,9 @@ const (
 	// The visit was cut short by us; the page goes back to its queue.
 	Aborted
 
+	// The page was never asked for.
+	SteeredAway
+
 	outcomes
 )
 
@@ -112,6 +115,7 @@ var table = [outcomes]Row{
 	DomainBudget:      {Name: "domain-budget", Pause: NoPause, What: "the registered domain has had its --domain-pages"},
 	DeadHost:          {Name: "dead-host", Pause: NoPause, What: "the host failed too often in a row, or asked to be left alone for more than a day"},
 	Aborted:           {Name: "aborted", Retries: 255, What: "cut short by us; back in the queue"},
+	SteeredAway:       {Name: "steered-away", Pause: NoPause, What: "it waited, and the program that weir steer brought does not ask for it"},
 }
 
 // Row returns what to do about o.

@@ -91,10 +91,15 @@ func (c *crawlCmd) Run(e *env, k *kong.Context) error {
 		return usage("name a page to start from, as in weir crawl https://example.org/", "no URL to crawl, and no crawl in %s to go on with", c.Dir)
 	}
 	s.allow(seeds)
+	src, err := s.source(e, given, at)
+	if err != nil {
+		return err
+	}
 	cfg, err := setup(s, seeds)
 	if err != nil {
 		return err
 	}
+	cfg.Program = src
 	if err := familiar(s, at, fresh, seeds); err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 // folder is a crawl folder that is read and not changed.
 type folder struct {
 	*crawl.View
+	dir   string
 	store *store.Store
 	asRun settings // what the crawl was asked for, as far as crawl.yaml says
 	strip page.Strip
@@ -31,7 +32,7 @@ func openFolder(dir string) (*folder, error) {
 		st.Close()
 		return nil, failure(fmt.Errorf("crawl folder %s: %w", dir, err), "weir crawl"+dirFlag(dir)+" URL starts it")
 	}
-	f := &folder{View: view, store: st}
+	f := &folder{View: view, dir: dir, store: st}
 	f.asRun, f.strip = readAsRun(dir)
 	return f, nil
 }

@@ -26,6 +26,9 @@ type settings struct {
 	Seeds  string `name:"seeds" placeholder:"FILE" keep:"no" help:"File of URLs to start from, - for standard input: one per line, optionally a tab and a score."`
 	Config string `name:"config" placeholder:"FILE" keep:"no" help:"YAML file of settings: every flag has a key of the same name. Flags win over the file."`
 
+	Program string   `name:"program" group:"scope" placeholder:"FILE" keep:"fixed" help:"What to crawl and what to keep, as a program: weir check reads it, weir explain shows what it means. It takes the place of the flags of this group."`
+	Set     []string `name:"set" group:"scope" sep:"none" placeholder:"NAME=VALUE" keep:"fixed" help:"Give a setting of the program its value: $NAME stands for it there."`
+
 	Scope      string   `name:"scope" group:"scope" placeholder:"SCOPE" default:"host" keep:"fixed" help:"How far from the seeds to go: host, domain, prefix (the seed's folder) or any. Default: host."`
 	Depth      depth    `name:"depth" group:"scope" placeholder:"N" default:"none" keep:"fixed" help:"Follow at most N links in a row from a seed. Default: none, no bound."`
 	Match      []string `name:"match" group:"scope" sep:"none" placeholder:"RE" keep:"fixed" help:"Follow only links whose URL matches one of these regular expressions."`

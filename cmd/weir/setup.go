@@ -26,6 +26,14 @@ const (
 	product   = "weir"
 )
 
+// plain is what the flags say a crawl is about.
+func (s *settings) plain() crawl.ScopeConfig {
+	return crawl.ScopeConfig{
+		Scope: s.Scope, Depth: int(s.Depth), Match: s.Match, Exclude: s.Exclude,
+		Requisites: s.Requisites, Sitemaps: s.Sitemaps, NoRobots: s.IgnoreRobots,
+	}
+}
+
 // setup checks settings and makes of them what a node runs.
 func setup(s *settings, seeds []node.Seed) (*node.Config, error) {
 	if !slices.Contains([]string{"host", "domain", "prefix", "any"}, s.Scope) {
@@ -67,12 +75,9 @@ func setup(s *settings, seeds []node.Seed) (*node.Config, error) {
 		return nil, usage("write none for no bound", "--max-time 0s would fetch nothing")
 	}
 	cfg := &node.Config{
-		Dir:   s.Dir,
-		Seeds: seeds,
-		Scope: crawl.ScopeConfig{
-			Scope: s.Scope, Depth: int(s.Depth), Match: s.Match, Exclude: s.Exclude,
-			Requisites: s.Requisites, Sitemaps: s.Sitemaps, NoRobots: s.IgnoreRobots,
-		},
+		Dir:          s.Dir,
+		Seeds:        seeds,
+		Scope:        s.plain(),
 		Trap:         frontier.Trap(s.Trap),
 		Strip:        strip,
 		Order:        s.Order,

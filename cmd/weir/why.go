@@ -10,7 +10,9 @@ import (
 
 	"weir/crawl"
 	"weir/frontier"
+	"weir/internal/program"
 	"weir/page"
+	"weir/query/flow"
 	"weir/robots"
 )
 
@@ -195,18 +197,25 @@ func robotsOf(u page.URL, s *crawl.SiteInfo) (*whyRobots, error) {
 // unseen says what would keep a URL out of the crawl, if that can be told.
 func (f *folder) unseen(u page.URL, asked *whyRobots) (string, error) {
 	u = f.strip.Apply(u)
-	inside, err := crawl.NewScope(crawl.ScopeConfig{Scope: f.asRun.Scope, Depth: -1}, f.store)
-	if err != nil {
-		return "", err
-	}
-	if !inside.Wanted(u) {
-		return "never seen; links to it are not followed: outside --scope " + f.asRun.Scope, nil
-	}
 	if re := firstMatch(f.asRun.Exclude, u); re != "" {
 		return "never seen; links to it are not followed: --exclude " + re, nil
 	}
 	if len(f.asRun.Match) > 0 && firstMatch(f.asRun.Match, u) == "" {
 		return "never seen; links to it are not followed: no --match fits", nil
+	}
+	rules, own, err := f.rules()
+	if err != nil {
+		return "", err
+	}
+	follows, err := rules.Follows(u)
+	if err != nil {
+		return "", err
+	}
+	if !follows && own {
+		return "never seen; no rule of the program follows a link to it on a seed of its host", nil
+	}
+	if !follows && f.asRun.Depth != 0 {
+		return "never seen; links to it are not followed: outside --scope " + f.asRun.Scope, nil
 	}
 	if why := frontier.Trap(f.asRun.Trap).Path(u.Path()); why != "" {
 		return "never seen; it would be parked as a trap: " + why, nil
@@ -218,6 +227,31 @@ func (f *folder) unseen(u page.URL, asked *whyRobots) (string, error) {
 		return fmt.Sprintf("never seen: no page within --depth %s that was read links to it", f.asRun.Depth), nil
 	}
 	return "never seen: no link to it was read", nil
+}
+
+// rules are those of the crawl's program, and whether it is the user's own.
+func (f *folder) rules() (rules *crawl.Program, own bool, err error) {
+	version, _, err := crawl.ReadProgram(f.store)
+	if err != nil {
+		return nil, false, err
+	}
+	src, err := program.Load(f.dir, version)
+	if err != nil {
+		return nil, false, err
+	}
+	secret, _, err := crawl.ReadSecret(f.store)
+	if err != nil {
+		return nil, false, err
+	}
+	plan, err := f.asRun.plain().Compile()
+	if src != nil {
+		plan, err = src.Compile(flow.Options{Scheme: flow.ByHost, Crawl: true, IgnoreRobots: f.asRun.IgnoreRobots})
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	rules, err = crawl.NewProgram(crawl.ProgramConfig{Plan: plan, Own: src != nil, Version: byte(version), Secret: secret}, f.store)
+	return rules, src != nil, err
 }
 
 // firstMatch returns the first pattern that matches a URL.

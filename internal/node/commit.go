@@ -49,6 +49,10 @@ func (n *node) commitAll(ctx context.Context) error {
 			if err := c.rescore(ctx, s); err != nil {
 				return err
 			}
+		case d := <-n.again:
+			if err := c.deliver(ctx, d); err != nil {
+				return err
+			}
 		case <-c.timer.C:
 			c.armed = false
 		case <-ctx.Done():
@@ -116,6 +120,8 @@ func (c *committer) order(ctx context.Context, o crawl.Order) error {
 	case crawl.Keep:
 		c.open()
 		c.n.ledger.Keep(o)
+	case crawl.Redeliver:
+		return c.redeliver(ctx, o)
 	}
 	return nil
 }
@@ -188,7 +194,8 @@ func (c *committer) finish(ctx context.Context) error {
 		}
 	}
 	for _, o := range c.n.mail.take() {
-		if _, load := o.(crawl.Load); load {
+		switch o.(type) {
+		case crawl.Load, crawl.Redeliver:
 			continue
 		}
 		if err := c.order(ctx, o); err != nil {

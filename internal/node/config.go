@@ -6,6 +6,7 @@ import (
 	"weir/crawl"
 	"weir/frontier"
 	"weir/internal/fetch"
+	"weir/internal/program"
 	"weir/internal/store"
 	"weir/page"
 )
@@ -16,12 +17,15 @@ type Config struct {
 	Dir   string
 	Seeds []Seed
 
-	Scope crawl.ScopeConfig // Secret is filled in
-	Trap  frontier.Trap
-	Strip page.Strip
-	Want  page.Want // the facts that programs ask for, beside what Scope needs
-	Order string
-	Batch int64 // pages in a batch, or between two rankings, for orders that go by ranks
+	// Program is the user's own; nil: the one that the folder has, or else the
+	// plain one that Scope means.
+	Program *program.Source
+	Scope   crawl.ScopeConfig
+	Trap    frontier.Trap
+	Strip   page.Strip
+	Want    page.Want // facts that are asked for beside those of the program
+	Order   string
+	Batch   int64 // pages in a batch, or between two rankings, for orders that go by ranks
 
 	// StopGain ends the crawl when the last Batch pages were worth less than this
 	// share of the first; 0: never.

@@ -72,7 +72,7 @@ func (w *growing) meet(site int32) (n int32) {
 func grow(s *store.Store, memory int64) (*growing, error) {
 	w := &growing{}
 	w.plant()
-	rules, err := crawl.NewScope(crawl.ScopeConfig{Scope: "any", Depth: -1, Secret: w.secret}, s)
+	rules, err := crawl.ScopeConfig{Scope: "any", Depth: -1}.Rules(w.secret, s)
 	if err != nil {
 		return nil, err
 	}

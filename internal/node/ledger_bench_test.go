@@ -21,7 +21,7 @@ func BenchmarkLedger(b *testing.B) {
 	}
 	defer s.Close()
 	secret := page.Secret{1}
-	rules, err := crawl.NewScope(crawl.ScopeConfig{Scope: "host", Depth: -1, Secret: secret}, s)
+	rules, err := crawl.ScopeConfig{Scope: "host", Depth: -1}.Rules(secret, s)
 	if err != nil {
 		b.Fatal(err)
 	}

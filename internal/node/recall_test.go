@@ -44,7 +44,7 @@ func reopen(t *testing.T, dir string) *node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rules, err := crawl.NewScope(crawl.ScopeConfig{Scope: "host", Depth: -1, Secret: testSecret}, s)
+	rules, err := crawl.ScopeConfig{Scope: "host", Depth: -1}.Rules(testSecret, s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,7 +53,9 @@ type node struct {
 	yield   *yielding          // nil: never steps aside
 	probe   fetch.Target       // for yield
 	secret  page.Secret
-	resumed bool // the folder was there before: hosts may have been visited a moment ago
+	version uint8     // of the program
+	want    page.Want // what the program asks pages for
+	resumed bool      // the folder was there before: hosts may have been visited a moment ago
 	fresh   crawl.Totals
 	began   time.Time
 	reason  string
@@ -69,7 +71,8 @@ type node struct {
 	events   chan crawl.Event
 	asks     chan ask
 	results  chan *result
-	scores   chan scored   // of pages that were ranked
+	scores   chan scored // of pages that were ranked
+	again    chan delivered
 	outgrown bool          // of the ranking, of which there is one at a time: the web is too large for it
 	known    chan recalled // pages of earlier runs, on their way into memory
 	mail     mailbox
@@ -146,6 +149,7 @@ func open(cfg Config) (_ *node, err error) {
 	n.results = make(chan *result, groupPages)
 	n.known = make(chan recalled, 2)
 	n.scores = make(chan scored)
+	n.again = make(chan delivered)
 	n.mail.ring = make(chan struct{}, 1)
 	workers := runtime.GOMAXPROCS(0) + 1
 	n.tools = make(chan *tool, workers)
@@ -181,15 +185,13 @@ func (n *node) openCore() error {
 	if err != nil {
 		return err
 	}
-	scope := n.cfg.Scope
-	scope.Secret, scope.NoRobots = secret, n.cfg.IgnoreRobots
-	rules, err := crawl.NewScope(scope, n.store)
+	rules, err := n.openRules()
 	if err != nil {
 		return err
 	}
 	n.ledger, err = crawl.NewLedger(n.store, crawl.LedgerConfig{
-		Order: order, Trap: n.cfg.Trap, Rules: rules, Secret: secret, Domains: n.cfg.DomainPages > 0, Memory: n.cfg.Memory * 3 / 8, Kept: maxKept,
-		Links: order.Traits().Ranked,
+		Order: order, Trap: n.cfg.Trap, Rules: rules, Traits: rules.Traits(), Secret: secret, Domains: n.cfg.DomainPages > 0, Memory: n.cfg.Memory * 3 / 8, Kept: maxKept,
+		Links: order.Traits().Ranked, Again: n.cfg.Archive != store.None, Version: n.version,
 	})
 	if err != nil {
 		return err
@@ -305,6 +307,9 @@ func (n *node) seed() error {
 		return err
 	}
 	n.ledger.Clock(time.Now().UnixNano())
+	if err := n.ledger.Begin(); err != nil {
+		return err
+	}
 	for _, s := range n.cfg.Seeds {
 		if err := n.ledger.Seed(n.cfg.Strip.Apply(s.URL), s.Score); err != nil {
 			return err

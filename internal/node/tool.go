@@ -26,7 +26,7 @@ func newTool(n *node) *tool {
 func (n *node) extract() extract.Config {
 	c := &n.cfg
 	return extract.Config{
-		Want:  c.Want.Merge(page.Want{Requisites: c.Scope.Requisites, Sitemaps: c.Scope.Sitemaps}),
+		Want:  n.want,
 		Agent: c.Agent, Strip: c.Strip, Secret: n.secret, Memory: c.Memory,
 	}
 }

@@ -62,9 +62,10 @@ var table = []room{
 	{dir: "internal/store/storetest", imports: []string{"page", "robots", "internal/store"}, why: whyAlone},
 	{dir: "internal/cluster", imports: []string{"page", "robots"}, why: whyOrgan},
 	{dir: "internal/extract", imports: []string{"page", "robots", "crawl", "internal/fetch", "internal/parse", "internal/store"}, why: "extract reads answers, from the wire or the archive of a crawl, and leaves what becomes of them to others"},
-	{dir: "internal/ask", imports: slices.Concat(machines, []string{"internal/extract", "internal/parse", "internal/store"}), why: "it reads what a crawl has left, whether node still runs or not"},
+	{dir: "internal/ask", imports: slices.Concat(machines, []string{"internal/extract", "internal/parse", "internal/program", "internal/store"}), why: "it reads what a crawl has left, whether node still runs or not"},
 	{dir: "internal/search", imports: []string{"page", "internal/parse", "internal/store"}, why: "an index is made of what pages say and where they are; who crawls them, and who asks, is not its business"},
-	{dir: "internal/node", imports: slices.Concat(machines, []string{"rank"}, organs, []string{"internal/extract", "internal/search"}), why: "node drives crawl on the real clock, as sim does on a virtual one: neither knows the other, nor who shows them"},
+	{dir: "internal/node", imports: slices.Concat(machines, []string{"rank"}, organs, []string{"internal/ask", "internal/extract", "internal/program", "internal/search"}), why: "node drives crawl on the real clock, as sim does on a virtual one: neither knows the other, nor who shows them"},
+	{dir: "internal/program", imports: []string{"query", "query/flow"}, why: "it keeps what programs are made from, whoever runs them"},
 	{dir: "internal/survey", imports: slices.Concat(machines, []string{"internal/fetch", "internal/parse", "internal/store", "internal/node"}), why: "a survey is a small crawl and the reading of one: it uses node as the command line does, and nobody but that uses it"},
 	{dir: "internal/web", imports: []string{"page", "internal/node"}, why: "web shows what node tells it and sends it commands, nothing deeper"},
 	{dir: "internal/solver", imports: []string{"plan"}, why: "it has LP files solved, whatever they are about; its tests are about plans"},
@@ -76,7 +77,7 @@ var table = []room{
 	{dir: "internal/bench/colly", why: "a module of its own, so that weir does not depend on its peers"},
 	{dir: "internal/rules", why: whyAlone},
 
-	{dir: "cmd/weir", imports: slices.Concat(machines, []string{"sim", "sim/web", "sim/link", "sim/chart", "sim/paper"}, organs, []string{"query/draw", "internal/ask", "internal/extract", "internal/node", "internal/search", "internal/survey", "internal/web", "internal/solver", "internal/testweb"}), why: "tests and their tools stay out of the binary"},
+	{dir: "cmd/weir", imports: slices.Concat(machines, []string{"sim", "sim/web", "sim/link", "sim/chart", "sim/paper"}, organs, []string{"query/draw", "internal/ask", "internal/program", "internal/extract", "internal/node", "internal/search", "internal/survey", "internal/web", "internal/solver", "internal/testweb"}), why: "tests and their tools stay out of the binary"},
 }
 
 // testTools may be imported by the tests of every room but the root's.

@@ -37,7 +37,7 @@ func fill(b *testing.B, dir string, pages int) {
 	}
 	defer st.Close()
 	secret := page.Secret{1}
-	scope, err := crawl.NewScope(crawl.ScopeConfig{Scope: "host", Depth: -1, Secret: secret}, st)
+	scope, err := crawl.ScopeConfig{Scope: "host", Depth: -1}.Rules(secret, st)
 	if err != nil {
 		b.Fatal(err)
 	}

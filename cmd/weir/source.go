@@ -1,0 +1,83 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"weir/internal/program"
+	"weir/query"
+	"weir/query/flow"
+)
+
+// source reads the program that flags name. It is nil for a crawl without one,
+// and for one that goes on with the program it has.
+func (s *settings) source(e *env, given map[string]bool, at ground) (*program.Source, error) {
+	if s.Program == "" {
+		if len(s.Set) > 0 {
+			return nil, usage("name the program with --program FILE", "--set %s: there is no program that could have this setting", s.Set[0])
+		}
+		return nil, nil
+	}
+	if at == begun && !given["program"] && !given["set"] {
+		return nil, nil
+	}
+	if err := s.clash(); err != nil {
+		return nil, err
+	}
+	src, err := readProgram(s.Program, s.Set)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := src.Compile(flow.Options{Scheme: flow.ByHost, Crawl: true, IgnoreRobots: s.IgnoreRobots})
+	if err != nil {
+		return nil, programFault(err)
+	}
+	for _, d := range plan.Program.Warned {
+		fmt.Fprint(e.err, d.Format(plan.Program.Program))
+	}
+	if at == vacant && !given["order"] && s.Order == defaults().Order && plan.Program.Table("crawl").Arity() > 2 {
+		s.Order = "score" // the program says what comes first
+	}
+	return src, nil
+}
+
+// clash refuses flags that a program takes the place of.
+func (s *settings) clash() error {
+	was := fields(defaults())
+	for i, f := range fields(s) {
+		switch f.name {
+		case "scope", "depth", "match", "exclude", "requisites", "sitemaps":
+			if f.text() != was[i].text() {
+				return usage("say it in the program: weir explain --"+f.name+" ... prints how", "--%s and --program do not go together", f.name)
+			}
+		}
+	}
+	return nil
+}
+
+// readProgram reads a program's file and its inputs.
+func readProgram(file string, set []string) (*program.Source, error) {
+	var settings []query.Setting
+	for _, text := range set {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok || name == "" {
+			return nil, usage("write a name and a value, as in --set max=3", "--set %s", visible(text))
+		}
+		settings = append(settings, query.Setting{Name: name, Value: value})
+	}
+	src, err := program.Read(file, settings)
+	if err != nil {
+		return nil, usage("name a file that can be read", "--program: %w", err)
+	}
+	return src, nil
+}
+
+// programFault says what is wrong with a program; every fault is shown.
+func programFault(err error) error {
+	var f *program.Fault
+	if errors.As(err, &f) {
+		return usage("weir check reads a program without crawling; docs/query.md is about the language", "%w", err)
+	}
+	return err
+}

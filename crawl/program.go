@@ -1,0 +1,254 @@
+package crawl
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"weir/page"
+	"weir/query"
+	"weir/query/flow"
+)
+
+// Program are the Rules that a program gives: its plan, run by a flow.Part whose
+// state lies in the crawl's store. A plain crawl is a program too, see
+// ScopeConfig.Program: there is no other way from a page to what follows from it.
+//
+// The crawl table is not in the Part's state but in the Ledger's, as rows u and
+// q: the Part hands out what it derives, and the Ledger finds out what is new.
+type Program struct {
+	cfg   ProgramConfig
+	part  *flow.Part
+	depth bool // crawl has a depth
+	score bool // crawl has a priority
+	out   flow.Out
+}
+
+// ProgramConfig says which program a crawl runs.
+type ProgramConfig struct {
+	Plan    *flow.Plan // compiled for a crawl, with its inputs
+	Own     bool       // the user has written it; else it follows from flags
+	Version byte       // counts the programs that a crawl has had, from 0: each has its own state
+	Secret  page.Secret
+}
+
+// NewProgram returns the rules of a program, with what earlier runs have kept.
+func NewProgram(cfg ProgramConfig, kv KV) (*Program, error) {
+	part, err := flow.NewPart(cfg.Plan, partState{kv, []byte{keyFact, cfg.Version}}, 0, 1)
+	if err != nil {
+		return nil, fmt.Errorf("open the program's state: %w", err)
+	}
+	crawl := cfg.Plan.Program.Table("crawl")
+	return &Program{cfg: cfg, part: part, depth: crawl.Arity() > 1, score: crawl.Arity() > 2}, nil
+}
+
+// Compile makes a plan of the plain crawl.
+func (c ScopeConfig) Compile() (*flow.Plan, error) {
+	text, err := c.Program()
+	if err != nil {
+		return nil, err
+	}
+	p, faults := query.Parse("flags", text)
+	var checked *query.Checked
+	if !query.Failed(faults) {
+		checked, faults = query.Check(p)
+	}
+	var plan *flow.Plan
+	if !query.Failed(faults) {
+		plan, faults = flow.Compile(checked, flow.Options{Scheme: flow.ByHost, Crawl: true, IgnoreRobots: c.NoRobots})
+	}
+	for _, d := range faults {
+		if !d.Warning {
+			return nil, fmt.Errorf("line %d: %s", d.Line, d.Message)
+		}
+	}
+	return plan, nil
+}
+
+// Rules are those of the plain crawl, with what earlier runs have kept.
+func (c ScopeConfig) Rules(secret page.Secret, kv KV) (*Program, error) {
+	plan, err := c.Compile()
+	if err != nil {
+		return nil, err
+	}
+	return NewProgram(ProgramConfig{Plan: plan, Secret: secret}, kv)
+}
+
+// partState is the part of the store that is a program's.
+type partState struct {
+	kv     KV
+	prefix []byte
+}
+
+func (s partState) under(key []byte) []byte {
+	return append(s.prefix[:len(s.prefix):len(s.prefix)], key...)
+}
+
+// Get implements flow.State.
+func (s partState) Get(key []byte) ([]byte, bool, error) { return s.kv.Get(s.under(key)) }
+
+// Scan implements flow.State.
+func (s partState) Scan(lower, upper []byte, fn func(key, value []byte) bool) error {
+	to := s.under(upper)
+	if upper == nil {
+		to = after(s.prefix)
+	}
+	return s.kv.Scan(s.under(lower), to, func(key, value []byte) bool { return fn(key[len(s.prefix):], value) })
+}
+
+// Traits says what the Ledger must do for the program.
+func (p *Program) Traits() RuleTraits {
+	return RuleTraits{Crawled: p.cfg.Plan.KeepsCrawl, Depth: p.cfg.Plan.TestsDepth, Priority: p.cfg.Own && p.score}
+}
+
+// Start implements Rules.
+func (p *Program) Start(out *Out) error {
+	p.out.Reset()
+	if err := p.part.Start(&p.out); err != nil {
+		return err
+	}
+	p.hand(&page.Facts{}, out)
+	tables := p.cfg.Plan.Program
+	if t := tables.Table("stop"); t != nil {
+		err := p.part.Rows(t, func(row flow.Row) bool {
+			out.Stop = row[0].S
+			return false
+		})
+		if err != nil {
+			return err
+		}
+	}
+	t := tables.Table("wait")
+	if t == nil {
+		return nil
+	}
+	return p.part.Rows(t, func(row flow.Row) bool {
+		seconds := float64(row[1].N)
+		if t.Types[1] == query.Float {
+			seconds = math.Float64frombits(uint64(row[1].N))
+		}
+		out.Waits = append(out.Waits, wait(row[0].S, seconds))
+		return true
+	})
+}
+
+// wait is how long a host rests when a program asks for so many seconds.
+func wait(host string, seconds float64) Wait {
+	most := page.MaxAsked.Seconds()
+	return Wait{Host: host, Delay: time.Duration(min(max(seconds, 0), most) * float64(time.Second))}
+}
+
+// Page implements Rules.
+func (p *Program) Page(f *page.Facts, out *Out) error {
+	p.out.Reset()
+	var err error
+	if f.Outcome == page.None {
+		err = p.part.Seed(f.URL, float64(f.Score), &p.out)
+	} else {
+		err = p.part.Page(f, &p.out)
+	}
+	if err != nil {
+		return err
+	}
+	p.hand(f, out)
+	return nil
+}
+
+// Crawled implements Rules.
+func (p *Program) Crawled(u page.URL, depth uint16, score float32, out *Out) error {
+	p.out.Reset()
+	if err := p.part.Crawled(u.String(), int64(depth), float64(score), &p.out); err != nil {
+		return err
+	}
+	p.hand(&page.Facts{Depth: depth, Score: score}, out)
+	return nil
+}
+
+// Follows says whether a link to a page would be followed that stands on a page
+// of the same host, and no link away from a seed. It is for people who ask why a
+// page is not there, and for rules that are not used for anything else after it.
+func (p *Program) Follows(u page.URL) (bool, error) {
+	return p.follows(&page.Facts{URL: u, Outcome: page.OK, Status: 200, Links: []page.Link{{URL: u, Hash: p.cfg.Secret.Hash(u.Rest())}}}, u)
+}
+
+// follows says whether the facts of a page lead to u.
+func (p *Program) follows(f *page.Facts, u page.URL) (bool, error) {
+	var out Out
+	if err := p.Page(f, &out); err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(out.Crawl, func(r Row) bool { return r.URL == u }), nil
+}
+
+// Committed implements Rules.
+func (p *Program) Committed() { p.part.Committed() }
+
+// hand turns what the Part has derived into what the Ledger takes.
+func (p *Program) hand(f *page.Facts, out *Out) {
+	for i := range p.out.Crawl {
+		p.row(f, &p.out.Crawl[i], out)
+	}
+	for _, c := range p.out.Put {
+		out.Put = append(out.Put, Pair{Key: append([]byte{p.cfg.Version}, c.Key...), Value: c.Value, Gone: c.Gone})
+	}
+	if out.Stop == "" {
+		out.Stop = p.out.Stop
+	}
+	for _, w := range p.out.Waits {
+		out.Waits = append(out.Waits, wait(w.Host, w.Seconds))
+	}
+	out.Stale = out.Stale || p.out.Stale
+}
+
+// row hands an order on. Hops travel with the page: a redirect costs one, and so
+// does an index of sitemaps, since neither is a link.
+func (p *Program) row(f *page.Facts, o *flow.Order, out *Out) {
+	row := Row{URL: o.URL, Depth: uint16(min(max(o.Depth, 0), math.MaxUint16)), Score: float32(o.Priority)}
+	if o.Link != nil {
+		row.Hash = o.Link.Hash
+	} else {
+		row.Hash = p.cfg.Secret.Hash(o.URL.Rest())
+	}
+	via, step := o.Via, uint16(1)
+	switch {
+	case f.Outcome == page.None && o.URL == f.URL:
+		row.Seed, row.Root, via, step = true, true, flow.BySeed, 0
+	case f.Outcome == page.Redirected && !f.Robots && o.URL == f.Redirect.URL:
+		row.Hops, row.Root, via, step = f.Hops+1, f.Root, flow.ByRedirect, 0
+	case via == flow.BySitemapIndex:
+		if f.Hops >= sitemapNest {
+			return
+		}
+		row.Hops, step = f.Hops+1, 0
+	case via == flow.ByRobots:
+		step = 0
+	}
+	if !p.depth {
+		row.Depth = max(f.Depth, f.Depth+step)
+	}
+	if !p.score {
+		row.Score = f.Score
+	}
+	row.By = p.by(o.Rule, via)
+	out.Crawl = append(out.Crawl, row)
+}
+
+// by names what brought a page: the user's own rules by their numbers, those of
+// a plain crawl by what they are about.
+func (p *Program) by(rule int, via flow.Via) Rule {
+	if p.cfg.Own {
+		return ByRules + Rule(min(rule, math.MaxUint8-int(ByRules)))
+	}
+	switch via {
+	case flow.BySeed:
+		return BySeed
+	case flow.ByRedirect:
+		return ByRedirect
+	case flow.ByRequisite:
+		return ByRequisite
+	case flow.BySitemap, flow.BySitemapIndex, flow.ByRobots:
+		return BySitemap
+	}
+	return ByLink
+}

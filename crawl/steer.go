@@ -1,0 +1,221 @@
+package crawl
+
+import (
+	"fmt"
+	"math"
+
+	"weir/frontier"
+	"weir/page"
+)
+
+// A crawl may get another program while it runs. It then begins anew from its
+// seeds, with the archive in the place of the web: a page that was fetched before
+// and that the new program asks for is delivered again, and counts from then on;
+// what is derived from it goes on from there. While that lasts nothing is fetched.
+// After it, pages that wait and that only an earlier program has asked for end as
+// page.SteeredAway when their turn comes; should the new one ask for them after
+// all, now or later, they wait again. So the crawl ends as if it had run under the
+// new program from the start, but for the pages that it has besides.
+//
+// Every row of a page says which version of the program asked for it last, and
+// every version keeps its tables apart.
+
+// Steer gives the crawl another program, from the next page on. The version is
+// one that the crawl has never had.
+func (l *Ledger) Steer(version uint8, rules Rules, traits RuleTraits) error {
+	l.cfg.Rules, l.cfg.Traits, l.cfg.Version = rules, traits, version
+	l.extra = append(l.extra, Pair{Key: programKey, Value: []byte{version}})
+	l.sweep = sweep{seeds: true, dirty: true}
+	l.totals.Stale, l.totals.Steered = false, true
+	l.ev.Steered, l.steered = true, true
+	l.seen.loseAll()
+	if l.purse != nil {
+		l.purse.loseAll()
+	}
+	return l.Begin()
+}
+
+// dropsAtOnce is how many rows of old tables are deleted in one group, and how
+// many rows of pages are looked at for seeds.
+const dropsAtOnce = 10_000
+
+// restart goes on with what must be done before pages are delivered again: the
+// rules hear of the seeds, and the tables of earlier programs are deleted. It says
+// whether that is done.
+func (l *Ledger) restart() (bool, error) {
+	n := 0
+	err := l.kv.Scan([]byte{keyFact, 0}, []byte{keyFact, l.cfg.Version}, func(key, _ []byte) bool {
+		l.extra = append(l.extra, Pair{Key: append([]byte(nil), key...), Gone: true})
+		n++
+		return n < dropsAtOnce
+	})
+	if err != nil {
+		return false, fmt.Errorf("drop the tables of the last program: %w", err)
+	}
+	if l.sweep.seeds {
+		if err := l.reseed(); err != nil {
+			return false, fmt.Errorf("tell the program of the seeds: %w", err)
+		}
+	}
+	return n < dropsAtOnce && !l.sweep.seeds, nil
+}
+
+// reseed tells the rules of the seeds among the next pages.
+func (l *Ledger) reseed() error {
+	from := l.sweep.next
+	if len(from) == 0 {
+		from = []byte{keyURL}
+	}
+	var seeds []page.Key
+	looked := 0
+	var bad error
+	err := l.kv.Scan(from, []byte{keyURL + 1}, func(key, value []byte) bool {
+		var r urlRow
+		k, err := readPageKey(key)
+		if err == nil {
+			err = r.read(value)
+		}
+		if bad = err; err != nil {
+			return false
+		}
+		if r.seed {
+			seeds = append(seeds, k)
+		}
+		looked++
+		l.sweep.next = append(append(l.sweep.next[:0], key...), 0)
+		return looked < dropsAtOnce
+	})
+	if err == nil {
+		err = bad
+	}
+	if err != nil {
+		return err
+	}
+	l.sweep.dirty = true
+	if looked < dropsAtOnce {
+		l.sweep = sweep{dirty: true}
+	}
+	for _, k := range seeds {
+		r, err := l.page(k)
+		if err != nil || r == nil {
+			return err
+		}
+		u, score, err := l.urlOf(r)
+		if err != nil {
+			return err
+		}
+		if err := l.Seed(u, score); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// urlOf returns the URL of a page, and the score it has while it waits.
+func (l *Ledger) urlOf(r *pageRecord) (page.URL, float32, error) {
+	s, err := l.site(r.key.Site)
+	if err != nil {
+		return page.URL{}, 0, err
+	}
+	switch r.state {
+	case stateQueued:
+		if err := l.load(r); err != nil {
+			return page.URL{}, 0, err
+		}
+		return page.Join(s.name, r.entry.Rest), r.entry.Score, nil
+	case stateParked:
+		b, ok, err := l.kv.Get(pageKey(keyPark, r.key))
+		if err == nil && !ok {
+			err = errRow
+		}
+		if err != nil {
+			return page.URL{}, 0, err
+		}
+		_, e, err := readPark(r.key.Hash, b)
+		return page.Join(s.name, e.Rest), e.Score, err
+	}
+	b, ok, err := l.kv.Get(pageKey(keyText, r.key))
+	if err == nil && !ok {
+		err = errRow
+	}
+	var t textRow
+	if err == nil {
+		err = t.read(b)
+	}
+	return page.Join(s.name, t.rest), 0, err
+}
+
+// adopt takes a page that an earlier program asked for into the crawl of now.
+func (l *Ledger) adopt(f *page.Facts, r *pageRecord, row *Row) error {
+	r.version = l.cfg.Version
+	r.seed = r.seed || row.Seed
+	l.mark(r)
+	switch r.state {
+	case stateEnded:
+		if r.outcome == page.SteeredAway {
+			return l.regain(f, r, row)
+		}
+		old := r.depth
+		r.depth, r.rule, r.parent, r.root = row.Depth, row.By, f.Key, row.Root
+		l.deliver(r, old)
+	case stateQueued:
+		if err := l.load(r); err != nil {
+			return err
+		}
+		s, err := l.site(r.key.Site)
+		if err != nil {
+			return err
+		}
+		r.depth, r.rule, r.parent, r.root = row.Depth, row.By, f.Key, row.Root
+		e := &r.entry
+		e.Depth, e.Hops, e.Root, e.Version = row.Depth, row.Hops, row.Root, r.version
+		if l.purse == nil {
+			e.Score = row.Score
+		}
+		s.seq++
+		l.touch(s)
+		r.place = l.cfg.Order.Place(r.depth, e.Score, s.seq)
+		e.Place = r.place
+	}
+	return nil
+}
+
+// judge marks pages that are about to have their turn and that only an earlier
+// program has asked for.
+func (l *Ledger) judge(entries []frontier.Entry) {
+	for i := range entries {
+		entries[i].Away = entries[i].Version != l.cfg.Version
+	}
+}
+
+// lose makes whatever asks for a page that was steered away better than what is
+// known of it.
+func (l *Ledger) lose(r *pageRecord) {
+	r.depth = math.MaxUint16
+	print := fingerprint(r.key)
+	l.seen.lose(print)
+	if l.purse != nil {
+		if c := l.purse.find(print); c != nil {
+			c.depth = math.MaxUint8
+		}
+	}
+}
+
+// regain lets a page wait again that was steered away.
+func (l *Ledger) regain(f *page.Facts, r *pageRecord, row *Row) error {
+	s, err := l.site(r.key.Site)
+	if err != nil {
+		return err
+	}
+	r.urlRow = urlRow{depth: row.Depth, rule: row.By, root: row.Root, seed: r.seed || row.Seed, free: r.free, version: l.cfg.Version, parent: f.Key}
+	r.entry = frontier.Entry{Hash: row.Hash, Depth: row.Depth, Hops: row.Hops, Root: row.Root, Score: row.Score, Rest: row.URL.Rest()}
+	r.loaded, r.told, r.stored = true, false, false
+	l.gone = append(l.gone, pageKey(keyText, r.key))
+	l.totals.Outcomes[page.SteeredAway]--
+	s.ended--
+	s.queued++
+	l.totals.Queued++
+	l.admit(s, r)
+	l.enqueue(s, r)
+	return nil
+}

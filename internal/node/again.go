@@ -1,0 +1,125 @@
+package node
+
+import (
+	"context"
+	"fmt"
+
+	"weir/crawl"
+	"weir/internal/extract"
+	"weir/page"
+)
+
+// delivered are the facts of pages on their way to the committer once more.
+type delivered struct {
+	facts []*page.Facts
+	lost  []page.Key // their records cannot be read
+}
+
+// redeliver finds the pages that are due and has them read from the archive,
+// beside the crawl.
+func (c *committer) redeliver(ctx context.Context, o crawl.Redeliver) error {
+	n := c.n
+	if c.group != nil {
+		if err := c.commit(ctx); err != nil {
+			return err
+		}
+	}
+	c.open()
+	keys, err := n.ledger.Due(o.Pages)
+	if err != nil {
+		return err
+	}
+	if len(keys) == 0 {
+		if err := c.commit(ctx); err != nil {
+			return err
+		}
+		n.send(ctx, crawl.Redelivered{})
+		return nil
+	}
+	n.work.Go(func() { n.reread(ctx, keys) })
+	return nil
+}
+
+// reread reads pages from the archive and hands them to the committer. A page
+// whose record cannot be read has nothing more to say; the log names it.
+func (n *node) reread(ctx context.Context, keys []page.Key) {
+	archive, err := extract.NewArchive(n.store, n.extract())
+	if err != nil {
+		n.fail(fmt.Errorf("read pages again: %w", err))
+		return
+	}
+	view, err := crawl.NewView(n.store)
+	if err != nil {
+		n.fail(fmt.Errorf("read pages again: %w", err))
+		return
+	}
+	var d delivered
+	var bad error
+	pages := func(yield func(*crawl.PageInfo) bool) error {
+		for _, k := range keys {
+			info, err := view.Key(k)
+			if err != nil || info == nil {
+				bad = err
+				return err
+			}
+			if !yield(info) {
+				return nil
+			}
+		}
+		return nil
+	}
+	read := func(r *extract.Rereader, p *crawl.PageInfo) (*page.Facts, error) {
+		f, err := r.Facts(p)
+		if err != nil {
+			n.log.event("reread-failed", map[string]any{"url": p.URL.String(), "why": err.Error()})
+			return &page.Facts{Key: p.Key}, nil
+		}
+		return f, nil
+	}
+	for f, err := range extract.Each(ctx, archive, pages, read) {
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			n.fail(fmt.Errorf("read pages again: %w", err))
+			return
+		case f.Outcome == page.None:
+			d.lost = append(d.lost, f.Key)
+		default:
+			d.facts = append(d.facts, f)
+		}
+	}
+	if bad != nil {
+		n.fail(fmt.Errorf("read pages again: %w", bad))
+		return
+	}
+	select {
+	case n.again <- d:
+	case <-ctx.Done():
+	}
+}
+
+// deliver gives the Ledger pages that were read again, in a group of their own.
+func (c *committer) deliver(ctx context.Context, d delivered) error {
+	if c.group != nil {
+		if err := c.commit(ctx); err != nil {
+			return err
+		}
+	}
+	c.open()
+	for _, f := range d.facts {
+		if err := c.n.ledger.Again(f); err != nil {
+			return err
+		}
+	}
+	for _, k := range d.lost {
+		if err := c.n.ledger.Skip(k); err != nil {
+			return err
+		}
+	}
+	if err := c.commit(ctx); err != nil {
+		return err
+	}
+	c.n.send(ctx, crawl.Redelivered{})
+	return nil
+}

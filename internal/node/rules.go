@@ -1,0 +1,67 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+
+	"weir/crawl"
+	"weir/internal/program"
+	"weir/query/flow"
+)
+
+// ErrOtherProgram says that the folder's crawl has another program than the one
+// that was named.
+var ErrOtherProgram = errors.New("the crawl was begun with another program")
+
+// openRules makes the program of the crawl ready: that of its folder, if it has
+// been begun, or the one that the user has named, which is kept there before
+// anything follows from it.
+func (n *node) openRules() (*crawl.Program, error) {
+	version, begun, err := crawl.ReadProgram(n.store)
+	if err != nil {
+		return nil, err
+	}
+	src := n.cfg.Program
+	if begun {
+		had, err := program.Load(n.cfg.Dir, version)
+		switch {
+		case err != nil:
+			return nil, err
+		case src != nil && (had == nil || !src.Same(had)):
+			return nil, ErrOtherProgram
+		}
+		src = had
+	} else {
+		if src != nil {
+			if err := src.Save(n.cfg.Dir, version); err != nil {
+				return nil, err
+			}
+		}
+		g := n.store.Begin()
+		crawl.WriteProgram(g, version)
+		if err := g.Commit(); err != nil {
+			return nil, err
+		}
+	}
+	plan, err := n.compile(src)
+	if err != nil {
+		return nil, err
+	}
+	n.version = uint8(version)
+	n.want = n.cfg.Want.Merge(plan.Wants())
+	return crawl.NewProgram(crawl.ProgramConfig{Plan: plan, Own: src != nil, Version: byte(version), Secret: n.secret}, n.store)
+}
+
+// compile makes a plan of a program, or of what the flags mean.
+func (n *node) compile(src *program.Source) (*flow.Plan, error) {
+	if src != nil {
+		return src.Compile(flow.Options{Scheme: flow.ByHost, Crawl: true, IgnoreRobots: n.cfg.IgnoreRobots})
+	}
+	scope := n.cfg.Scope
+	scope.NoRobots = n.cfg.IgnoreRobots
+	plan, err := scope.Compile()
+	if err != nil {
+		return nil, fmt.Errorf("the program of the flags: %w", err)
+	}
+	return plan, nil
+}
