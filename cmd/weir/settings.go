@@ -26,9 +26,6 @@ type settings struct {
 	Seeds  string `name:"seeds" placeholder:"FILE" keep:"no" help:"File of URLs to start from, - for standard input: one per line, optionally a tab and a score."`
 	Config string `name:"config" placeholder:"FILE" keep:"no" help:"YAML file of settings: every flag has a key of the same name. Flags win over the file."`
 
-	Program string   `name:"program" group:"scope" placeholder:"FILE" keep:"fixed" help:"What to crawl and what to keep, as a program: weir check reads it, weir explain shows what it means. It takes the place of the flags of this group."`
-	Set     []string `name:"set" group:"scope" sep:"none" placeholder:"NAME=VALUE" keep:"fixed" help:"Give a setting of the program its value: $NAME stands for it there."`
-
 	Scope      string   `name:"scope" group:"scope" placeholder:"SCOPE" default:"host" keep:"fixed" help:"How far from the seeds to go: host, domain, prefix (the seed's folder) or any. Default: host."`
 	Depth      depth    `name:"depth" group:"scope" placeholder:"N" default:"none" keep:"fixed" help:"Follow at most N links in a row from a seed. Default: none, no bound."`
 	Match      []string `name:"match" group:"scope" sep:"none" placeholder:"RE" keep:"fixed" help:"Follow only links whose URL matches one of these regular expressions."`
@@ -38,7 +35,7 @@ type settings struct {
 	Strip      string   `name:"strip" group:"scope" placeholder:"PARAM,..." default:"default" keep:"fixed" help:"Query parameters to take out of URLs: names separated by commas, sid* for all that begin so; default stands for well-known trackers and sessions, none for nothing."`
 	Trap       trap     `name:"trap" group:"scope" placeholder:"LIMITS" default:"default" keep:"fixed" help:"When a site looks endless, pages are parked: repeat=3,segments=30,length=2000,variants=500 is the default; a limit of 0 switches itself off, none all of them."`
 
-	Program string   `name:"program" group:"scope" placeholder:"FILE" keep:"fixed" help:"Datalog program that says what to crawl and which tables to make, instead of --scope, --depth, --match and --exclude. weir explain shows what it does."`
+	Program string   `name:"program" group:"scope" placeholder:"FILE" keep:"fixed" help:"Datalog program that says what to crawl and which tables to make, instead of the flags of this group up to --sitemaps. weir explain shows what it does."`
 	Set     []string `name:"set" group:"scope" sep:"none" placeholder:"NAME=VALUE" keep:"fixed" help:"Value of a setting of the program: --set max=3 for $max."`
 
 	Limit     rate      `name:"limit" group:"link" placeholder:"RATE" default:"none" keep:"yes" help:"Bandwidth that may be used, L in the papers, in every second and counted on the wire: 140KB/s or 8Mbit/s; K is 1000."`

@@ -3,10 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"weir/internal/program"
-	"weir/query"
 	"weir/query/flow"
 )
 
@@ -25,13 +23,13 @@ func (s *settings) source(e *env, given map[string]bool, at ground) (*program.So
 	if err := s.clash(); err != nil {
 		return nil, err
 	}
-	src, err := readProgram(s.Program, s.Set)
+	src, err := e.readSource(s.Program, s.Set)
 	if err != nil {
 		return nil, err
 	}
 	plan, err := src.Compile(flow.Options{Scheme: flow.ByHost, Crawl: true, IgnoreRobots: s.IgnoreRobots})
 	if err != nil {
-		return nil, programFault(err)
+		return nil, e.programFault(err)
 	}
 	for _, d := range plan.Program.Warned {
 		fmt.Fprint(e.err, d.Format(plan.Program.Program))
@@ -56,28 +54,24 @@ func (s *settings) clash() error {
 	return nil
 }
 
-// readProgram reads a program's file and its inputs.
-func readProgram(file string, set []string) (*program.Source, error) {
-	var settings []query.Setting
-	for _, text := range set {
-		name, value, ok := strings.Cut(text, "=")
-		if !ok || name == "" {
-			return nil, usage("write a name and a value, as in --set max=3", "--set %s", visible(text))
-		}
-		settings = append(settings, query.Setting{Name: name, Value: value})
-	}
-	src, err := program.Read(file, settings)
+// readSource reads a program's file and its inputs.
+func (e *env) readSource(file string, set []string) (*program.Source, error) {
+	sets, err := parseSets(set)
 	if err != nil {
-		return nil, usage("name a file that can be read", "--program: %w", err)
+		return nil, err
+	}
+	src, err := program.Read(file, sets)
+	if err != nil {
+		return nil, usage("check the names and the permissions of the files", "cannot read the program: %w", err)
 	}
 	return src, nil
 }
 
-// programFault says what is wrong with a program; every fault is shown.
-func programFault(err error) error {
+// programFault tells everything that is wrong with a program, if that is it.
+func (e *env) programFault(err error) error {
 	var f *program.Fault
 	if errors.As(err, &f) {
-		return usage("weir check reads a program without crawling; docs/query.md is about the language", "%w", err)
+		return e.faults(f.Program, f.Diags)
 	}
 	return err
 }
