@@ -3,6 +3,7 @@ package flow
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"weir/internal/cputime"
@@ -26,7 +27,7 @@ func benchWeb(b *testing.B) []page.Facts {
 	web := make([]page.Facts, benchPages)
 	for i := range web {
 		f := &web[i]
-		*f = page.Facts{URL: urls[i], Depth: uint16(i % 5), Outcome: page.OK, Status: 200, Mime: "text/html", Title: fmt.Sprintf("Page %d of the docs", i/2)}
+		*f = page.Facts{URL: urls[i], Depth: uint16(i % 3), Outcome: page.OK, Status: 200, Mime: "text/html", Title: fmt.Sprintf("Page %d of the docs", i/2)}
 		if i%10 == 0 {
 			f.Outcome, f.Status = page.ClientError, 404
 			continue
@@ -36,7 +37,8 @@ func benchWeb(b *testing.B) []page.Facts {
 			if r.IntN(4) == 0 {
 				to = r.IntN(benchPages)
 			}
-			f.Links = append(f.Links, page.Link{URL: urls[to], Text: "read more about solar panels", Rel: ""})
+			// Each a text of its own, beside its neighbours, as a parser makes them.
+			f.Links = append(f.Links, page.Link{URL: page.Canonical(strings.Clone(urls[to].String())), Text: "read more about solar panels"})
 		}
 	}
 	return web

@@ -44,7 +44,7 @@ func (w *writer) columns(terms []*query.Term, types []query.Type) []valueExpr {
 
 // derive makes a row of a table.
 func (p *Plan) derive(r *Rule) op {
-	w := &writer{slot: r.slot}
+	w := &writer{slot: r.slot, lead: -1}
 	st := p.table(r.Head)
 	columns, fails := w.columns(r.Rule.Head.Args, st.Types), false
 	fails = w.fails
@@ -76,7 +76,7 @@ func (p *Plan) derive(r *Rule) op {
 // order asks for a page.
 func (p *Plan) order(s *Stage) op {
 	r := s.Rule
-	w := &writer{slot: r.slot}
+	w := &writer{slot: r.slot, lead: -1}
 	args := r.Rule.Head.Args
 	var depth intExpr
 	var priority floatExpr
@@ -95,25 +95,25 @@ func (p *Plan) order(s *Stage) op {
 			k := facts[in.Table.Name]
 			if t := k.target(); t >= 0 && in.Columns[t].Slot == r.slot(args[0]) {
 				in.leads = true
-				return asked(r, w.fails, depth, priority, func(x *Part, _ *env, o *Order) {
-					o.URL, o.Link, o.Via = x.link.URL, x.link, x.via
+				return asked(r, w.fails, depth, priority, func(e *env, o *Order) {
+					o.URL, o.Link, o.Via = e.link.URL, e.link, k.way(e.link)
 				})
 			}
 		case in.Table != nil && in.Table.Kind == query.SeedFact && in.Columns[0].Slot == r.slot(args[0]):
 			via = BySeed
 		}
 	}
-	return asked(r, w.fails, depth, priority, func(_ *Part, e *env, o *Order) {
+	return asked(r, w.fails, depth, priority, func(e *env, o *Order) {
 		o.URL, o.Via = page.Canonical(url(e)), via
 	})
 }
 
-func asked(r *Rule, fails bool, depth intExpr, priority floatExpr, place func(x *Part, e *env, o *Order)) op {
+func asked(r *Rule, fails bool, depth intExpr, priority floatExpr, place func(e *env, o *Order)) op {
 	id := r.ID
 	return func(x *Part, e *env) {
 		x.out.Crawl = append(x.out.Crawl, Order{Depth: -1, Rule: id})
 		o := &x.out.Crawl[len(x.out.Crawl)-1]
-		place(x, e, o)
+		place(e, o)
 		if depth != nil {
 			o.Depth = depth(e)
 		}

@@ -14,8 +14,9 @@ import (
 // env are the values of a rule's variables, by slot.
 type env struct {
 	v      []query.Value
-	failed bool  // an expression had no value: its row is dropped
-	now    int64 // what now() is
+	link   *page.Link // that the rule's page was found by, while it is looked at
+	failed bool       // an expression had no value: its row is dropped
+	now    int64      // what now() is
 }
 
 // Expressions become functions of the values, one kind for each kind of value:
@@ -30,6 +31,7 @@ type (
 // writer compiles the expressions of one rule.
 type writer struct {
 	slot  func(t *query.Term) int
+	lead  int  // the slot whose value is env.link's URL, or -1
 	fails bool // what was compiled since it was last reset may have no value
 }
 
@@ -74,6 +76,9 @@ func (w *writer) text(t *query.Term) textExpr {
 		a := w.text(t.Args[0])
 		switch t.Name {
 		case "host":
+			if v := t.Args[0]; v.Op == query.Var && w.lead >= 0 && w.slot(v) == w.lead {
+				return func(e *env) string { return e.link.URL.Host() }
+			}
 			return func(e *env) string { return hostOf(a(e)) }
 		case "domain":
 			return func(e *env) string { return page.Domain(hostOf(a(e))) }

@@ -10,9 +10,9 @@ import (
 // fact is how one table of the crawler lies in a page's facts.
 type fact struct {
 	n    func(f *page.Facts) int
-	is   func(f *page.Facts, i int) bool // nil: all are
 	cell func(f *page.Facts, i, column int) query.Value
-	link bool // it is about Links
+	link bool      // it is about those of n Links that
+	kind page.Kind // are of this kind
 	via  Via
 	many int // rows of a page, about
 }
@@ -48,10 +48,10 @@ var facts = map[string]*fact{
 		},
 		many: 1,
 	},
-	"link":      links(ByLink, func(f *page.Facts, i int) bool { return f.Links[i].Kind == page.Nav }),
-	"requisite": links(ByRequisite, func(f *page.Facts, i int) bool { return f.Links[i].Kind == page.Requisite }),
-	"sitemap":   links(BySitemap, func(f *page.Facts, i int) bool { return f.Links[i].Kind == page.Sitemap && !f.Robots }),
-	"robots":    links(ByRobots, func(f *page.Facts, i int) bool { return f.Links[i].Kind == page.Sitemap && f.Robots }),
+	"link":      links(ByLink, page.Nav),
+	"requisite": links(ByRequisite, page.Requisite),
+	"sitemap":   links(BySitemap, page.Sitemap),
+	"robots":    links(ByRobots, page.Sitemap),
 	"title": {
 		n: func(f *page.Facts) int {
 			if f.Title == "" {
@@ -116,9 +116,14 @@ var facts = map[string]*fact{
 	},
 }
 
-func links(via Via, is func(f *page.Facts, i int) bool) *fact {
-	k := &fact{link: true, via: via, is: is, many: 50}
-	k.n = func(f *page.Facts) int { return len(f.Links) }
+func links(via Via, kind page.Kind) *fact {
+	k := &fact{link: true, kind: kind, via: via, many: 50}
+	k.n = func(f *page.Facts) int {
+		if kind == page.Sitemap && f.Robots != (via == ByRobots) {
+			return 0
+		}
+		return len(f.Links)
+	}
 	k.cell = func(f *page.Facts, i, column int) query.Value {
 		l := &f.Links[i]
 		switch {
@@ -164,24 +169,26 @@ func (k *fact) target() int {
 	return -1
 }
 
-// found returns the link that a row lies in, or nil, and what kind of way it is.
-func (k *fact) found(f *page.Facts, i int) (*page.Link, Via) {
-	switch {
-	case k.link && k.via == BySitemap && f.Links[i].Rel == "sitemap":
-		return &f.Links[i], BySitemapIndex
-	case k.link:
-		return &f.Links[i], k.via
-	case k.via == ByRedirect:
-		return &f.Redirect, k.via
+// lead returns the link that a row lies in. Only facts with a target have one.
+func (k *fact) lead(f *page.Facts, i int) *page.Link {
+	if k.link {
+		return &f.Links[i]
 	}
-	return nil, ByRule
+	return &f.Redirect
 }
 
-// hidden says that a crawler must not follow the page's i-th link: the page asks
-// for that, or the link does and leads to a stranger. On the page's own host a
+// way says how a link leads to its page.
+func (k *fact) way(l *page.Link) Via {
+	if k.via == BySitemap && l.Rel == "sitemap" {
+		return BySitemapIndex
+	}
+	return k.via
+}
+
+// hidden says that a crawler must not follow a link of a page: the page asks for
+// that, or the link does and leads to a stranger. On the page's own host a
 // nofollow says nothing.
-func hidden(f *page.Facts, i int) bool {
-	l := &f.Links[i]
+func hidden(f *page.Facts, l *page.Link) bool {
 	return f.NoFollow || l.NoFollow && l.URL.Host() != f.URL.Host()
 }
 

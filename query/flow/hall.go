@@ -23,6 +23,12 @@ type aisle struct {
 	bare    bool // one column, a text: it is the key as it is
 	rows    map[string][]int
 	asked   bool // by stages that flow, which do not ask again
+
+	// What was asked for last, of a hall that is one Part's own: the links of a page
+	// mostly lead to one host.
+	last  string
+	known bool // last was asked for, and found still holds
+	found []int
 }
 
 func newHall(types []query.Type, lattice []query.Lattice) *hall {
@@ -68,6 +74,7 @@ func (h *hall) put(row Row) bool {
 	for _, a := range h.aisles {
 		k := a.key(h.types, row)
 		a.rows[k] = append(a.rows[k], n)
+		a.known = false
 	}
 	return true
 }
@@ -80,6 +87,17 @@ func (h *hall) improve(old, row Row) bool {
 		}
 	}
 	return changed
+}
+
+// find returns the rows of a key that is bare.
+func (a *aisle) find(key string, own bool) []int {
+	if !own {
+		return a.rows[key]
+	}
+	if !a.known || key != a.last {
+		a.last, a.known, a.found = key, true, a.rows[key]
+	}
+	return a.found
 }
 
 func (a *aisle) key(types []query.Type, row Row) string {

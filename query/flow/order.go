@@ -27,6 +27,7 @@ type line struct {
 	conds  []*Cond
 	inputs []*Input
 	absent []*Input
+	lead   int // see writer
 	makers []maker
 	err    error
 }
@@ -85,7 +86,7 @@ func (p *Plan) line(s *Stage, trigger *Input) *line {
 		}
 	}
 	return &line{
-		plan: p, stage: s, known: make([]bool, len(s.Rule.Vars)), conds: conds, absent: slices.Clone(s.Absent),
+		plan: p, stage: s, lead: -1, known: make([]bool, len(s.Rule.Vars)), conds: conds, absent: slices.Clone(s.Absent),
 		inputs: slices.DeleteFunc(slices.Clone(s.Inputs), func(in *Input) bool { return in == trigger }),
 	}
 }
@@ -220,7 +221,7 @@ func (r *Rule) slot(t *query.Term) int { return r.slots[t.Name] }
 
 // cond lines up a condition, or the value of a slot.
 func (l *line) cond(c *Cond, slot int) {
-	w := &writer{slot: l.stage.Rule.slot}
+	w := &writer{slot: l.stage.Rule.slot, lead: l.lead}
 	rule := l.stage.Rule.index
 	if slot >= 0 {
 		f := w.value(l.stage.Rule.side(c, slot), l.stage.Rule.Vars[slot].Type)

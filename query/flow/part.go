@@ -29,8 +29,6 @@ type Part struct {
 	// Of the delivery that goes on.
 	out   *Out
 	facts *page.Facts
-	link  *page.Link // that the row in hand was found in
-	via   Via
 	text  arena // rows in queue
 
 	key, val, buf, old []byte
@@ -141,7 +139,7 @@ func (x *Part) Page(f *page.Facts, out *Out) error {
 	}
 	x.seal()
 	err := x.end()
-	x.facts, x.link = nil, nil
+	x.facts = nil
 	return err
 }
 

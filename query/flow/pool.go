@@ -138,7 +138,7 @@ func (p *Plan) gather(r *Rule) op {
 // contribute makes a row of what one aggregate runs over.
 func (p *Plan) contribute(pool *Pool) op {
 	r := pool.Rule
-	w := &writer{slot: r.slot}
+	w := &writer{slot: r.slot, lead: -1}
 	columns := w.columns(slices.Concat(pool.terms, pool.Term.Args), pool.Types)
 	for _, slot := range pool.named {
 		columns = append(columns, func(e *env) query.Value { return e.v[slot] })

@@ -14,6 +14,9 @@ func (l *line) rows(in *Input) maker {
 		return fromCrawl(l.takes(in.Columns, nil))
 	case FromPage:
 		each := fromPage(in, l.takes(in.Columns, nil))
+		if in.leads {
+			l.lead = in.Columns[facts[in.Table.Name].target()].Slot
+		}
 		return func(next op) op { return func(x *Part, e *env) { each(x, e, next) } }
 	case FromFile, FromSmall:
 		each := l.fromHall(in)
@@ -91,11 +94,13 @@ func fromCrawl(takes []take) maker {
 // fromPage reads a page's facts where they lie.
 func fromPage(in *Input, takes []take) walk {
 	k := facts[in.Table.Name]
-	hides, single := in.Stage.Hides && k.link, once(takes)
-	leads := in.leads
+	hides, single, leads := in.Stage.Hides && k.link, once(takes), in.leads
 	var first *take
 	if len(takes) > 0 && takes[0].column == 0 { // the page, the same for all
 		first, takes = &takes[0], takes[1:]
+	}
+	if k.link && leads && len(takes) == 1 && takes[0].column == 1 && !single {
+		return fromLinks(k, hides, first, takes[0].slot)
 	}
 	return func(x *Part, e *env, next op) bool {
 		f, found := x.facts, false
@@ -104,7 +109,7 @@ func fromPage(in *Input, takes []take) walk {
 		}
 	rows:
 		for i := range k.n(f) {
-			if k.is != nil && !k.is(f, i) || hides && hidden(f, i) {
+			if k.link && (f.Links[i].Kind != k.kind || hides && hidden(f, &f.Links[i])) {
 				continue
 			}
 			for j := range takes {
@@ -113,13 +118,33 @@ func fromPage(in *Input, takes []take) walk {
 				}
 			}
 			if leads {
-				x.link, x.via = k.found(f, i)
+				e.link = k.lead(f, i)
 			}
 			found = true
 			next(x, e)
 			if single {
 				break
 			}
+		}
+		return found
+	}
+}
+
+// fromLinks is fromPage for what most crawls do with most links: look where they
+// lead.
+func fromLinks(k *fact, hides bool, first *take, slot int) walk {
+	return func(x *Part, e *env, next op) bool {
+		f, found := x.facts, false
+		if first != nil && !first.from(e, text(f.URL.String())) {
+			return false
+		}
+		for i := range k.n(f) {
+			l := &f.Links[i]
+			if l.Kind != k.kind || hides && hidden(f, l) {
+				continue
+			}
+			e.v[slot].S, e.link, found = l.URL.String(), l, true
+			next(x, e)
 		}
 		return found
 	}
@@ -191,7 +216,7 @@ func (l *line) fromHall(in *Input) walk {
 		a := t.aisles[number]
 		var rows []int
 		if bare {
-			rows = a.rows[g.takes[0].value(e).S]
+			rows = a.find(g.takes[0].value(e).S, store != nil)
 		} else {
 			x.buf = g.pack(x.buf[:0], e)
 			rows = a.rows[string(x.buf)]
