@@ -461,10 +461,15 @@ func (s *Stage) flows() bool {
 	return pages > 0 && s.Level == 0
 }
 
-// passes says that nobody looks up rows of a store that are handed in from
-// outside, where they are known already.
+// passes says that nobody looks up rows of a store, and whoever is told of one
+// twice does not mind: rows that are handed in from outside, where they are known
+// already, and those that only pools take in.
 func (p *Plan) passes(st *Store) bool {
-	if st.Table == nil || st.Table.Name != "crawl" && st.Table.Kind != query.SeedFact && !slices.Contains(p.Options.Given, st.Table.Name) {
+	if st.Table == nil {
+		return false
+	}
+	pours := p.pours(st)
+	if st.Table.Name != "crawl" && st.Table.Kind != query.SeedFact && !slices.Contains(p.Options.Given, st.Table.Name) && !pours {
 		return false
 	}
 	for _, s := range p.Stages {
@@ -476,8 +481,29 @@ func (p *Plan) passes(st *Store) bool {
 	}
 	for _, in := range st.Readers {
 		alone := !slices.ContainsFunc(in.Stage.Inputs, func(o *Input) bool { return o != in && o.Store != nil })
-		if !alone || in.Stage.Level > 0 {
+		if !alone || in.Stage.Level > 0 && !pours {
 			return false
+		}
+	}
+	return true
+}
+
+// pours says that a table was not asked for, and that all who read it put what
+// they find into pools, as soon as it is derived.
+func (p *Plan) pours(st *Store) bool {
+	t := st.Table
+	if t.Kind != query.Derived || slices.Contains(p.Options.Given, t.Name) || len(p.Options.Tables) == 0 || slices.Contains(p.Options.Tables, t.Name) || p.Options.Crawl ||
+		t.Small || !st.point || len(st.Readers) == 0 {
+		return false
+	}
+	for _, in := range st.Readers {
+		if len(in.Stage.Rule.Pools) == 0 || in.Stage.Sends != nil {
+			return false
+		}
+		for _, r := range p.Rules {
+			if r.Head == t && r.Root().Level < in.Stage.Level && len(r.Pools) == 0 {
+				return false
+			}
 		}
 	}
 	return true

@@ -108,10 +108,12 @@ func (m *Mem) set(p *Path, key []byte, cut int, value []byte) {
 
 func (m *Mem) drop(p *Path, prefix []byte) {
 	s := m.at(p.ID)
-	s.inOrder(prefix, func(key, _ string) bool {
-		s.remove([]byte(key))
-		return true
-	})
+	for i := range s.n {
+		if r := s.row(i); !r.gone && strings.HasPrefix(s.key(r), string(prefix)) {
+			r.gone = true
+			s.live--
+		}
+	}
 	if s.live < s.n/2 { // the room is wanted
 		left := &shelf{}
 		for i := range s.n {
@@ -343,13 +345,7 @@ func (s *shelf) all(fn func(key, value string) bool) {
 // inOrder walks over the rows whose key begins with prefix, by their keys.
 func (s *shelf) inOrder(prefix []byte, fn func(key, value string) bool) {
 	if len(s.order) != s.n {
-		// Another walk may go on over the order of before: it is not touched.
-		order := make([]uint32, s.n)
-		for i := range order {
-			order[i] = uint32(i)
-		}
-		slices.SortFunc(order, func(a, b uint32) int { return strings.Compare(s.key(s.row(int(a))), s.key(s.row(int(b)))) })
-		s.order = order
+		s.order = s.arranged() // another walk may go on over the one before
 	}
 	order, from := s.order, string(prefix)
 	at, _ := slices.BinarySearchFunc(order, from, func(row uint32, prefix string) int { return strings.Compare(s.key(s.row(int(row))), prefix) })

@@ -184,13 +184,14 @@ func (x *Part) Committed() {
 	}
 }
 
-// Rows calls fn for the rows of a table that live here, until it returns false.
+// Rows calls fn for the rows of a table that live here, sorted by their columns,
+// until it returns false.
 func (x *Part) Rows(t *query.Table, fn func(Row) bool) error {
 	st := x.plan.tables[t.ID]
 	if st == nil {
 		return nil
 	}
-	x.db.scan(st.Paths[0], nil, func(key, value string) bool {
+	x.db.sorted(st.Paths[0], nil, func(key, value string) bool {
 		row := st.row(key, value)
 		if st.Small && x.home(st.Types[0], row[0]) != x.id {
 			return true
