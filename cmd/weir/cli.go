@@ -18,6 +18,7 @@ type cli struct {
 	Steer   steerCmd   `cmd:"" help:"Change the limits of a crawl that runs, or tell what holds now."`
 	Check   checkCmd   `cmd:"" help:"Tell what is wrong with a program, or that it is fine."`
 	Inspect inspectCmd `cmd:"" help:"Show how weir sees one URL, robots.txt or page."`
+	Query   queryCmd   `cmd:"" help:"Ask a crawl a question: rules over what it found."`
 	Export  exportCmd  `cmd:"" help:"Write pages, links, hosts, text or parked pages of a crawl as a table."`
 	Search  searchCmd  `cmd:"" help:"Find pages of a crawl by what they say."`
 	Get     getCmd     `cmd:"" help:"Print what the archive holds of a URL."`

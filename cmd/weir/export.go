@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
 
 	"weir/crawl"
 	"weir/internal/store"
@@ -48,7 +47,7 @@ Examples:
 
 // Run implements the verb.
 func (c *exportCmd) Run(e *env) error {
-	format, err := c.format(e)
+	format, err := formatOf(e, c.Format, c.Output, c.Table)
 	if err != nil {
 		return err
 	}
@@ -83,22 +82,6 @@ func (c *exportCmd) Run(e *env) error {
 		return nil
 	}
 	return fmt.Errorf("export %s: %w", c.Table, err)
-}
-
-func (c *exportCmd) format(e *env) (string, error) {
-	format := c.Format
-	if format == "" {
-		switch ext := strings.ToLower(filepath.Ext(c.Output)); ext {
-		case ".csv", ".jsonl", ".parquet":
-			format = ext[1:]
-		default:
-			format = "csv"
-		}
-	}
-	if format == "parquet" && c.Output == "" && terminal(e.out) {
-		return "", usage("-o "+c.Table+".parquet, or send it into a pipe", "parquet is not for a terminal")
-	}
-	return format, nil
 }
 
 // output is where a table goes. A file appears under its name only when it is

@@ -10,6 +10,7 @@ import (
 	"weir/crawl"
 	"weir/internal/store"
 	"weir/page"
+	"weir/query"
 )
 
 // folder is a crawl folder that is read and not changed.
@@ -35,6 +36,16 @@ func openFolder(dir string) (*folder, error) {
 	f := &folder{View: view, dir: dir, store: st}
 	f.asRun, f.strip = readAsRun(dir)
 	return f, nil
+}
+
+// program is the program that the crawl runs: its own, or what its flags mean.
+func (f *folder) program() (*query.Program, error) {
+	text, err := f.asRun.plain().Program()
+	if err != nil {
+		return nil, nil // a folder is worth reading without its crawl.yaml too
+	}
+	p, _ := query.Parse("flags", text)
+	return p, nil
 }
 
 func (f *folder) close() { f.store.Close() } // nothing was written that could fail

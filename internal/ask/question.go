@@ -7,20 +7,24 @@ import (
 	"unicode/utf8"
 
 	"weir/query"
+	"weir/query/flow"
 )
 
 // Question is what a person asks.
 type Question struct {
 	Name  string // for messages
 	Text  string
-	Table string         // the answer; "": that of the last rule
+	Table string         // the answer; "": that of the last rule. With a table the text may be empty.
 	Own   *query.Program // of the crawl; nil: it has none that could be used
 }
 
-// Program is a question that means something.
+// Program is a question that means something. It is not safe for concurrent use.
 type Program struct {
 	*query.Checked
 	Answer *query.Table
+
+	plan   *flow.Plan
+	loaded bool // its inputs are
 }
 
 // orders are the tables that tell the crawler what to do. There is nothing left to
@@ -34,40 +38,32 @@ func (q Question) Read() (*Program, []query.Diag) {
 	if query.Failed(diags) {
 		return nil, diags
 	}
-	asked, diags := query.Parse(q.Name, text)
-	if query.Failed(diags) {
-		return nil, q.shift(diags, before)
+	asked, _ := query.Parse(q.Name, text) // what is wrong with it is told below
+	for _, r := range asked.Rules {
+		if slices.Contains(orders, r.Head.Table) {
+			return nil, q.shift([]query.Diag{{Pos: r.Pos, Message: "a question cannot derive " + r.Head.Table + ": nothing is fetched for it", Hint: "give the table another name"}}, before)
+		}
+	}
+	_, checked, diags := query.Load(q.Name, text+"\n"+own(q.Own, asked), []string{"crawl"})
+	diags = q.shift(mine(diags, text), before)
+	if checked == nil {
+		return nil, diags
 	}
 	name, diag := q.answer(asked)
 	if diag != nil {
 		return nil, []query.Diag{*diag}
 	}
-	whole := text + "\n" + own(q.Own, asked)
-	prog, diags := query.Parse(q.Name, whole)
-	if query.Failed(diags) {
-		return nil, q.shift(diags, before)
-	}
-	checked, diags := query.Check(prog, given(prog)...)
-	diags = q.shift(mine(diags, text), before)
-	if checked == nil {
+	plan, more := flow.Compile(checked, flow.Options{Tables: []string{name}, Given: []string{"crawl"}})
+	diags = append(diags, q.shift(more, before)...)
+	if query.Failed(more) {
 		return nil, diags
 	}
-	return &Program{checked, checked.Table(name)}, diags
-}
-
-// given are the tables that need no rule. Crawl may always be asked; that nobody
-// derives it is no fault.
-func given(p *query.Program) []string {
-	derives := func(r *query.Rule) bool { return r.Head.Table == "crawl" }
-	if slices.ContainsFunc(p.Rules, derives) {
-		return nil
-	}
-	return []string{"crawl"}
+	return &Program{Checked: checked, Answer: checked.Table(name), plan: plan}, diags
 }
 
 // rules is the question as rules, and how many lines stand before its text in it.
 func (q Question) rules() (text string, before int, diags []query.Diag) {
-	if !isBody(q.Text) {
+	if !isBody(q.Text) || q.Table != "" && strings.TrimSpace(q.Text) == "" {
 		return q.Text, 0, nil
 	}
 	body := strings.TrimRight(q.Text, " \t\r\n")

@@ -54,6 +54,8 @@ func TestFaultsPointIntoTheQuestion(t *testing.T) {
 		{"link(U, V), fetched(V, S), S >= ", "", "query:1:33: error: "},
 		{"link(U, V),\n  fetchd(V, S)", "", "query:2:3: error: "},
 		{"x(U) :- link(U, V), W > 1.", "", "query:1:"},
+		{"crawl(V) :- link(U, V).", "", "query:1:1: error: a question cannot derive crawl"},
+		{"a(U) :- lnk(U, V).\nb(U) :- fetchd(U).", "", "query:2:9: error: "},
 		{"", "", "the question is empty"},
 		{"% only a comment\n", "", "error"},
 		{"link(U, V)", "brken", "did you mean broken?"},

@@ -1,0 +1,306 @@
+package ask
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"strings"
+
+	"weir/crawl"
+	"weir/internal/extract"
+	"weir/page"
+	"weir/query"
+	"weir/query/flow"
+)
+
+// Crawl is what a question is about. The View and the Archive are of the same
+// state.
+type Crawl struct {
+	View    *crawl.View
+	Archive *extract.Archive
+	Input   func(*query.Input) ([]flow.Row, error) // reads the file of an input
+}
+
+// Work says how a question is worked out.
+type Work struct {
+	Memory int64  // for rows; more of them are kept on disk
+	Temp   string // folder for those; "": where the system keeps such
+	Now    int64  // what now() is: seconds since 1970
+	// Progress is called for every page, with how many were read; it may be nil.
+	Progress func(pages int64)
+	// Moved is called when rows are moved to disk, and pages are read from the
+	// beginning; it may be nil.
+	Moved func()
+}
+
+// Wants says which facts the question needs.
+func (p *Program) Wants() page.Want { return p.plan.Wants() }
+
+// kept are the facts that a crawl's state has: others are in the archive.
+var kept = []string{"fetched", "seed", "crawl", "robots"}
+
+// Reads says that pages have to be read again for the question.
+func (p *Program) Reads() bool { return len(p.Missing()) > 0 }
+
+// Missing lists the facts that a crawl without an archive does not have.
+func (p *Program) Missing() []string {
+	var names []string
+	for _, t := range p.Tables {
+		if t.Kind == query.PageFact && !slices.Contains(kept, t.Name) && p.uses(t.Name) {
+			names = append(names, t.Name)
+		}
+	}
+	return names
+}
+
+// uses says that a rule that the answer needs reads a table.
+func (p *Program) uses(table string) bool {
+	for _, s := range p.plan.Stages {
+		for _, in := range slices.Concat(s.Inputs, s.Absent) {
+			if in.Table != nil && in.Table.Name == table {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// errLarge says that rows need more memory than they may have.
+var errLarge = errors.New("more rows than fit into memory")
+
+// Rows calls fn for the rows of the answer, in their order, until it returns
+// false.
+func (p *Program) Rows(ctx context.Context, c Crawl, w Work, fn func(flow.Row) bool) error {
+	if err := p.load(c); err != nil {
+		return err
+	}
+	err := p.run(ctx, c, w, nil, fn)
+	if !errors.Is(err, errLarge) {
+		return err
+	}
+	if w.Moved != nil {
+		w.Moved()
+	}
+	runtime.GC() // what was in memory makes room for the caches of the disk
+	d, err := newDisk(w.Temp, w.Memory)
+	if err != nil {
+		return err
+	}
+	return errors.Join(p.run(ctx, c, w, d, fn), d.close())
+}
+
+// load reads the inputs.
+func (p *Program) load(c Crawl) error {
+	if p.loaded {
+		return nil
+	}
+	for _, t := range p.Tables {
+		if t.Kind != query.File || !p.uses(t.Name) {
+			continue
+		}
+		rows, err := c.Input(t.Input)
+		if err == nil {
+			err = p.plan.Load(t, rows)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	p.loaded = true
+	return nil
+}
+
+// run is one try, on disk if there is one.
+type run struct {
+	*Program
+	ctx   context.Context
+	crawl Crawl
+	work  Work
+	part  *flow.Part
+	disk  *disk
+	out   flow.Out
+	pages int64
+	stale bool // a small table has grown: pages that were read before may mean more
+}
+
+func (p *Program) run(ctx context.Context, c Crawl, w Work, d *disk, fn func(flow.Row) bool) error {
+	r := &run{Program: p, ctx: ctx, crawl: c, work: w, disk: d}
+	var state flow.State = flow.NewMem()
+	if d != nil {
+		state = d
+	}
+	var err error
+	if r.part, err = flow.NewPart(p.plan, state, 0, 1); err != nil {
+		return err
+	}
+	r.part.Now(w.Now)
+	for _, step := range []func() error{r.start, r.rows, r.robots, r.facts, r.finish} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return r.answer(fn)
+}
+
+// take notes what followed from a delivery. Rows are where they belong already.
+func (r *run) take(err error) error {
+	if err != nil {
+		return err
+	}
+	r.stale = r.stale || r.out.Stale
+	r.out.Reset()
+	return r.ctx.Err()
+}
+
+func (r *run) start() error { return r.take(r.part.Start(&r.out)) }
+
+// rows delivers what the state knows of all pages, whether they ended or not.
+func (r *run) rows() error {
+	seeds, all := r.uses("seed"), r.plan.KeepsCrawl
+	if !seeds && !all {
+		return nil
+	}
+	var bad error
+	deliver := func(p *crawl.PageInfo) bool {
+		if seeds && p.By == crawl.BySeed {
+			bad = r.take(r.part.Seed(p.URL, float64(p.Entry.Score), &r.out))
+		}
+		if bad == nil && all {
+			bad = r.take(r.part.Crawled(p.URL.String(), int64(p.Depth), float64(p.Entry.Score), &r.out))
+		}
+		return bad == nil
+	}
+	for _, each := range []func(func(*crawl.PageInfo) bool) error{r.crawl.View.Pages, r.crawl.View.Queue, r.crawl.View.Parked} {
+		if err := errors.Join(each(deliver), bad); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// robots delivers the sitemaps that sites name.
+func (r *run) robots() error {
+	if !r.uses("robots") {
+		return nil
+	}
+	var bad error
+	err := r.crawl.View.Sites(func(s *crawl.SiteInfo) bool {
+		if !s.RobotsAt.IsZero() {
+			bad = r.take(r.part.Page(r.crawl.Archive.Robots(s), &r.out))
+		}
+		return bad == nil
+	})
+	return errors.Join(err, bad)
+}
+
+// facts delivers the pages that ended, and all of them again as long as that makes
+// a small table grow.
+func (r *run) facts() error {
+	if !r.pageful() {
+		return nil
+	}
+	for again := true; again; again = r.stale {
+		r.stale = false
+		if err := r.read(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read delivers pages as the archive has them, or as their rows say if that is
+// all the question needs, or all there is.
+func (r *run) read() error {
+	if r.Reads() && r.crawl.Archive.Bodies() {
+		for f, err := range r.crawl.Archive.Facts(r.ctx, r.crawl.View.Pages) {
+			if err == nil {
+				err = r.page(f)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var bad error
+	err := r.crawl.View.Pages(func(p *crawl.PageInfo) bool {
+		bad = r.page(p.Facts())
+		return bad == nil
+	})
+	return errors.Join(err, bad)
+}
+
+// pageful says that rules look at pages at all.
+func (r *run) pageful() bool {
+	return slices.ContainsFunc(r.Tables, func(t *query.Table) bool { return t.Kind == query.PageFact && r.uses(t.Name) })
+}
+
+// memoryPages is after how many pages memory is looked at.
+const memoryPages = 512
+
+func (r *run) page(f *page.Facts) error {
+	if err := r.take(r.part.Page(f, &r.out)); err != nil {
+		return err
+	}
+	r.pages++
+	if r.work.Progress != nil {
+		r.work.Progress(r.pages)
+	}
+	if r.disk != nil || r.pages%memoryPages != 0 {
+		return nil
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	if r.work.Memory > 0 && int64(m.HeapAlloc) > r.work.Memory {
+		runtime.GC() // part of it may be rubbish
+		runtime.ReadMemStats(&m)
+		if int64(m.HeapAlloc) > r.work.Memory {
+			return errLarge
+		}
+	}
+	return nil
+}
+
+func (r *run) finish() error { return flow.Finish([]*flow.Part{r.part}) }
+
+// answer hands out the rows, sorted: on disk they lie so already.
+func (r *run) answer(fn func(flow.Row) bool) error {
+	if r.disk != nil {
+		return errors.Join(r.part.Rows(r.Answer, func(row flow.Row) bool { return r.ctx.Err() == nil && fn(row) }), r.ctx.Err())
+	}
+	var rows []flow.Row
+	err := r.part.Rows(r.Answer, func(row flow.Row) bool {
+		rows = append(rows, slices.Clone(row))
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(rows, func(a, b flow.Row) int { return compare(r.Answer, a, b) })
+	for _, row := range rows {
+		if !fn(row) {
+			break
+		}
+	}
+	return r.ctx.Err()
+}
+
+func compare(t *query.Table, a, b flow.Row) int {
+	for i, typ := range t.Types {
+		c := 0
+		switch {
+		case typ.Textual():
+			c = strings.Compare(a[i].S, b[i].S)
+		case typ == query.Float:
+			c = cmp.Compare(a[i].Float(), b[i].Float())
+		default:
+			c = cmp.Compare(a[i].N, b[i].N)
+		}
+		if c != 0 {
+			return c
+		}
+	}
+	return 0
+}
