@@ -8,6 +8,8 @@ import (
 
 	"weir/frontier"
 	"weir/page"
+	"weir/query"
+	"weir/query/flow"
 	"weir/robots"
 )
 
@@ -17,6 +19,7 @@ type play struct {
 	t      testing.TB
 	cfg    EngineConfig
 	scope  ScopeConfig
+	own    string // a program instead of the scope
 	trap   frontier.Trap
 	kv     *memory
 	seeds  []string
@@ -97,9 +100,19 @@ func (p *play) open() Start {
 
 // rules are those of a version of the program.
 func (p *play) rules(version int) *Program {
+	p.t.Helper()
 	plan, err := p.scope.Compile()
 	p.must(err)
-	rules, err := NewProgram(ProgramConfig{Plan: plan, Secret: worldSecret, Version: byte(version)}, p.kv)
+	if p.own != "" {
+		_, checked, diags := query.Load("own", p.own, nil)
+		if !query.Failed(diags) {
+			plan, diags = flow.Compile(checked, flow.Options{Scheme: flow.ByHost, Crawl: true})
+		}
+		if query.Failed(diags) {
+			p.t.Fatal(diags)
+		}
+	}
+	rules, err := NewProgram(ProgramConfig{Plan: plan, Own: p.own != "", Secret: worldSecret, Version: byte(version)}, p.kv)
 	p.must(err)
 	return rules
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"weir/internal/program"
+	"weir/internal/store"
 	"weir/query/flow"
 )
 
@@ -33,6 +34,9 @@ func (s *settings) source(e *env, given map[string]bool, at ground) (*program.So
 	}
 	for _, d := range plan.Program.Warned {
 		fmt.Fprint(e.err, d.Format(plan.Program.Program))
+	}
+	if plan.TestsDepth && s.Warc == store.None.String() {
+		fmt.Fprintln(e.err, forgetful)
 	}
 	if at == vacant && !given["order"] && s.Order == defaults().Order && plan.Program.Table("crawl").Arity() > 2 {
 		s.Order = "score" // the program says what comes first
