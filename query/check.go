@@ -25,7 +25,7 @@ import (
 //
 // Of an aggregate, count gives an int, avg a float, the others the type of their
 // argument. top<k, score, x> stands for three columns, rank, score and x, and is
-// the last of its head and its only aggregate.
+// the last of its head and its only aggregate; the type of the term is that of x.
 //
 // # Levels
 //
@@ -128,14 +128,8 @@ type place struct{ lit, col int }
 // value says that the variable has a value.
 func (b *binding) value() bool { return len(b.atoms) > 0 || b.def != nil }
 
-// binding of a variable, anonymous or not; nil for those in no positive atom or
-// equation that are anonymous.
-func (r *clause) binding(t *Term) *binding {
-	if i, ok := r.vars[t.Name]; ok {
-		return &r.bound[i]
-	}
-	return nil
-}
+// binding of a variable of the rule, anonymous or not.
+func (r *clause) binding(t *Term) *binding { return &r.bound[r.vars[t.Name]] }
 
 // atoms calls fn for each atom of the body, whose number among the literals is i.
 func (r *clause) atoms(fn func(i int, l *Literal, t *Table)) {

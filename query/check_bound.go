@@ -20,10 +20,10 @@ func (r *clause) bounds(t *Term) (low, high float64) {
 		}
 	case Add:
 		al, ah, bl, bh := r.both(t)
-		return al + bl, ah + bh
+		return span(al+bl, ah+bh)
 	case Sub:
 		al, ah, bl, bh := r.both(t)
-		return al - bh, ah - bl
+		return span(al-bh, ah-bl)
 	case Mul:
 		al, ah, bl, bh := r.both(t)
 		return hull(times(al, bl), times(al, bh), times(ah, bl), times(ah, bh))
@@ -70,14 +70,14 @@ func (r *clause) change(t *Term, v int) (low, high float64) {
 		cl, ch := r.change(a, v)
 		bl, bh := r.bounds(b)
 		if t.Op == Add {
-			return cl + bl, ch + bh
+			return span(cl+bl, ch+bh)
 		}
 		return r.scaled(v, cl, ch, bl, bh)
 	case Sub:
 		if r.uses(t.Args[0], v) {
 			cl, ch := r.change(t.Args[0], v)
 			bl, bh := r.bounds(t.Args[1])
-			return cl - bh, ch - bl
+			return span(cl-bh, ch-bl)
 		}
 	case Div:
 		// Ints are rounded towards zero: no more, if they are not negative.
@@ -97,7 +97,7 @@ func (r *clause) scaled(v int, cl, ch, bl, bh float64) (low, high float64) {
 	vl, vh := r.limits(&r.bound[v])
 	l1, h1 := hull(times(cl, bl), times(cl, bh), times(ch, bl), times(ch, bh))
 	l2, h2 := hull(times(vl, bl-1), times(vl, bh-1), times(vh, bl-1), times(vh, bh-1))
-	return hull(l1+l2, h1+h2)
+	return span(l1+l2, h1+h2)
 }
 
 // uses says that a term comes down to the variable v, among others.
@@ -152,6 +152,17 @@ func (r *clause) both(t *Term) (al, ah, bl, bh float64) {
 	return al, ah, bl, bh
 }
 
+// span is the range from low to high. An end that is no number is not known.
+func span(low, high float64) (float64, float64) {
+	if !(low < math.Inf(1)) {
+		low = math.Inf(-1)
+	}
+	if !(high > math.Inf(-1)) {
+		high = math.Inf(1)
+	}
+	return low, high
+}
+
 // times is a product in which nothing times endless is nothing.
 func times(a, b float64) float64 {
 	if a == 0 || b == 0 {
@@ -164,12 +175,9 @@ func times(a, b float64) float64 {
 func hull(values ...float64) (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, v := range values {
-		if math.IsNaN(v) {
-			return math.Inf(-1), math.Inf(1)
-		}
-		low, high = min(low, v), max(high, v)
+		low, high = min(low, v), max(high, v) // not a number, if v is none
 	}
-	return low, high
+	return span(low, high)
 }
 
 // constant is the value of a term that has no variables and is a number.

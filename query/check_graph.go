@@ -168,7 +168,7 @@ func (c *checker) level() {
 	})
 	for g, tables := range c.groups {
 		level, stepped := 0, tables[0].Step >= 0
-		var because *edge
+		var because, inside *edge
 		raise := func(to int, e *edge) {
 			if to > level {
 				level, because = to, e
@@ -182,6 +182,7 @@ func (c *checker) level() {
 				switch below := e.to.Level; {
 				case c.group[e.to.ID] == g:
 					if stepped && e.final() {
+						inside = e
 						raise(1, e)
 					}
 				case e.final(), stepped, e.to.Step >= 0:
@@ -190,6 +191,9 @@ func (c *checker) level() {
 					raise(below, e)
 				}
 			}
+		}
+		if stepped {
+			because = inside
 		}
 		for _, t := range tables {
 			t.Level = level

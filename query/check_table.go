@@ -118,7 +118,7 @@ func (c *checker) headOf(r *Rule) *Table {
 		return nil
 	}
 	t.Rules = append(t.Rules, r)
-	name(t, h)
+	t.nameColumns(h)
 	return t
 }
 
@@ -157,19 +157,19 @@ func aggregates(h *Atom) (n int) {
 	return n
 }
 
-// name gives columns without a name that of the variable they are made of.
-func name(t *Table, h *Atom) {
+// nameColumns gives columns without a name that of the variable they are made of.
+func (t *Table) nameColumns(h *Atom) {
 	col := 0
 	for _, a := range h.Args {
 		switch {
 		case width(a) == 3 && len(a.Args) == 3:
-			t.name(col, "rank")
-			t.name(col+1, single(a.Args[1], "score"))
-			t.name(col+2, single(a.Args[2], ""))
+			t.nameColumn(col, "rank")
+			t.nameColumn(col+1, single(a.Args[1], "score"))
+			t.nameColumn(col+2, single(a.Args[2], ""))
 		case a.Op == Aggregate:
-			t.name(col, a.Name)
+			t.nameColumn(col, a.Name)
 		default:
-			t.name(col, single(a, ""))
+			t.nameColumn(col, single(a, ""))
 		}
 		col += width(a)
 	}
@@ -192,8 +192,8 @@ func single(t *Term, what string) string {
 	return what
 }
 
-// name names a column, unless it has a name or another column has that one.
-func (t *Table) name(col int, name string) {
+// nameColumn names a column, unless it has a name or another column has that one.
+func (t *Table) nameColumn(col int, name string) {
 	if t.Columns[col] == "" && !slices.Contains(t.Columns, name) {
 		t.Columns[col] = name
 	}

@@ -470,14 +470,14 @@ func (c *typing) heads() {
 		switch {
 		case got == Unknown, want == Unknown, got == want, c.constant(a, want), got == Int && want == Float:
 		default:
-			c.fault(a.Pos, remedy(a, got, want), "%s is %s, but column %d of %s is %s%s", a, article(got), col+1, c.head.Name, article(want), c.sibling(col))
+			c.fault(a.Pos, remedy(a, got, want), "%s is %s, but column %d of %s is %s%s", a, article(got), col+1, c.head.Name, article(want), c.sibling())
 		}
 		col += width(a)
 	}
 }
 
 // sibling says which rule made the column of the head what it is.
-func (c *typing) sibling(col int) string {
+func (c *typing) sibling() string {
 	if orderNamed(c.head.Name) != nil || c.head.Rules[0] == c.Rule {
 		return ""
 	}
