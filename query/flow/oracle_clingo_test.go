@@ -1,6 +1,7 @@
 package flow_test
 
 import (
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -225,9 +226,8 @@ func (t *translation) fact(name string, row []any) {
 	t.line("%s(%s).", name, strings.Join(v, ","))
 }
 
-func quote(s string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s) + `"`
-}
+// quote writes a text in hexadecimal, which keeps the order and needs no escapes.
+func quote(s string) string { return fmt.Sprintf(`"%x"`, s) }
 
 func constants(r *query.Rule) []string {
 	var all []string
@@ -660,15 +660,12 @@ func atom(s string) (string, []any, error) {
 	var row []any
 	for rest != "" && rest != ")" {
 		if rest[0] == '"' {
-			q, err := strconv.QuotedPrefix(rest)
+			q, after, _ := strings.Cut(rest[1:], `"`)
+			v, err := hex.DecodeString(q)
 			if err != nil {
 				return "", nil, err
 			}
-			v, err := strconv.Unquote(q)
-			if err != nil {
-				return "", nil, err
-			}
-			row, rest = append(row, v), strings.TrimPrefix(rest[len(q):], ",")
+			row, rest = append(row, string(v)), strings.TrimPrefix(after, ",")
 			continue
 		}
 		end := strings.IndexAny(rest, ",)")

@@ -28,6 +28,16 @@ type seed struct {
 // texts is what pages say. There are few, so that pages meet in them.
 var texts = []string{"red", "blue", "Red fox", "next", "blue sky", "fox"}
 
+// odd texts are rare, and hard to keep apart.
+var odd = []string{"", "\x00", "red\x00", "\xff\xff", "r\u00e9d \"fox\"", "\\", "line\nbreak", strings.Repeat("long ", 60)}
+
+func someText(r *rand.Rand) string {
+	if r.IntN(20) == 0 {
+		return pick(r, odd...)
+	}
+	return pick(r, texts...)
+}
+
 func url(s string) page.URL {
 	u, err := page.Parse(s)
 	if err != nil {
@@ -82,11 +92,11 @@ func (w *web) page(r *rand.Rand, at string) *page.Facts {
 	f.Outcome, f.Status, f.Mime, f.Bytes = page.OK, 200, pick(r, "text/html", "text/html", "text/plain"), int64(1+r.IntN(5))
 	f.NoFollow = r.IntN(15) == 0
 	if r.IntN(3) > 0 {
-		f.Title = pick(r, texts...)
+		f.Title = someText(r)
 	}
 	for range 1 + r.IntN(5) {
 		f.Links = append(f.Links, page.Link{
-			URL: w.any(r), Kind: page.Nav, Text: pick(r, texts...), Rel: pick(r, "", "", "next"), NoFollow: r.IntN(15) == 0,
+			URL: w.any(r), Kind: page.Nav, Text: someText(r), Rel: pick(r, "", "", "next"), NoFollow: r.IntN(15) == 0,
 		})
 	}
 	for range max(0, r.IntN(5)-2) {
@@ -100,8 +110,11 @@ func (w *web) page(r *rand.Rand, at string) *page.Facts {
 			f.Words = append(f.Words, page.Word{Term: t, N: 1 + r.IntN(3)})
 		}
 	}
+	if r.IntN(20) == 0 {
+		f.Words = append(f.Words, page.Word{Term: pick(r, odd...), N: 1 + r.IntN(3)})
+	}
 	if r.IntN(3) == 0 {
-		f.Metas = append(f.Metas, page.Field{Name: pick(r, "robots", "topic"), Value: pick(r, "nofollow", "red", "fox")})
+		f.Metas = append(f.Metas, page.Field{Name: pick(r, "robots", "topic"), Value: pick(r, "nofollow", "red", "fox", someText(r))})
 	}
 	if r.IntN(3) == 0 {
 		f.Headers = append(f.Headers, page.Field{Name: "server", Value: pick(r, "red", "blue")})
