@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +15,6 @@ import (
 	"weir/internal/search"
 	"weir/internal/store"
 	"weir/page"
-	"weir/robots"
 )
 
 // searching is a crawl that is open to be searched.
@@ -56,7 +54,7 @@ func (s *searching) update(ctx context.Context) error {
 	if s.frozen {
 		return nil
 	}
-	a, err := extract.NewArchive(s.folder.store, extract.Config{Want: page.Want{Words: true}, Agent: s.agent(), Strip: s.folder.strip})
+	a, err := s.folder.archive(page.Want{Words: true})
 	if err != nil {
 		return err
 	}
@@ -74,10 +72,6 @@ func (s *searching) update(ctx context.Context) error {
 		fmt.Fprintf(s.e.err, "weir: indexed %s in %s\n", many(src.done, "page"), short(time.Since(src.begin)))
 	}
 	return nil
-}
-
-func (s *searching) agent() string {
-	return cmp.Or(robots.Token(s.folder.asRun.UserAgent), "weir")
 }
 
 // search answers, if need be after a repair. What is damaged is made again; when

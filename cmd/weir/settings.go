@@ -81,6 +81,7 @@ type settings struct {
 	AllowPrivate bool     `name:"allow-private" group:"network" keep:"yes" help:"Connect to private addresses too. An address that a seed names is fine without it."`
 
 	Warc  string `name:"warc" group:"output" placeholder:"FORM" default:"gzip" keep:"fixed" help:"Archive: gzip, zstd or none. Default: gzip."`
+	Index bool   `name:"index" group:"output" keep:"yes" help:"Index what pages say while they are crawled, for weir search. Without it the first search does that."`
 	Trace string `name:"trace" group:"output" placeholder:"FILE" keep:"no" help:"Record every event of the engine, for replay."`
 	JSON  bool   `name:"json" group:"output" keep:"no" help:"JSON lines on standard output: progress, and the report as the last line."`
 

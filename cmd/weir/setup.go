@@ -71,6 +71,8 @@ func setup(s *settings, seeds []node.Seed) (*node.Config, error) {
 		return nil, usage("write a size, as in --max-body 64MB", "--max-body cannot be none")
 	case s.Conns > maxConns:
 		return nil, usage(fmt.Sprintf("use %d at most", maxConns), "--conns %d is too many", s.Conns)
+	case s.Index && form == store.None:
+		return nil, usage("leave out --index, or keep an archive with --warc gzip", "--index has nothing to show for pages that are not kept (--warc none)")
 	case s.MaxTime == 0:
 		return nil, usage("write none for no bound", "--max-time 0s would fetch nothing")
 	}
@@ -99,6 +101,7 @@ func setup(s *settings, seeds []node.Seed) (*node.Config, error) {
 		IgnoreRobots: s.IgnoreRobots,
 		Trace:        s.Trace,
 	}
+	cfg.Want.Words = s.Index
 	cfg.Fetch.AllowPrivate = s.AllowPrivate
 	cfg.Fetch.Limits.MaxBody = int64(s.MaxBody)
 	if err := setupSites(s, cfg); err != nil {
