@@ -58,7 +58,7 @@ func (s *searching) update(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	src := &archiveSource{folder: s.folder, archive: a, show: s.e.screen(), begin: time.Now()}
+	src := &archiveSource{folder: s.folder, archive: a, round: maxRound, show: s.e.screen(), begin: time.Now()}
 	src.shown = src.begin
 	err = s.index.Update(ctx, src, s.end())
 	src.show.wipe()
@@ -132,6 +132,7 @@ func (s *searching) sum(out io.Writer, q *search.Query, a *search.Answer, took t
 type archiveSource struct {
 	folder  *folder
 	archive *extract.Archive
+	round   int // pages whose places are in memory at a time
 	show    screen
 	begin   time.Time
 	shown   time.Time
@@ -145,7 +146,7 @@ type archived struct {
 	place crawl.Archived
 }
 
-// maxRound bounds the pages whose places are in memory at a time.
+// maxRound is some forty megabytes of places.
 const maxRound = 1 << 20
 
 // Pages implements search.Source.
@@ -170,8 +171,8 @@ func (s *archiveSource) list(in []search.Range, after search.Point) (list []arch
 		slices.SortFunc(list, func(a, b archived) int {
 			return search.Start(store.Place(a.place)).Compare(search.Start(store.Place(b.place)))
 		})
-		if len(list) > maxRound {
-			list, more = list[:maxRound], true
+		if len(list) > s.round {
+			list, more = list[:s.round], true
 		}
 	}
 	err = s.folder.Pages(func(p *crawl.PageInfo) bool {
@@ -192,7 +193,7 @@ func (s *archiveSource) list(in []search.Range, after search.Point) (list []arch
 		}
 		s.all++
 		list = append(list, archived{p.Key, p.Record})
-		if len(list) == 2*maxRound {
+		if len(list) == 2*s.round {
 			sorted()
 		}
 		return true
