@@ -12,6 +12,7 @@ import (
 	"weir/frontier"
 	"weir/internal/program"
 	"weir/page"
+	"weir/query"
 	"weir/query/flow"
 	"weir/robots"
 )
@@ -53,6 +54,7 @@ type whyInfo struct {
 type whyStep struct {
 	URL   string `json:"url"`
 	Rule  string `json:"rule"`
+	Text  string `json:"text,omitempty"` // of a rule of the user's own program
 	Depth int    `json:"depth"`
 }
 
@@ -138,8 +140,10 @@ func (f *folder) explain(u page.URL, p *crawl.PageInfo) (*whyInfo, error) {
 			w.Reason = fmt.Sprintf("waits to be tried again, after %d tries", w.Attempt)
 		}
 	}
-	w.Chain, err = f.chain(p)
-	return w, err
+	if w.Chain, err = f.chain(p); err != nil {
+		return nil, err
+	}
+	return w, f.quote(w.Chain)
 }
 
 // maxChain bounds the chain, should a damaged store have a circle in it.
@@ -147,7 +151,7 @@ const maxChain = 1 << 16
 
 // chain follows a page's parents up to the seed.
 func (f *folder) chain(p *crawl.PageInfo) ([]whyStep, error) {
-	steps := []whyStep{{p.URL.String(), p.By.String(), p.Depth}}
+	steps := []whyStep{{URL: p.URL.String(), Rule: p.By.String(), Depth: p.Depth}}
 	for p.Parent != (page.Key{}) && len(steps) < maxChain {
 		up, err := f.Key(p.Parent)
 		if err != nil || up == nil {
@@ -155,9 +159,35 @@ func (f *folder) chain(p *crawl.PageInfo) ([]whyStep, error) {
 			return steps, err
 		}
 		p = up
-		steps = append(steps, whyStep{p.URL.String(), p.By.String(), p.Depth})
+		steps = append(steps, whyStep{URL: p.URL.String(), Rule: p.By.String(), Depth: p.Depth})
 	}
 	return steps, nil
+}
+
+// quote adds the texts of rules to the steps that they made.
+func (f *folder) quote(steps []whyStep) error {
+	src, err := f.source()
+	if err != nil || src == nil {
+		return err
+	}
+	p, _ := query.Parse(src.Name, src.Text, src.Settings...)
+	for i := range steps {
+		for _, r := range p.Rules {
+			if steps[i].Rule == (crawl.ByRules + crawl.Rule(r.ID)).String() {
+				steps[i].Text = r.String()
+			}
+		}
+	}
+	return nil
+}
+
+// source is the program of the crawl, nil when it follows from flags.
+func (f *folder) source() (*program.Source, error) {
+	version, _, err := crawl.ReadProgram(f.store)
+	if err != nil {
+		return nil, err
+	}
+	return program.Load(f.dir, version)
 }
 
 // host says how long a page's host is left alone.
@@ -235,7 +265,7 @@ func (f *folder) rules() (rules *crawl.Program, own bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	src, err := program.Load(f.dir, version)
+	src, err := f.source()
 	if err != nil {
 		return nil, false, err
 	}
@@ -283,7 +313,12 @@ func (w *whyInfo) print(out io.Writer) error {
 		row("depth", "%d", w.Depth)
 	}
 	for i, step := range w.Chain {
-		if i+1 < len(w.Chain) {
+		if step.Text != "" {
+			row("by "+step.Rule, "%s", tame(step.Text))
+			if i+1 < len(w.Chain) {
+				row("", "from %s", w.Chain[i+1].URL)
+			}
+		} else if i+1 < len(w.Chain) {
 			row("by "+step.Rule, "of %s", w.Chain[i+1].URL)
 		} else if step.Rule == crawl.BySitemap.String() {
 			row("by sitemap", "that its robots.txt names")
