@@ -80,7 +80,7 @@ func TestCopyMeansTheSame(t *testing.T) {
 // What is wrong comes with its place: in the program, or in the input's file.
 func TestFaultsHaveTheirPlaces(t *testing.T) {
 	for _, c := range []struct{ program, blocked, want string }{
-		{strings.Replace(text, "link(U, V)", "lnik(U, V)", 1), "", "site.dl:5:37"},
+		{strings.Replace(text, "link(U, V)", "lnik(U, V)", 1), "", "site.dl:5:32"},
 		{text, "a.example\tb\n", "blocked.txt:1:1"},
 		{strings.Replace(text, "crawl(V, D+1)", "crawl(V D+1)", 1), "", "site.dl:5:"},
 	} {
