@@ -5,6 +5,7 @@
 //	state/        Pebble: every row of the Ledger     the only truth
 //	warc/         WARC/1.1 files, a member per record
 //	index.cdxj    CDXJ index of the archive           derived, may be rebuilt
+//	words/        keyword index of the archive        derived (written by others)
 //	lock          held while a process has the folder
 //
 // Workers turn each [Exchange] into a compressed [Record] with an [Encoder] of
