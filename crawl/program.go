@@ -181,6 +181,10 @@ func (p *Program) follows(f *page.Facts, u page.URL) (bool, error) {
 	return slices.ContainsFunc(out.Crawl, func(r Row) bool { return r.URL == u }), nil
 }
 
+// Rows calls fn for the rows of a table that the program keeps up, until it
+// returns false.
+func (p *Program) Rows(t *query.Table, fn func(flow.Row) bool) error { return p.part.Rows(t, fn) }
+
 // Committed implements Rules.
 func (p *Program) Committed() { p.part.Committed() }
 

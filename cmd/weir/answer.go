@@ -135,7 +135,7 @@ func (a *jsonAnswer) close() error { return nil }
 // parquetAnswer hands rows to parquet. Its columns are in the order of their
 // names, as parquet keeps them.
 type parquetAnswer struct {
-	w     *parquet.Writer
+	w     *parquet.GenericWriter[any]
 	types []query.Type
 	place []int // of a column, in the file
 	rows  int
@@ -167,7 +167,7 @@ func newParquetAnswer(w io.Writer, names []string, types []query.Type) *parquetA
 			}
 		}
 	}
-	a.w = parquet.NewWriter(w, schema, parquet.CreatedBy("weir", version(), ""))
+	a.w = parquet.NewGenericWriter[any](w, schema, parquet.CreatedBy("weir", version(), ""))
 	return a
 }
 

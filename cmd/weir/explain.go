@@ -9,8 +9,8 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"weir/crawl"
 	"weir/internal/node"
+	"weir/internal/program"
 	"weir/query"
 	"weir/query/draw"
 	"weir/query/flow"
@@ -48,15 +48,14 @@ func (c *explainCmd) Run(e *env, k *kong.Context) error {
 	if err != nil {
 		return err
 	}
-	s, seeds, err := c.settle(e, k)
+	s, seeds, at, err := c.settle(e, k)
 	if err != nil {
 		return err
 	}
-	cfg, err := setup(s, seeds)
-	if err != nil {
+	if _, err := setup(s, seeds); err != nil {
 		return err
 	}
-	p, err := e.programOf(s, cfg.Scope)
+	p, err := e.programOf(s, at)
 	if err != nil {
 		return err
 	}
@@ -79,7 +78,7 @@ func parseScheme(name string) (flow.Scheme, error) {
 
 // settle finds out which crawl is meant: that of a folder, if one is named or
 // nothing else is, or one that was never begun.
-func (c *explainCmd) settle(e *env, k *kong.Context) (*settings, []node.Seed, error) {
+func (c *explainCmd) settle(e *env, k *kong.Context) (*settings, []node.Seed, ground, error) {
 	given := map[string]bool{}
 	for _, p := range k.Path {
 		if p.Flag != nil {
@@ -91,18 +90,18 @@ func (c *explainCmd) settle(e *env, k *kong.Context) (*settings, []node.Seed, er
 	if given["dir"] || len(c.URLs) == 0 && !slices.ContainsFunc(fields(&c.settings), means) {
 		var err error
 		if at, err = look(c.Dir); err != nil {
-			return nil, nil, folderError(c.Dir, err)
+			return nil, nil, at, folderError(c.Dir, err)
 		}
 		if at != begun {
-			return nil, nil, usage("name pages, flags or a program, as in weir explain --depth 3 https://example.org/", "there is no crawl in %s to explain", c.Dir)
+			return nil, nil, at, usage("name pages, flags or a program, as in weir explain --depth 3 https://example.org/", "there is no crawl in %s to explain", c.Dir)
 		}
 	}
 	s, _, err := settle(&c.settings, given, at)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, at, err
 	}
 	seeds, err := e.seeds(c.URLs, s.Seeds)
-	return s, seeds, err
+	return s, seeds, at, err
 }
 
 // show writes what was asked for.
@@ -192,11 +191,20 @@ func ruled(name string) bool {
 	}, name)
 }
 
-// programOf reads and checks the program of a crawl: that of its file, or the one
-// that its flags mean.
-func (e *env) programOf(s *settings, scope crawl.ScopeConfig) (*query.Checked, error) {
+// programOf reads and checks the program of a crawl: the one that its folder
+// keeps, that of a file, or the one that its flags mean.
+func (e *env) programOf(s *settings, at ground) (*query.Checked, error) {
+	if at == begun {
+		src, err := program.Last(s.Dir)
+		if err != nil {
+			return nil, err
+		}
+		if src != nil {
+			return e.checked(src.Name, src.Text, src.Settings)
+		}
+	}
 	if s.Program == "" {
-		text, err := scope.Program()
+		text, err := s.plain().Program()
 		if err != nil {
 			return nil, usage("weir crawl --help says how flags are written", "%w", err)
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,15 +10,17 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 
 	"weir/crawl"
+	"weir/internal/ask"
 	"weir/internal/store"
 	"weir/page"
 )
 
 // exportCmd writes a table of a crawl.
 type exportCmd struct {
-	Table  string `arg:"" enum:"pages,links,hosts,text,parked,queue" help:"pages, links, hosts, text, parked or queue."`
+	Table  string `arg:"" help:"pages, links, hosts, text, parked, queue, crawl, or a table of the crawl's program."`
 	Dir    string `placeholder:"DIR" default:"weir-crawl" help:"Folder of the crawl. Default: weir-crawl."`
 	Format string `placeholder:"FORMAT" enum:"csv,jsonl,parquet," default:"" help:"csv, jsonl or parquet. Default: as the file is named, else csv."`
 	Output string `short:"o" placeholder:"FILE" help:"File to write instead of the standard output."`
@@ -37,11 +40,16 @@ func (c *exportCmd) Help() string {
           held back as traps; weir release queues them
   queue   url,depth,attempt,score
           what waits to be fetched
+  crawl   url,depth,priority
+          every page that the program asks for, fetched or not
+Besides, every table that the crawl's program derives, by its name, sorted. Those that were kept up during the crawl are
+there already; others are worked out now, from the state and the archive, as weir query does.
 Bytes are those of the body on the wire, times are RFC 3339 in UTC, durations are seconds.
 
 Examples:
   weir export pages --dir crawl > pages.csv
   weir export links --dir crawl -o links.parquet
+  weir export broken --dir crawl > broken.csv
   weir export pages --format jsonl | jq -r 'select(.status >= 400) | .url'`
 }
 
@@ -56,6 +64,9 @@ func (c *exportCmd) Run(e *env) error {
 		return err
 	}
 	defer f.close()
+	if !slices.Contains(exported, c.Table) {
+		return c.derived(e, f, format)
+	}
 	if (c.Table == "links" || c.Table == "text") && f.store.Form() == store.None {
 		return failure(fmt.Errorf("this crawl kept no archive (--warc none), so its %s cannot be read again", c.Table),
 			"export pages, hosts, parked and queue work; a crawl with --warc gzip keeps the rest")
@@ -82,6 +93,24 @@ func (c *exportCmd) Run(e *env) error {
 		return nil
 	}
 	return fmt.Errorf("export %s: %w", c.Table, err)
+}
+
+// exported are the tables that every crawl has.
+var exported = []string{"pages", "links", "hosts", "text", "parked", "queue"}
+
+// derived writes a table of the crawl's program.
+func (c *exportCmd) derived(e *env, f *folder, format string) error {
+	own, err := f.own()
+	if err != nil {
+		return err
+	}
+	q := ask.Question{Name: "export", Table: c.Table, Own: own}
+	if c.Table == "crawl" {
+		q.Table, q.Text = "answer", "answer(Url, Depth, Priority) :- crawl(Url, Depth, Priority)."
+	} else if names := own.Tables(); !slices.Contains(names, c.Table) {
+		return choice("export", c.Table, append(append(slices.Clone(exported), "crawl"), names...)...)
+	}
+	return e.ask(f, q, asking{format: cmp.Or(format, "csv"), output: c.Output, memory: int64(f.asRun.Memory)})
 }
 
 // output is where a table goes. A file appears under its name only when it is

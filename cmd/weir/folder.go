@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 
 	"weir/crawl"
+	"weir/internal/ask"
 	"weir/internal/store"
 	"weir/page"
-	"weir/query"
 )
 
 // folder is a crawl folder that is read and not changed.
@@ -38,14 +38,13 @@ func openFolder(dir string) (*folder, error) {
 	return f, nil
 }
 
-// program is the program that the crawl runs: its own, or what its flags mean.
-func (f *folder) program() (*query.Program, error) {
-	text, err := f.asRun.plain().Program()
+// own is the program that the crawl runs.
+func (f *folder) own() (*ask.Own, error) {
+	own, err := ask.ReadOwn(f.dir, f.store, f.asRun.plain())
 	if err != nil {
-		return nil, nil // a folder is worth reading without its crawl.yaml too
+		return nil, fmt.Errorf("the program of the crawl in %s: %w", f.dir, err)
 	}
-	p, _ := query.Parse("flags", text)
-	return p, nil
+	return own, nil
 }
 
 func (f *folder) close() { f.store.Close() } // nothing was written that could fail

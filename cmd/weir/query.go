@@ -73,6 +73,9 @@ func (c *queryCmd) Run(e *env) error {
 		return err
 	}
 	defer f.close()
+	if q.Own, err = f.own(); err != nil {
+		return err
+	}
 	return e.ask(f, q, asking{format: format, output: c.Output, limit: int64(c.Limit), memory: int64(c.Memory)})
 }
 
@@ -101,10 +104,6 @@ func formatOf(e *env, format, output, table string) (string, error) {
 
 // ask works out the answer to a question and writes it.
 func (e *env) ask(f *folder, q ask.Question, a asking) error {
-	var err error
-	if q.Own, err = f.program(); err != nil {
-		return err
-	}
 	p, diags := q.Read()
 	for _, d := range diags {
 		fmt.Fprint(e.err, q.Format(d))

@@ -14,8 +14,8 @@ import (
 type Question struct {
 	Name  string // for messages
 	Text  string
-	Table string         // the answer; "": that of the last rule. With a table the text may be empty.
-	Own   *query.Program // of the crawl; nil: it has none that could be used
+	Table string // the answer; "": that of the last rule. With a table the text may be empty.
+	Own   *Own   // the program of the crawl; nil: it has none that could be used
 }
 
 // Program is a question that means something. It is not safe for concurrent use.
@@ -24,7 +24,10 @@ type Program struct {
 	Answer *query.Table
 
 	plan   *flow.Plan
-	loaded bool // its inputs are
+	own    *Own
+	kept   []string // tables whose rows the crawl has
+	asked  []string // inputs of the question itself
+	loaded bool     // its inputs are
 }
 
 // orders are the tables that tell the crawler what to do. There is nothing left to
@@ -44,7 +47,7 @@ func (q Question) Read() (*Program, []query.Diag) {
 			return nil, q.shift([]query.Diag{{Pos: r.Pos, Message: "a question cannot derive " + r.Head.Table + ": nothing is fetched for it", Hint: "give the table another name"}}, before)
 		}
 	}
-	_, checked, diags := query.Load(q.Name, text+"\n"+own(q.Own, asked), []string{"crawl"})
+	_, checked, diags := query.Load(q.Name, text+"\n"+q.Own.usable(asked), []string{"crawl"})
 	diags = q.shift(mine(diags, text), before)
 	if checked == nil {
 		return nil, diags
@@ -53,12 +56,45 @@ func (q Question) Read() (*Program, []query.Diag) {
 	if diag != nil {
 		return nil, []query.Diag{*diag}
 	}
-	plan, more := flow.Compile(checked, flow.Options{Tables: []string{name}, Given: []string{"crawl"}})
+	p := &Program{Checked: checked, Answer: checked.Table(name), own: q.Own, kept: q.kept(asked, checked)}
+	for _, in := range asked.Inputs {
+		p.asked = append(p.asked, in.Table)
+	}
+	var more []query.Diag
+	p.plan, more = flow.Compile(checked, flow.Options{Tables: []string{name}, Given: append([]string{"crawl"}, p.kept...)})
 	diags = append(diags, q.shift(more, before)...)
 	if query.Failed(more) {
 		return nil, diags
 	}
-	return &Program{Checked: checked, Answer: checked.Table(name), plan: plan}, diags
+	return p, diags
+}
+
+// kept are the tables of the crawl's own program whose rows it has, so that they
+// need not be worked out again.
+func (q Question) kept(asked *query.Program, c *query.Checked) []string {
+	if q.Own == nil {
+		return nil
+	}
+	taken := heads(asked)
+	var names []string
+	for _, name := range q.Own.Tables() {
+		if t, had := c.Table(name), q.Own.plan.Program.Table(name); q.Own.Keeps(name) && !slices.Contains(taken, name) && slices.Equal(t.Types, had.Types) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// heads are the tables that a program derives, and its inputs.
+func heads(p *query.Program) []string {
+	var names []string
+	for _, r := range p.Rules {
+		names = append(names, r.Head.Table)
+	}
+	for _, in := range p.Inputs {
+		names = append(names, in.Table)
+	}
+	return names
 }
 
 // rules is the question as rules, and how many lines stand before its text in it.
@@ -145,15 +181,13 @@ func (q Question) answer(asked *query.Program) (string, *query.Diag) {
 		return asked.Rules[len(asked.Rules)-1].Head.Table, nil
 	}
 	var names []string
-	for _, p := range []*query.Program{asked, q.Own} {
-		if p == nil {
-			continue
+	for _, r := range asked.Rules {
+		if !slices.Contains(names, r.Head.Table) {
+			names = append(names, r.Head.Table)
 		}
-		for _, r := range p.Rules {
-			if !slices.Contains(names, r.Head.Table) && !slices.Contains(orders, r.Head.Table) {
-				names = append(names, r.Head.Table)
-			}
-		}
+	}
+	if q.Own != nil {
+		names = append(names, q.Own.Tables()...)
 	}
 	if slices.Contains(names, q.Table) {
 		return q.Table, nil
@@ -165,28 +199,22 @@ func (q Question) answer(asked *query.Program) (string, *query.Diag) {
 	return "", &query.Diag{Message: fmt.Sprintf("no rule derives a table %s", q.Table), Hint: hint}
 }
 
-// own is what a question may use of the crawl's program: its tables, but for
+// usable is what a question may use of the crawl's program: its tables, but for
 // orders, and for those that the question derives itself. Settings have their
 // values already.
-func own(p, asked *query.Program) string {
-	if p == nil {
+func (o *Own) usable(asked *query.Program) string {
+	if o == nil {
 		return ""
 	}
-	taken := slices.Clone(orders)
-	for _, r := range asked.Rules {
-		taken = append(taken, r.Head.Table)
-	}
-	for _, in := range asked.Inputs {
-		taken = append(taken, in.Table)
-	}
+	taken := append(heads(asked), orders...)
 	var b strings.Builder
-	for _, in := range p.Inputs {
+	for _, in := range o.Inputs {
 		if !slices.Contains(taken, in.Table) {
 			only := query.Program{Inputs: []*query.Input{in}}
 			b.WriteString(only.String())
 		}
 	}
-	for _, r := range p.Rules {
+	for _, r := range o.Program.Rules {
 		if !slices.Contains(taken, r.Head.Table) {
 			b.WriteString(valued(r) + "\n")
 		}

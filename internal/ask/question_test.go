@@ -5,7 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"weir/crawl"
 	"weir/internal/ask"
+	"weir/internal/program"
+	"weir/internal/store"
 	"weir/query"
 )
 
@@ -17,7 +20,28 @@ broken(U, V, S) :- link(U, V), fetched(V, S), S >= 400.
 deep(U) :- crawl(U, D), D = $max.
 `
 
+// begun is the program of a crawl that has found nothing yet.
+func begun(t *testing.T) *ask.Own {
+	t.Helper()
+	dir := t.TempDir()
+	st, err := store.Create(dir, store.Options{Form: store.None})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { st.Close() })
+	src := &program.Source{Name: "site.dl", Text: site}
+	if err := src.Save(dir, 0); err != nil {
+		t.Fatal(err)
+	}
+	own, err := ask.ReadOwn(dir, st, crawl.ScopeConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return own
+}
+
 func TestAnswerTable(t *testing.T) {
+	own := begun(t)
 	for _, c := range []struct{ text, table, name, columns string }{
 		{"link(U, V), fetched(V, S), S >= 400", "", "answer", "u v s"},
 		{"fetched(V, S), S >= 400, title(V, _).", "", "answer", "v s"},
@@ -31,7 +55,6 @@ func TestAnswerTable(t *testing.T) {
 		{"deep(U)", "", "answer", "u"},
 		{"broken(U, V) :- link(U, V), fetched(V, 404).", "", "broken", "u v"},
 	} {
-		own, _ := query.Parse("site.dl", site)
 		p, diags := ask.Question{Name: "query", Text: c.text, Table: c.table, Own: own}.Read()
 		if p == nil {
 			t.Errorf("%s: %v", c.text, diags)
@@ -49,6 +72,7 @@ func TestAnswerTable(t *testing.T) {
 // What is wrong is shown in the words of the question, not in those of the rule
 // that was made of it.
 func TestFaultsPointIntoTheQuestion(t *testing.T) {
+	own := begun(t)
 	for _, c := range []struct{ text, table, want string }{
 		{"lnk(U, V)", "", "query:1:1: error: "},
 		{"link(U, V), fetched(V, S), S >= ", "", "query:1:33: error: "},
@@ -61,7 +85,6 @@ func TestFaultsPointIntoTheQuestion(t *testing.T) {
 		{"link(U, V)", "brken", "did you mean broken?"},
 		{"link(U, V)", "nothing_like_it", "there are answer, broken, deep"},
 	} {
-		own, _ := query.Parse("site.dl", site)
 		q := ask.Question{Name: "query", Text: c.text, Table: c.table, Own: own}
 		p, diags := q.Read()
 		if p != nil || !query.Failed(diags) {

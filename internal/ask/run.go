@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"strings"
@@ -20,7 +21,8 @@ import (
 type Crawl struct {
 	View    *crawl.View
 	Archive *extract.Archive
-	Input   func(*query.Input) ([]flow.Row, error) // reads the file of an input
+	// Input reads the file of an input that the question declares.
+	Input func(*query.Input) ([]flow.Row, error)
 }
 
 // Work says how a question is worked out.
@@ -73,6 +75,9 @@ var errLarge = errors.New("more rows than fit into memory")
 // Rows calls fn for the rows of the answer, in their order, until it returns
 // false.
 func (p *Program) Rows(ctx context.Context, c Crawl, w Work, fn func(flow.Row) bool) error {
+	if slices.Contains(p.kept, p.Answer.Name) {
+		return p.sorted(ctx, func(fn func(flow.Row) bool) error { return p.own.Rows(p.Answer.Name, fn) }, fn)
+	}
 	if err := p.load(c); err != nil {
 		return err
 	}
@@ -100,7 +105,7 @@ func (p *Program) load(c Crawl) error {
 		if t.Kind != query.File || !p.uses(t.Name) {
 			continue
 		}
-		rows, err := c.Input(t.Input)
+		rows, err := p.input(c, t)
 		if err == nil {
 			err = p.plan.Load(t, rows)
 		}
@@ -110,6 +115,19 @@ func (p *Program) load(c Crawl) error {
 	}
 	p.loaded = true
 	return nil
+}
+
+// input reads the rows of an input: the crawl's own as it was when it began.
+func (p *Program) input(c Crawl, t *query.Table) ([]flow.Row, error) {
+	if !slices.Contains(p.asked, t.Name) {
+		if rows, diags, ok := p.own.input(t.Input); ok {
+			if query.Failed(diags) {
+				return nil, fmt.Errorf("the input %s of the crawl's program: %s", t.Name, diags[0].Message)
+			}
+			return rows, nil
+		}
+	}
+	return c.Input(t.Input)
 }
 
 // run is one try, on disk if there is one.
@@ -136,7 +154,7 @@ func (p *Program) run(ctx context.Context, c Crawl, w Work, d *disk, fn func(flo
 		return err
 	}
 	r.part.Now(w.Now)
-	for _, step := range []func() error{r.start, r.rows, r.robots, r.facts, r.finish} {
+	for _, step := range []func() error{r.start, r.rows, r.tables, r.robots, r.facts, r.finish} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -164,8 +182,8 @@ func (r *run) rows() error {
 	}
 	var bad error
 	deliver := func(p *crawl.PageInfo) bool {
-		if seeds && p.By == crawl.BySeed {
-			bad = r.take(r.part.Seed(p.URL, float64(p.Entry.Score), &r.out))
+		if seeds {
+			bad = r.seed(p)
 		}
 		if bad == nil && all {
 			bad = r.take(r.part.Crawled(p.URL.String(), int64(p.Depth), float64(p.Entry.Score), &r.out))
@@ -174,6 +192,41 @@ func (r *run) rows() error {
 	}
 	for _, each := range []func(func(*crawl.PageInfo) bool) error{r.crawl.View.Pages, r.crawl.View.Queue, r.crawl.View.Parked} {
 		if err := errors.Join(each(deliver), bad); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// seed delivers a page if the user has named it: a root that no page led to.
+func (r *run) seed(p *crawl.PageInfo) error {
+	if p.State != "ended" { // of others a queue does not say
+		full, err := r.crawl.View.Key(p.Key)
+		if err != nil || full == nil {
+			return err
+		}
+		full.Root = full.Root || full.Entry.Root
+		p = full
+	}
+	if !p.Root || p.Parent != (page.Key{}) {
+		return nil
+	}
+	return r.take(r.part.Seed(p.URL, float64(p.Entry.Score), &r.out))
+}
+
+// tables delivers what the crawl has kept of its own program.
+func (r *run) tables() error {
+	for _, name := range r.kept {
+		if !r.uses(name) {
+			continue
+		}
+		t := r.Table(name)
+		var bad error
+		err := r.own.Rows(name, func(row flow.Row) bool {
+			bad = r.take(r.part.Give(t, row, &r.out))
+			return bad == nil
+		})
+		if err := errors.Join(err, bad); err != nil {
 			return err
 		}
 	}
@@ -270,21 +323,26 @@ func (r *run) answer(fn func(flow.Row) bool) error {
 	if r.disk != nil {
 		return errors.Join(r.part.Rows(r.Answer, func(row flow.Row) bool { return r.ctx.Err() == nil && fn(row) }), r.ctx.Err())
 	}
+	return r.sorted(r.ctx, func(fn func(flow.Row) bool) error { return r.part.Rows(r.Answer, fn) }, fn)
+}
+
+// sorted hands out rows of the answer in order.
+func (p *Program) sorted(ctx context.Context, each func(func(flow.Row) bool) error, fn func(flow.Row) bool) error {
 	var rows []flow.Row
-	err := r.part.Rows(r.Answer, func(row flow.Row) bool {
+	err := each(func(row flow.Row) bool {
 		rows = append(rows, slices.Clone(row))
-		return true
+		return ctx.Err() == nil
 	})
-	if err != nil {
+	if err := errors.Join(err, ctx.Err()); err != nil {
 		return err
 	}
-	slices.SortFunc(rows, func(a, b flow.Row) int { return compare(r.Answer, a, b) })
+	slices.SortFunc(rows, func(a, b flow.Row) int { return compare(p.Answer, a, b) })
 	for _, row := range rows {
 		if !fn(row) {
 			break
 		}
 	}
-	return r.ctx.Err()
+	return ctx.Err()
 }
 
 func compare(t *query.Table, a, b flow.Row) int {

@@ -244,3 +244,21 @@ func Load(crawl string, version int) (*Source, error) {
 	}
 	return s, nil
 }
+
+// Last reads the newest version of a crawl's program; nil when the crawl has none.
+func Last(crawl string) (*Source, error) {
+	list, err := os.ReadDir(filepath.Dir(Dir(crawl, 0)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the crawl's program: %w", err)
+	}
+	last := -1
+	for _, entry := range list {
+		if n, err := strconv.Atoi(entry.Name()); err == nil {
+			last = max(last, n)
+		}
+	}
+	return Load(crawl, last)
+}
