@@ -61,12 +61,29 @@ func (x *Index) open() error {
 			return err
 		}
 	}
+	for try := 0; ; try++ {
+		vanished, err := x.list()
+		if err != nil || !vanished || try == maxTries {
+			return err
+		}
+		if err := x.Close(); err != nil {
+			return err
+		}
+	}
+}
+
+// maxTries bounds how often a reader looks again for segments that a running
+// crawl has merged in between.
+const maxTries = 10
+
+// list opens what there is. It says whether something of it vanished meanwhile.
+func (x *Index) list() (vanished bool, err error) {
 	names, err := x.fs.List(x.dir)
 	if x.readOnly && errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return false, nil
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
 	var found []*segment
 	for _, name := range names {
@@ -78,22 +95,22 @@ func (x *Index) open() error {
 			if s, err = x.openSegment(name); s != nil {
 				found = append(found, s)
 			}
+			if errors.Is(err, fs.ErrNotExist) {
+				vanished, err = true, nil
+			}
 		}
 		if err != nil {
 			x.segs = found
-			return err
+			return false, err
 		}
 	}
 	x.segs, err = x.choose(found)
-	return err
+	return vanished, err
 }
 
 // openSegment opens a segment, or removes a file that is none of this crawl.
 func (x *Index) openSegment(name string) (*segment, error) {
 	f, err := x.fs.Open(x.path(name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // the crawl that runs has merged it
-	}
 	if err != nil {
 		return nil, err
 	}

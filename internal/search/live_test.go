@@ -174,3 +174,51 @@ func TestLiveFallsBehind(t *testing.T) {
 		t.Errorf("%d pages were read again", s.reads)
 	}
 }
+
+// A reader that comes while segments are merged sees all pages, once.
+func TestReadWhileMerging(t *testing.T) {
+	s := many(t, 40)
+	fs := vfs.NewMem()
+	x, err := Open("crawl", Options{FS: fs, Crawl: crawlID, Memory: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	f := filler{x: x, missing: []Range{{Point{}, s.end}}, build: newBuilder()}
+	for i := range 7 { // one less than are merged
+		if err := f.add(&s.pages[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	merging := &mover{FS: fs, then: func() {
+		if err := f.add(&s.pages[7]); err != nil {
+			t.Error(err)
+		}
+		if n := x.Stats().Segments; n != 1 {
+			t.Errorf("%d segments after merging", n)
+		}
+	}}
+	y, err := Open("crawl", Options{FS: merging, ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer y.Close()
+	if n := y.Stats().Pages; n != 8 {
+		t.Errorf("%d pages of 8", n)
+	}
+}
+
+// mover lets something happen after a folder was listed for the first time.
+type mover struct {
+	vfs.FS
+	then func()
+}
+
+func (m *mover) List(dir string) ([]string, error) {
+	names, err := m.FS.List(dir)
+	if then := m.then; then != nil {
+		m.then = nil
+		then()
+	}
+	return names, err
+}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"weir/internal/parse"
+	"weir/page"
 )
 
 // Query is a question: words that a page must say, and what it must not.
@@ -95,14 +96,14 @@ func nextPart(s string) (part, string, error) {
 // take adds a piece to the question.
 func (q *Query) take(p part) error {
 	if p.host {
-		host := strings.Trim(strings.ToLower(p.text), ".")
-		if host == "" || strings.ContainsAny(host, "/:@?#") {
+		u, err := page.Parse("http://" + strings.Trim(p.text, ".") + "/")
+		if err != nil || u.String() != "http://"+u.Host()+"/" {
 			return fmt.Errorf("host:%s names no host: write host:example.org", p.text)
 		}
 		if p.not {
-			q.NotOf = append(q.NotOf, host)
+			q.NotOf = append(q.NotOf, u.Host())
 		} else {
-			q.Hosts = append(q.Hosts, host)
+			q.Hosts = append(q.Hosts, u.Host())
 		}
 		return nil
 	}

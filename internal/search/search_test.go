@@ -139,6 +139,8 @@ func TestQuestions(t *testing.T) {
 		{"solar -host:example.org", "copy panel"},
 		{"solar host:other.net host:www.example.org", "copy both panel"},
 		{"solar host:ample.org", ""},
+		{"solar host:ORG.", "sun both farm"},
+		{"solar host:bücher.example", ""},
 		{"e-mail", "mail"},
 		{"mail-e", ""},
 		{"pannel", ""},
@@ -253,7 +255,7 @@ func TestSnippet(t *testing.T) {
 func TestBadQuestions(t *testing.T) {
 	for _, c := range []struct{ question, want string }{
 		{"", "no word"}, {"-solar", "no word"}, {"host:a.test", "no word"}, {"!!", "no word"}, {"-", "no word"},
-		{`"open`, "not closed"}, {"a host:", "names no host"}, {"a host:http://x/", "names no host"},
+		{`"open`, "not closed"}, {"a host:", "names no host"}, {"a host:http://x/", "names no host"}, {"a host:x:8080", "names no host"}, {"a host:u@x", "names no host"}, {"a host:x/y", "names no host"},
 		{strings.Repeat("a ", 10) + strings.Repeat("-b ", 100), "more than"}, {"a\xff", "UTF-8"},
 	} {
 		if _, err := Parse(c.question); err == nil || !strings.Contains(err.Error(), c.want) {
