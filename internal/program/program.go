@@ -93,22 +93,10 @@ func readFile(name string, most int64) (string, error) {
 	return readAll(f, most)
 }
 
-// Parse reads the text. What is wrong is a *Fault.
-func (s *Source) Parse() (*query.Program, error) {
-	p, diags := query.Parse(s.Name, s.Text, s.Settings...)
-	if query.Failed(diags) {
-		return p, &Fault{p, diags}
-	}
-	return p, nil
-}
-
-// Check reads and checks the program. Given tables need no rule.
+// Check reads and checks the program. Given tables need no rule. What is wrong is
+// a *Fault.
 func (s *Source) Check(given ...string) (*query.Checked, error) {
-	p, err := s.Parse()
-	if err != nil {
-		return nil, err
-	}
-	c, diags := query.Check(p, given...)
+	p, c, diags := query.Load(s.Name, s.Text, given, s.Settings...)
 	if query.Failed(diags) {
 		return nil, &Fault{p, diags}
 	}
