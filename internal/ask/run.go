@@ -1,13 +1,11 @@
 package ask
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"runtime"
 	"slices"
-	"strings"
 
 	"weir/crawl"
 	"weir/internal/extract"
@@ -69,20 +67,17 @@ func (p *Program) uses(table string) bool {
 	return false
 }
 
-// errLarge says that rows need more memory than they may have.
-var errLarge = errors.New("more rows than fit into memory")
-
 // Rows calls fn for the rows of the answer, in their order, until it returns
 // false.
 func (p *Program) Rows(ctx context.Context, c Crawl, w Work, fn func(flow.Row) bool) error {
 	if slices.Contains(p.kept, p.Answer.Name) {
-		return p.sorted(ctx, func(fn func(flow.Row) bool) error { return p.own.Rows(p.Answer.Name, fn) }, fn)
+		return until(ctx, fn, func(fn func(flow.Row) bool) error { return p.own.Rows(p.Answer.Name, fn) })
 	}
 	if err := p.load(c); err != nil {
 		return err
 	}
 	err := p.run(ctx, c, w, nil, fn)
-	if !errors.Is(err, errLarge) {
+	if !errors.Is(err, flow.ErrFull) {
 		return err
 	}
 	if w.Moved != nil {
@@ -137,15 +132,16 @@ type run struct {
 	crawl Crawl
 	work  Work
 	part  *flow.Part
-	disk  *disk
 	out   flow.Out
 	pages int64
 	stale bool // a small table has grown: pages that were read before may mean more
 }
 
 func (p *Program) run(ctx context.Context, c Crawl, w Work, d *disk, fn func(flow.Row) bool) error {
-	r := &run{Program: p, ctx: ctx, crawl: c, work: w, disk: d}
-	var state flow.State = flow.NewMem()
+	r := &run{Program: p, ctx: ctx, crawl: c, work: w}
+	mem := flow.NewMem()
+	mem.Bound(w.Memory)
+	var state flow.State = mem
 	if d != nil {
 		state = d
 	}
@@ -290,9 +286,6 @@ func (r *run) pageful() bool {
 	return slices.ContainsFunc(r.Tables, func(t *query.Table) bool { return t.Kind == query.PageFact && r.uses(t.Name) })
 }
 
-// memoryPages is after how many pages memory is looked at.
-const memoryPages = 512
-
 func (r *run) page(f *page.Facts) error {
 	if err := r.take(r.part.Page(f, &r.out)); err != nil {
 		return err
@@ -301,64 +294,17 @@ func (r *run) page(f *page.Facts) error {
 	if r.work.Progress != nil {
 		r.work.Progress(r.pages)
 	}
-	if r.disk != nil || r.pages%memoryPages != 0 {
-		return nil
-	}
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	if r.work.Memory > 0 && int64(m.HeapAlloc) > r.work.Memory {
-		runtime.GC() // part of it may be rubbish
-		runtime.ReadMemStats(&m)
-		if int64(m.HeapAlloc) > r.work.Memory {
-			return errLarge
-		}
-	}
 	return nil
 }
 
 func (r *run) finish() error { return flow.Finish([]*flow.Part{r.part}) }
 
-// answer hands out the rows, sorted: on disk they lie so already.
+// answer hands out the rows, which are sorted.
 func (r *run) answer(fn func(flow.Row) bool) error {
-	if r.disk != nil {
-		return errors.Join(r.part.Rows(r.Answer, func(row flow.Row) bool { return r.ctx.Err() == nil && fn(row) }), r.ctx.Err())
-	}
-	return r.sorted(r.ctx, func(fn func(flow.Row) bool) error { return r.part.Rows(r.Answer, fn) }, fn)
+	return until(r.ctx, fn, func(fn func(flow.Row) bool) error { return r.part.Rows(r.Answer, fn) })
 }
 
-// sorted hands out rows of the answer in order.
-func (p *Program) sorted(ctx context.Context, each func(func(flow.Row) bool) error, fn func(flow.Row) bool) error {
-	var rows []flow.Row
-	err := each(func(row flow.Row) bool {
-		rows = append(rows, slices.Clone(row))
-		return ctx.Err() == nil
-	})
-	if err := errors.Join(err, ctx.Err()); err != nil {
-		return err
-	}
-	slices.SortFunc(rows, func(a, b flow.Row) int { return compare(p.Answer, a, b) })
-	for _, row := range rows {
-		if !fn(row) {
-			break
-		}
-	}
-	return ctx.Err()
-}
-
-func compare(t *query.Table, a, b flow.Row) int {
-	for i, typ := range t.Types {
-		c := 0
-		switch {
-		case typ.Textual():
-			c = strings.Compare(a[i].S, b[i].S)
-		case typ == query.Float:
-			c = cmp.Compare(a[i].Float(), b[i].Float())
-		default:
-			c = cmp.Compare(a[i].N, b[i].N)
-		}
-		if c != 0 {
-			return c
-		}
-	}
-	return 0
+// until has rows handed out as long as the context goes on.
+func until(ctx context.Context, fn func(flow.Row) bool, each func(func(flow.Row) bool) error) error {
+	return errors.Join(each(func(row flow.Row) bool { return ctx.Err() == nil && fn(row) }), ctx.Err())
 }

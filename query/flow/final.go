@@ -129,7 +129,7 @@ func (x *Part) pool(p *Pool, prefix []byte, fn func(row string)) {
 	x.db.sorted(p.Store.Paths[0], prefix, func(row, _ string) bool {
 		fn(row)
 		x.rest()
-		return true
+		return !x.broken()
 	})
 }
 

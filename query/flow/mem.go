@@ -3,6 +3,7 @@ package flow
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"slices"
 	"strings"
 )
@@ -13,10 +14,24 @@ import (
 // concurrent use.
 type Mem struct {
 	shelves []*shelf // by path
+	most    int64    // bytes that rows may take; 0: as many as there are
+	used    int64    // about how many they take
 }
 
 // NewMem returns an empty state.
 func NewMem() *Mem { return &Mem{} }
+
+// ErrFull says that the rows of a Part take more memory than they may.
+var ErrFull = errors.New("the rows of the program take more memory than they may")
+
+// Bound has a Part that writes to m fail with [ErrFull] when its rows take more
+// bytes.
+func (m *Mem) Bound(bytes int64) { m.most = bytes }
+
+func (m *Mem) full() bool { return m.most > 0 && m.used > m.most }
+
+// rowCost is about what a row takes besides its bytes.
+const rowCost = 80
 
 // pathSize is how many bytes of a key name its path.
 const pathSize = 2
@@ -96,13 +111,17 @@ func (m *Mem) at(id uint16) *shelf {
 func (m *Mem) get(p *Path, key []byte) (string, bool) { return m.at(p.ID).get(key) }
 
 func (m *Mem) add(p *Path, key []byte, cut int, value []byte) (kept, old string, found bool) {
-	return m.at(p.ID).add(key, cut, value)
+	kept, old, found = m.at(p.ID).add(key, cut, value)
+	if !found {
+		m.used += rowCost + int64(len(key)+len(value))
+	}
+	return kept, old, found
 }
 
 func (m *Mem) set(p *Path, key []byte, cut int, value []byte) {
-	s := m.at(p.ID)
-	if _, old, found := s.add(key, cut, value); found && old != string(value) {
-		s.set(key, value)
+	if _, old, found := m.add(p, key, cut, value); found && old != string(value) {
+		m.at(p.ID).set(key, value)
+		m.used += int64(len(value))
 	}
 }
 
@@ -112,6 +131,7 @@ func (m *Mem) drop(p *Path, prefix []byte) {
 		if r := s.row(i); !r.gone && strings.HasPrefix(s.key(r), string(prefix)) {
 			r.gone = true
 			s.live--
+			m.used -= rowCost + int64(len(s.key(r))+len(s.value(i)))
 		}
 	}
 	if s.live < s.n/2 { // the room is wanted

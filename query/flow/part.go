@@ -229,8 +229,21 @@ func (x *Part) failed() error {
 		return x.over.err
 	case x.desk != nil:
 		return x.desk.err
+	case x.mem.full():
+		return ErrFull
 	}
 	return nil
+}
+
+// broken says that there is no use in going on.
+func (x *Part) broken() bool {
+	switch {
+	case x.over != nil:
+		return x.over.err != nil
+	case x.desk != nil:
+		return x.desk.err != nil
+	}
+	return x.mem.full()
 }
 
 // sound says that expressions of a rule had values; if not, a row is dropped.
@@ -351,6 +364,9 @@ func (x *Part) drain() {
 			x.queue = append(x.queue[:0], x.queue[x.head:]...)
 			x.head = 0
 		}
+		if x.head%1024 == 1023 && x.broken() {
+			break
+		}
 		ev := x.queue[x.head]
 		if ev.store.Pool != nil {
 			x.pooled(ev.store.Pool, ev.key)
@@ -389,7 +405,7 @@ func (x *Part) replay(s *Stage) {
 				in.on(x, key, value)
 				x.rest()
 			}
-			return true
+			return !x.broken()
 		})
 		return
 	}

@@ -1,6 +1,7 @@
 package flow_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -13,22 +14,51 @@ import (
 	"weir/query/flow"
 )
 
-// newBatch compiles a question for what is asked of it.
-func newBatch(t testing.TB, c *query.Checked, s flow.Writer, tables ...string) *flow.Batch {
+// inquiry is a Part that works out some tables of a program over a crawl that
+// is over.
+type inquiry struct {
+	testing.TB
+	*query.Checked
+	part *flow.Part
+	out  flow.Out
+}
+
+func newInquiry(t testing.TB, c *query.Checked, s flow.State, tables ...string) *inquiry {
 	t.Helper()
 	p, diags := flow.Compile(c, flow.Options{Given: []string{"crawl"}, Tables: tables})
 	if query.Failed(diags) {
 		t.Fatal(format(c.Program, diags))
 	}
-	b, err := flow.NewBatch(p, s, snapshot)
+	x, err := flow.NewPart(p, s, 0, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return b
+	x.Now(snapshot)
+	q := &inquiry{TB: t, Checked: c, part: x}
+	q.take(x.Start(&q.out))
+	return q
 }
 
-// written is a state that is neither a Mem nor knows of one: what a batch keeps
-// on disk.
+func (q *inquiry) take(err error) {
+	q.Helper()
+	if err != nil {
+		q.Fatal(err)
+	}
+	q.out.Reset()
+}
+
+func (q *inquiry) page(f *page.Facts) { q.take(q.part.Page(f, &q.out)) }
+
+func (q *inquiry) crawled(u string, depth int64) { q.take(q.part.Crawled(u, depth, 0, &q.out)) }
+
+func (q *inquiry) finish() { q.take(flow.Finish([]*flow.Part{q.part})) }
+
+func (q *inquiry) rows(table string, fn func(line string)) {
+	t := q.Table(table)
+	q.take(q.part.Rows(t, func(r flow.Row) bool { fn(printed(t.Types, r)); return true }))
+}
+
+// written is a state that takes changes and is not a Mem, as one on disk is.
 type written struct{ mem *flow.Mem }
 
 func (w written) Get(key []byte) ([]byte, bool, error) { return w.mem.Get(key) }
@@ -38,7 +68,7 @@ func (w written) Scan(lower, upper []byte, fn func(key, value []byte) bool) erro
 	return w.mem.Scan(lower, upper, fn)
 }
 
-func TestBatchTellsSortedRows(t *testing.T) {
+func TestAnswersAreSorted(t *testing.T) {
 	const program = `
 		index(W, U, N) :- word(U, W, N).
 		near(U, X) :- link(U, V), link(V, X).
@@ -49,26 +79,15 @@ func TestBatchTellsSortedRows(t *testing.T) {
 		said(W, sum<N>) :- index(W, U, N).`
 	c := asked(t, program)
 	for name, s := range map[string]flow.Writer{"memory": flow.NewMem(), "disk": written{flow.NewMem()}} {
-		b := newBatch(t, c, s)
+		q := newInquiry(t, c, s)
 		for i, w := range slices.Backward(four) {
 			f := w.facts()
 			f.Depth = uint16(i)
-			if err := b.Crawl(w.url, int64(i), 0); err != nil {
-				t.Fatal(err)
-			}
-			if err := b.Page(f); err != nil {
-				t.Fatal(err)
-			}
+			q.crawled(w.url, int64(i))
+			q.page(f)
 		}
-		if err := b.Crawl("http://c.test/", 2, 0); err != nil {
-			t.Fatal(err)
-		}
-		if err := b.Finish(); err != nil {
-			t.Fatal(err)
-		}
-		if pages, waiting := b.SoFar(); pages != 4 || waiting != 1 {
-			t.Errorf("%s: so far %d pages, %d waiting", name, pages, waiting)
-		}
+		q.crawled("http://c.test/", 2)
+		q.finish()
 		for table, want := range map[string][]string{
 			"index": {"panel http://a.test/ 1", "panel http://a.test/1 1", "solar http://a.test/ 2", "solar http://a.test/2 1", "wind http://b.test/ 1"},
 			"near": {"http://a.test/ http://a.test/", "http://a.test/ http://b.test/", "http://a.test/ http://c.test/",
@@ -79,13 +98,39 @@ func TestBatchTellsSortedRows(t *testing.T) {
 			"best":  {"1 3 solar", "2 2 panel"},
 		} {
 			var got []string
-			tab := c.Table(table)
-			if err := b.Rows(tab, func(r flow.Row) bool { got = append(got, printed(tab.Types, r)); return true }); err != nil {
-				t.Fatal(err)
-			}
-			if slices.Sort(want); !slices.Equal(got, want) {
+			q.rows(table, func(line string) { got = append(got, line) })
+			if !slices.Equal(got, want) {
 				t.Errorf("%s: %s:\n%s\nwant\n%s", name, table, strings.Join(got, "\n"), strings.Join(want, "\n"))
 			}
+		}
+	}
+}
+
+// What grows past its bound is given up, wherever it grows: with the pages, or in
+// a final level.
+func TestAnswersKeepToTheirMemory(t *testing.T) {
+	const near = "near(U, X) :- link(U, V), link(V, X). far(U, X) :- near(U, X), !linked(U, X). linked(U, V) :- link(U, V). "
+	for name, program := range map[string]string{
+		"live":      near,
+		"final":     "far(U, X) :- link(U, V), link(V, X), !linked(U, X). linked(U, V) :- link(U, V).",
+		"recursive": "far(U, V) :- link(U, V). far(U, W) :- far(U, V), link(V, W).",
+	} {
+		mem := flow.NewMem()
+		mem.Bound(1 << 20)
+		q := newInquiry(t, asked(t, program), mem)
+		web, err := newCrawled(1000), error(nil)
+		for i := 0; i < 100 && err == nil; i++ {
+			err = q.part.Page(web.page(i, false), &q.out)
+			q.out.Reset()
+		}
+		if err == nil {
+			err = flow.Finish([]*flow.Part{q.part})
+		}
+		if !errors.Is(err, flow.ErrFull) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if n := mem.Len(); n > 20_000 {
+			t.Errorf("%s: %d rows in a megabyte", name, n)
 		}
 	}
 }
@@ -131,8 +176,8 @@ func (c *crawled) page(i int, words bool) *page.Facts {
 	return f
 }
 
-// benchBatch asks a crawl of 20,000 pages.
-func benchBatch(b *testing.B, program, table string, words bool) {
+// benchQuestion asks a crawl of 20,000 pages.
+func benchQuestion(b *testing.B, program, table string, words bool) {
 	const pages = 20_000
 	c := asked(b, program)
 	web := newCrawled(pages)
@@ -143,18 +188,12 @@ func benchBatch(b *testing.B, program, table string, words bool) {
 	rows, from := 0, cputime.Used()
 	for b.Loop() {
 		rows = 0
-		batch := newBatch(b, c, flow.NewMem(), table)
+		q := newInquiry(b, c, flow.NewMem(), table)
 		for _, f := range facts {
-			if err := batch.Page(f); err != nil {
-				b.Fatal(err)
-			}
+			q.page(f)
 		}
-		if err := batch.Finish(); err != nil {
-			b.Fatal(err)
-		}
-		if err := batch.Rows(c.Table(table), func(flow.Row) bool { rows++; return true }); err != nil {
-			b.Fatal(err)
-		}
+		q.finish()
+		q.take(q.part.Rows(c.Table(table), func(flow.Row) bool { rows++; return true }))
 	}
 	used := (cputime.Used() - from).Seconds() / float64(b.N)
 	b.ReportMetric(used, "cpu-s")
@@ -163,19 +202,19 @@ func benchBatch(b *testing.B, program, table string, words bool) {
 }
 
 func BenchmarkTwoHops(b *testing.B) {
-	benchBatch(b, "near(U, X) :- link(U, V), link(V, X).", "near", false)
+	benchQuestion(b, "near(U, X) :- link(U, V), link(V, X).", "near", false)
 }
 
 func BenchmarkInvertedIndex(b *testing.B) {
-	benchBatch(b, "index(W, U, N) :- word(U, W, N).", "index", true)
+	benchQuestion(b, "index(W, U, N) :- word(U, W, N).", "index", true)
 }
 
 func BenchmarkIndegree(b *testing.B) {
-	benchBatch(b, "indegree(V, count<U>) :- link(U, V).", "indegree", false)
+	benchQuestion(b, "indegree(V, count<U>) :- link(U, V).", "indegree", false)
 }
 
 func BenchmarkPageRank(b *testing.B) {
-	benchBatch(b, `
+	benchQuestion(b, `
 		outdeg(U, count<V>) :- link(U, V).
 		rank(U, 0, 1.0) :- fetched(U).
 		give(V, I, U, X) :- rank(U, I, R), outdeg(U, N), link(U, V), X = 0.85*R/N, I < 20.
