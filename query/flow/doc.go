@@ -15,5 +15,13 @@
 // for a link that is turned away. Everything that must wait for a partner is kept
 // behind [State], which is Pebble in a crawl and [Mem] elsewhere.
 //
-// Final tables are worked out level by level when everything below is quiet.
+// Aggregates gather the distinct solutions of their rules in a [Pool] at the home
+// of each group, where they lie sorted: a group is worked out by walking over its
+// rows once, and sums of floats are in fixed point, so that neither the order of
+// pages nor the number of partitions changes a digit. Those over one page's own
+// facts are worked out with the page, and those that only grow as rows come.
+//
+// Final tables are worked out when everything below is quiet, in phases
+// ([Plan.Phases]): level by level, and round by round where tables count them.
+// [Finish] does so for partitions of one process.
 package flow

@@ -200,6 +200,15 @@ func TestFinalTables(t *testing.T) {
 		{"sealed top", "about(U, top<1, N, W>) :- word(U, W, N).", "about", []string{
 			"http://a.test/ 1 2 solar", "http://a.test/1 1 1 panel", "http://a.test/2 1 1 solar", "http://b.test/ 1 1 wind"}},
 		{"two hops", "near(U, X) :- link(U, V), link(V, X). n(count<U, X>) :- near(U, X).", "n", []string{"10"}},
+		{"rounds that look at what is not there", "new(U, 0) :- fetched(U, _, _, 250). old(U, I) :- new(U, I). old(U, I+1) :- old(U, I), I < 4." +
+			" new(V, I+1) :- new(U, I), link(U, V), !old(V, I), I < 4.", "new", []string{
+			"http://a.test/ 1", "http://a.test/1 0", "http://a.test/2 2", "http://b.test/ 1", "http://c.test/ 2"}},
+		{"rounds that look at the least so far", "far(U, 0, min 0) :- fetched(U, _, _, 250). far(V, I+1, min D+1) :- far(U, I, D), link(U, V), I < 2. far(U, I+1, min D) :- far(U, I, D), I < 2." +
+			" at(D, count<U>) :- far(U, 2, D).", "at", []string{"0 1", "1 2", "2 2"}},
+		{"a turn that waits for another", "in(V, 0, 1) :- link(_, V). hit(V, I) :- in(V, I, N), N > 1. pass(V, I) :- in(V, I, _), !hit(V, I)." +
+			" in(V, I+1, count<U>) :- pass(U, I), link(U, V), I < 2.", "pass", []string{
+			"http://a.test/ 0", "http://a.test/1 0", "http://a.test/1 1", "http://a.test/2 0", "http://a.test/2 1",
+			"http://b.test/ 0", "http://b.test/ 2", "http://c.test/ 0", "http://c.test/ 1"}},
 		{"a sum too large is no row", "huge(H, sum<X>) :- fetched(U, _, _, B), H = host(U), X = B * 30000000000000000.", "huge", []string{"b.test 210000000000000000"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -207,6 +216,30 @@ func TestFinalTables(t *testing.T) {
 				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(c.want, "\n"))
 			}
 		})
+	}
+}
+
+// What has no value is dropped, and told.
+func TestDropsAreCounted(t *testing.T) {
+	c := asked(t, "huge(H, sum<X>) :- fetched(U, _, _, B), H = host(U), X = B * 30000000000000000. far(H, sum<X>) :- fetched(U, _, _, B), H = host(U), X = 1.0*B*100000000000000000.")
+	p, _ := flow.Compile(c, flow.Options{Given: []string{"crawl"}})
+	x, err := flow.NewPart(p, flow.NewMem(), 0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out flow.Out
+	for _, w := range four {
+		if err := x.Page(w.facts(), &out); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := flow.Finish([]*flow.Part{x}); err != nil {
+		t.Fatal(err)
+	}
+	// Of huge the group of a.test, whose sum is too large, of far its three terms, and
+	// the group that is left without any.
+	if huge, far := x.Drops(p.Rules[0]), x.Drops(p.Rules[1]); huge != 1 || far != 4 {
+		t.Errorf("dropped %d of huge and %d of far", huge, far)
 	}
 }
 
