@@ -175,6 +175,7 @@ type shelf struct {
 	groups []uint32            // the same by the hash of key[:cut]: the last row of the group
 	ngroup int
 	live   int
+	last   int      // the row that was found last
 	order  []uint32 // rows by their keys, as of when they were last asked for so
 }
 
@@ -218,19 +219,36 @@ func (s *shelf) find(key []byte, h uint32) (row int, slot uint32) {
 }
 
 func (s *shelf) get(key []byte) (string, bool) {
-	i, _ := s.find(key, half(key))
+	i := s.at(key)
 	if i < 0 || s.row(i).gone {
 		return "", false
 	}
 	return s.value(i), true
 }
 
+// at returns where a key's row is, or -1. A row that was just looked at is often
+// looked at again, to be changed.
+func (s *shelf) at(key []byte) int {
+	if s.last < s.n && s.key(s.row(s.last)) == string(key) {
+		return s.last
+	}
+	i, _ := s.find(key, half(key))
+	if i >= 0 {
+		s.last = i
+	}
+	return i
+}
+
 // add puts a row that is not there yet, and returns its key to hold. Of one that
 // is there it returns the value.
 func (s *shelf) add(key []byte, cut int, value []byte) (kept, old string, found bool) {
+	if s.last < s.n && s.key(s.row(s.last)) == string(key) && !s.row(s.last).gone {
+		return "", s.value(s.last), true
+	}
 	h := half(key)
 	i, slot := s.find(key, h)
 	if i >= 0 {
+		s.last = i
 		r := s.row(i)
 		if !r.gone {
 			return "", s.value(i), true
@@ -263,7 +281,7 @@ func (s *shelf) add(key []byte, cut int, value []byte) (kept, old string, found 
 }
 
 func (s *shelf) set(key, value []byte) {
-	if i, _ := s.find(key, half(key)); i >= 0 {
+	if i := s.at(key); i >= 0 {
 		s.put(i, value)
 	}
 }
@@ -276,7 +294,7 @@ func (s *shelf) put(i int, value []byte) {
 }
 
 func (s *shelf) remove(key []byte) {
-	if i, _ := s.find(key, half(key)); i >= 0 && !s.row(i).gone {
+	if i := s.at(key); i >= 0 && !s.row(i).gone {
 		s.row(i).gone = true
 		s.live--
 	}

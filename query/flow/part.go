@@ -32,6 +32,7 @@ type Part struct {
 	text  arena // rows in queue
 
 	key, val, buf, old []byte
+	row                Row
 	sealing            [][]string // rows of sealed pools that the page has given so far
 }
 
@@ -296,7 +297,7 @@ func (x *Part) land(st *Store, key, value []byte) {
 				return
 			}
 			var better bool
-			if x.old, better = st.better(x.old[:0], old, string(value)); !better {
+			if x.old, better = st.better(x.old[:0], old, x.text.text(value)); !better {
 				return
 			}
 			value = x.old

@@ -65,12 +65,26 @@ func (p *Plan) room(pool *Pool) {
 		return
 	}
 	pool.Store = p.store(&Store{Types: pool.Types, Pool: pool})
-	if r.Class == query.Growing {
-		n := len(pool.Group)
+	switch n := len(pool.Group); {
+	case r.Class != query.Growing:
+	case p.selfsame(pool):
+		pool.Totals = p.table(r.Head)
+	default:
 		totals := &Store{Sums: pool, Types: append(slices.Clone(pool.Types[:n]), pool.result()), Lattice: make([]query.Lattice, n+1)}
 		totals.Lattice[n] = r.Head.Lattice[pool.Column]
 		pool.Totals = p.store(totals)
 	}
+}
+
+// selfsame says that the rows of the head are the totals of the pool: nothing
+// else adds to them, and they live with their group.
+func (p *Plan) selfsame(pool *Pool) bool {
+	h := pool.Rule.Head
+	if slices.ContainsFunc(pool.Group, func(c int) bool { return h.Lattice[c] != query.Each }) {
+		return false
+	}
+	return len(h.Rules) == 1 && len(pool.Rule.Pools) == 1 && h.Name != "crawl" && !h.Small && pool.home == 0 &&
+		len(pool.Group) > 0 && pool.Group[0] == 0 && pool.result() == h.Types[pool.Column]
 }
 
 // solutions says that the aggregate runs over distinct solutions, not over
@@ -203,38 +217,49 @@ func (x *Part) pooled(p *Pool, key string) {
 	if p.Totals == nil {
 		return
 	}
-	n := p.cut(key)
-	old, found := x.db.get(p.Totals.Paths[0], []byte(key[:n]))
-	value := []byte(key[n:]) // of min and max
-	if p.Fold == Count {
+	n, path := p.cut(key), p.Totals.Paths[0]
+	x.key = append(x.key[:0], key[:n]...)
+	old, found := x.db.get(path, x.key)
+	switch {
+	case p.Fold == Count:
 		v, _, _ := cutValue(old, query.Int) // 0 if there is none
-		value = appendValue(nil, query.Int, query.Value{N: v.N + 1})
-	} else if found {
+		x.val = appendValue(x.val[:0], query.Int, number(v.N+1))
+	case found:
 		var better bool
-		if value, better = p.Totals.better(nil, old, string(value)); !better {
+		if x.val, better = p.Totals.better(x.val[:0], old, key[n:]); !better {
 			return
 		}
+	default: // the least or greatest of one
+		x.val = append(x.val[:0], key[n:]...)
 	}
-	x.land(p.Totals, []byte(key[:n]), value)
+	switch {
+	case p.Totals.Sums == nil: // the head itself
+		x.land(p.Totals, x.key, x.val)
+		return
+	case found:
+		x.db.set(path, x.key, 0, x.val)
+	default:
+		x.db.add(path, x.key, 0, x.val)
+	}
 	x.risen(p.Rule, key[:n])
 }
 
-// risen derives the row of a growing aggregate's group, if all its columns have
-// a value by now.
+// risen derives the row of a growing aggregate's group, which is also in key, if
+// all its columns have a value by now.
 func (x *Part) risen(r *Rule, group string) {
-	row := make(Row, r.Head.Arity())
+	x.row = append(x.row[:0], make(Row, r.Head.Arity())...)
 	for _, p := range r.Pools {
-		value, ok := x.db.get(p.Totals.Paths[0], []byte(group))
+		value, ok := x.db.get(p.Totals.Paths[0], x.key)
 		if !ok {
 			return
 		}
 		v, _, _ := cutValue(value, p.result())
-		row[p.Column] = widen(v, p.result(), r.Head.Types[p.Column])
+		x.row[p.Column] = widen(v, p.result(), r.Head.Types[p.Column])
 	}
 	for i, c := range r.Pools[0].Group {
-		row[c], group, _ = cutValue(group, r.Pools[0].Types[i])
+		x.row[c], group, _ = cutValue(group, r.Pools[0].Types[i])
 	}
-	x.derived(r, row)
+	x.derived(r, x.row)
 }
 
 // derived takes a row that an aggregate has made to where it lives.
