@@ -18,6 +18,8 @@ type demoCmd struct {
 	Dir   string `placeholder:"DIR" help:"Folder for the crawl. Default: a new one among the system's temporary files."`
 	Keep  bool   `negatable:"" default:"true" help:"Keep the folder, to look at it."`
 	Limit rate   `placeholder:"RATE" default:"250KB/s" help:"Bandwidth that may be used. Default: 250KB/s."`
+
+	Garden bool `help:"Crawl nothing; serve the small web of the tutorial, docs/query.md, until Ctrl-C, and write garden.yaml, with which it is crawled."`
 }
 
 // Help shows examples.
@@ -27,7 +29,8 @@ under a limit, and the sites say how it behaved. It takes about twenty seconds a
 
 Examples:
   weir demo
-  weir demo --limit 1MB/s --dir demo`
+  weir demo --limit 1MB/s --dir demo
+  weir demo --garden                  a web to try programs on, see docs/query.md`
 }
 
 // demoWait is the pause between visits to a host, so short that nobody is
@@ -58,6 +61,9 @@ var demoSites = []struct {
 
 // Run implements the verb.
 func (c *demoCmd) Run(e *env) (err error) {
+	if c.Garden {
+		return c.garden(e)
+	}
 	cfg := testweb.Config{Seed: 5}
 	for _, s := range demoSites {
 		cfg.Sites = append(cfg.Sites, s.site)
