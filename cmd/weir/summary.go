@@ -89,6 +89,9 @@ func ended(r node.Report) string {
 	case crawl.StopByUser:
 		return "interrupted"
 	}
+	if reason, ok := strings.CutPrefix(r.StoppedBy, crawl.StopRule); ok {
+		return "stopped by the program (" + tame(reason) + ")"
+	}
 	return "stopped by --" + r.StoppedBy
 }
 
