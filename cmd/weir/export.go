@@ -60,6 +60,9 @@ func (c *exportCmd) Run(e *env) error {
 		return err
 	}
 	f, err := openFolder(c.Dir)
+	if errors.Is(err, store.ErrInUse) && !slices.Contains(exported, c.Table) {
+		return e.askRunning(c.Dir, c.question(), asking{format: cmp.Or(format, "csv"), output: c.Output, memory: int64(defaults().Memory)})
+	}
 	if err != nil {
 		return err
 	}
@@ -104,13 +107,20 @@ func (c *exportCmd) derived(e *env, f *folder, format string) error {
 	if err != nil {
 		return err
 	}
-	q := ask.Question{Name: "export", Table: c.Table, Own: own}
-	if c.Table == "crawl" {
-		q.Table, q.Text = "answer", "answer(Url, Depth, Priority) :- crawl(Url, Depth, Priority)."
-	} else if names := own.Tables(); !slices.Contains(names, c.Table) {
-		return choice("export", c.Table, append(append(slices.Clone(exported), "crawl"), names...)...)
+	if names := append(append(slices.Clone(exported), "crawl"), own.Tables()...); !slices.Contains(names, c.Table) {
+		return choice("export", c.Table, names...)
 	}
+	q := c.question()
+	q.Own = own
 	return e.ask(f, q, asking{format: cmp.Or(format, "csv"), output: c.Output, memory: int64(f.asRun.Memory)})
+}
+
+// question asks for the table.
+func (c *exportCmd) question() ask.Question {
+	if c.Table == "crawl" {
+		return ask.Question{Name: "export", Table: "answer", Text: "answer(Url, Depth, Priority) :- crawl(Url, Depth, Priority)."}
+	}
+	return ask.Question{Name: "export", Table: c.Table}
 }
 
 // output is where a table goes. A file appears under its name only when it is

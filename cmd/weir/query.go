@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"weir/internal/ask"
+	"weir/internal/node"
+	"weir/internal/store"
 	"weir/query"
 	"weir/query/flow"
 )
@@ -68,7 +70,11 @@ func (c *queryCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
+	a := asking{format: format, output: c.Output, limit: int64(c.Limit), memory: int64(c.Memory)}
 	f, err := openFolder(c.Dir)
+	if errors.Is(err, store.ErrInUse) {
+		return e.askRunning(c.Dir, q, a)
+	}
 	if err != nil {
 		return err
 	}
@@ -76,7 +82,7 @@ func (c *queryCmd) Run(e *env) error {
 	if q.Own, err = f.own(); err != nil {
 		return err
 	}
-	return e.ask(f, q, asking{format: format, output: c.Output, limit: int64(c.Limit), memory: int64(c.Memory)})
+	return e.ask(f, q, a)
 }
 
 // asking says what becomes of an answer.
@@ -115,21 +121,15 @@ func (e *env) ask(f *folder, q ask.Question, a asking) error {
 	if err != nil {
 		return err
 	}
-	if missing := p.Missing(); len(missing) > 0 && !archive.Bodies() {
-		fmt.Fprintf(e.err, "weir: this crawl kept no archive (--warc none): %s: nothing is known of them\n", strings.Join(missing, ", "))
-	}
-	if a.format == "" {
-		a.format = "csv"
-		if a.output == "" && terminal(e.out) {
-			a.format = "table"
-		}
+	if !archive.Bodies() {
+		e.unknown(p.Missing())
 	}
 	ctx, stop := signal.NotifyContext(e.ctx, os.Interrupt)
 	defer stop()
 	meter := e.meter(f)
 	crawl := ask.Crawl{View: f.View, Archive: archive, Input: inputOf(q.Name)}
 	work := ask.Work{Memory: a.memory, Temp: f.dir, Now: time.Now().Unix(), Progress: meter.page, Moved: meter.moved}
-	err = e.writeAnswer(a, p.Answer, func(fn func(flow.Row) bool) error {
+	err = e.writeAnswer(a, p.Answer.Columns, p.Answer.Types, func(fn func(flow.Row) bool) error {
 		err := p.Rows(ctx, crawl, work, func(row flow.Row) bool {
 			meter.clear()
 			return fn(row)
@@ -151,46 +151,129 @@ func ending(err error) error {
 	return err
 }
 
+// unknown says which facts a crawl without an archive does not have.
+func (e *env) unknown(facts []string) {
+	if len(facts) > 0 {
+		fmt.Fprintf(e.err, "weir: this crawl kept no archive (--warc none): %s: nothing is known of them\n", strings.Join(facts, ", "))
+	}
+}
+
+// askRunning has the crawl that runs in dir answer a question.
+func (e *env) askRunning(dir string, q ask.Question, a asking) error {
+	running := node.Query{Name: q.Name, Text: q.Text, Table: q.Table, Limit: a.limit, Memory: a.memory, Inputs: map[string]string{}}
+	p, _ := query.Parse(q.Name, q.Text) // what is wrong with it the crawl will tell
+	for _, in := range p.Inputs {
+		_, text, err := readInput(q.Name, in)
+		if err != nil {
+			return err
+		}
+		running.Inputs[in.Table] = text
+	}
+	ctx, stop := signal.NotifyContext(e.ctx, os.Interrupt)
+	defer stop()
+	var head node.Reply
+	var w *sink
+	begin := func(r node.Reply) (err error) {
+		for _, f := range r.Faults {
+			fmt.Fprint(e.err, f)
+		}
+		if head = r; r.Failed {
+			return nil
+		}
+		e.unknown(r.Missing)
+		fmt.Fprintf(e.err, "so far: %s, %s waiting\n", many(r.Pages, "page"), thousands(r.Waiting))
+		w, err = e.sink(a, r.Columns, r.Types)
+		return err
+	}
+	err := node.Ask(ctx, dir, running, begin, func(row flow.Row) bool { return w.row(row) })
+	if w != nil {
+		err = w.finish(err)
+	}
+	switch {
+	case errors.Is(err, node.ErrNotRunning):
+		return failure(fmt.Errorf("%s is in use, but no crawl answers there", dir), "wait for whoever uses it, or end the crawl with Ctrl-C first")
+	case err == nil && head.Failed:
+		return quiet(exitUsage)
+	}
+	return ending(err)
+}
+
 // writeAnswer writes the rows that each hands out.
-func (e *env) writeAnswer(a asking, t *query.Table, each func(func(flow.Row) bool) error) error {
-	out, err := e.create("-o", a.output)
+func (e *env) writeAnswer(a asking, columns []string, types []query.Type, each func(func(flow.Row) bool) error) error {
+	w, err := e.sink(a, columns, types)
 	if err != nil {
 		return err
 	}
-	buf := bufio.NewWriterSize(out, 64<<10)
-	w := newAnswer(buf, a.format, t.Columns, t.Types)
-	rows := int64(0)
-	var bad error
-	err = each(func(row flow.Row) bool {
-		bad = w.write(row)
-		rows++
-		return bad == nil && (a.limit <= 0 || rows < a.limit)
-	})
-	if err = errors.Join(err, bad); err == nil {
-		err = w.close()
-	}
-	if err == nil {
-		err = buf.Flush()
-	}
-	return out.finish(err)
+	return w.finish(each(w.row))
 }
 
-// inputOf reads the files of inputs that a question has of its own, which lie
-// beside its file, or where weir was started.
+// sink is where rows of an answer go.
+type sink struct {
+	answer
+	out   *output
+	buf   *bufio.Writer
+	limit int64
+	rows  int64
+	err   error
+}
+
+func (e *env) sink(a asking, columns []string, types []query.Type) (*sink, error) {
+	out, err := e.create("-o", a.output)
+	if err != nil {
+		return nil, err
+	}
+	if a.format == "" {
+		a.format = "csv"
+		if a.output == "" && terminal(e.out) {
+			a.format = "table"
+		}
+	}
+	buf := bufio.NewWriterSize(out, 64<<10)
+	return &sink{answer: newAnswer(buf, a.format, columns, types), out: out, buf: buf, limit: a.limit}, nil
+}
+
+// row writes a row, and says whether more are wanted.
+func (s *sink) row(row flow.Row) bool {
+	s.err = s.write(row)
+	s.rows++
+	return s.err == nil && (s.limit <= 0 || s.rows < s.limit)
+}
+
+// finish ends the answer, or takes it back after an error.
+func (s *sink) finish(err error) error {
+	if err = errors.Join(err, s.err); err == nil {
+		err = s.close()
+	}
+	if err == nil {
+		err = s.buf.Flush()
+	}
+	return s.out.finish(err)
+}
+
+// inputOf reads the inputs that a question has of its own.
 func inputOf(name string) func(*query.Input) ([]flow.Row, error) {
 	return func(in *query.Input) ([]flow.Row, error) {
-		file := in.File
-		if !filepath.IsAbs(file) {
-			file = filepath.Join(filepath.Dir(name), file)
-		}
-		text, err := readUpTo(file, query.MaxInput)
+		file, text, err := readInput(name, in)
 		if err != nil {
-			return nil, usage("it is looked for beside the rules", "cannot read the input %s: %w", in.Table, err)
+			return nil, err
 		}
 		rows, diags := in.Read(text)
 		for _, d := range diags {
-			return nil, usage("", "%s", d.Format(&query.Program{Name: file, Text: text}))
+			return nil, usage("a row is a line, with tabs between its columns", "%s", d.Format(&query.Program{Name: file, Text: text}))
 		}
 		return rows, nil
 	}
+}
+
+// readInput reads the file of an input, which lies beside the file of the
+// question, or where weir was started.
+func readInput(name string, in *query.Input) (file, text string, err error) {
+	file = in.File
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(filepath.Dir(name), file)
+	}
+	if text, err = readUpTo(file, query.MaxInput); err != nil {
+		return "", "", usage("it is looked for beside the rules", "cannot read the input %s: %w", in.Table, err)
+	}
+	return file, text, nil
 }

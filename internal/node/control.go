@@ -27,6 +27,7 @@ import (
 //
 //	GET  /status                                                -> Held
 //	POST /limits  {"limit", "timetable", "quota", "deadlines"}  -> Held
+//	POST /query   see Query
 //
 // What is not named stays as it is. An error is {"error"} with status 400 for
 // what cannot be read, 503 when the crawl is ending.
@@ -81,6 +82,11 @@ type controlServer struct {
 	file    string // in the folder: the socket, or where it is
 	private string // the directory of a socket that is elsewhere; "": none
 	work    sync.WaitGroup
+
+	stop   context.CancelFunc // of questions that are being answered
+	mu     sync.Mutex
+	asked  int  // questions that are being answered
+	closed bool // no more are taken
 }
 
 // serveControl opens the socket. The store's lock makes sure that a socket that
@@ -92,7 +98,16 @@ func (n *node) serveControl(ctx context.Context) (*controlServer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for weir steer: %w", err)
 	}
+	ctx, s.stop = context.WithCancel(ctx)
 	mux := http.NewServeMux()
+	mux.HandleFunc("POST /query", func(w http.ResponseWriter, r *http.Request) {
+		if !s.enter() {
+			refuse(w, http.StatusServiceUnavailable, "the crawl answers other questions, or is ending: ask again")
+			return
+		}
+		defer s.leave()
+		n.query(ctx, w, r)
+	})
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) { n.answer(ctx, w, Steering{}) })
 	mux.HandleFunc("POST /limits", func(w http.ResponseWriter, r *http.Request) {
 		var change Steering
@@ -162,8 +177,31 @@ func listenPrivate(path string) (net.Listener, error) {
 	return l, nil
 }
 
+// enter lets a question in; leave must follow.
+func (s *controlServer) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.asked == maxQueries {
+		return false
+	}
+	s.asked++
+	s.work.Add(1)
+	return true
+}
+
+func (s *controlServer) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked--
+	s.work.Done()
+}
+
 // close ends all conversations and removes the socket.
 func (s *controlServer) close() {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.stop()
 	s.http.Close()
 	s.work.Wait()
 	removeSocket(s.file)
@@ -331,21 +369,11 @@ func (n *node) held() Held {
 // none are named, and returns what holds then. The error is ErrNotRunning when
 // there is none, a *Stranger when it does not come to a site.
 func Steer(ctx context.Context, dir string, change Steering) (Held, error) {
-	path, _ := socketPath(filepath.Join(dir, socketName))
-	if path == "" {
-		return Held{}, ErrNotRunning
+	client, err := caller(dir)
+	if err != nil {
+		return Held{}, err
 	}
-	client := http.Client{
-		Timeout: 2 * steerTime,
-		Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			var d net.Dialer
-			conn, err := d.DialContext(ctx, "unix", dialable(path))
-			if err != nil {
-				return nil, fmt.Errorf("%w: %w", ErrNotRunning, err)
-			}
-			return conn, nil
-		}},
-	}
+	client.Timeout = 2 * steerTime
 	method, url := http.MethodGet, "http://weir/status"
 	var body io.Reader
 	if change != (Steering{}) {
@@ -360,13 +388,8 @@ func Steer(ctx context.Context, dir string, change Steering) (Held, error) {
 		return Held{}, err
 	}
 	resp, err := client.Do(req)
-	switch {
-	case errors.Is(err, fs.ErrPermission):
-		return Held{}, fmt.Errorf("the crawl belongs to another user: %w", fs.ErrPermission)
-	case errors.Is(err, ErrNotRunning):
-		return Held{}, ErrNotRunning
-	case err != nil:
-		return Held{}, fmt.Errorf("speak to the crawl: %w", err)
+	if err != nil {
+		return Held{}, spoken(err)
 	}
 	defer resp.Body.Close()
 	var h Held
@@ -382,6 +405,35 @@ func Steer(ctx context.Context, dir string, change Steering) (Held, error) {
 		return h, errors.New(h.Error)
 	}
 	return h, nil
+}
+
+// caller speaks to the crawl that runs in dir, or says that there is none.
+func caller(dir string) (*http.Client, error) {
+	path, _ := socketPath(filepath.Join(dir, socketName))
+	if path == "" {
+		return nil, ErrNotRunning
+	}
+	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var d net.Dialer
+		conn, err := d.DialContext(ctx, "unix", dialable(path))
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrNotRunning, err)
+		}
+		return conn, nil
+	}}}, nil
+}
+
+// spoken says why a crawl could not be spoken to.
+func spoken(err error) error {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("the crawl belongs to another user: %w", fs.ErrPermission)
+	case errors.Is(err, ErrNotRunning):
+		return ErrNotRunning
+	case errors.Is(err, context.Canceled):
+		return context.Canceled
+	}
+	return fmt.Errorf("speak to the crawl: %w", err)
 }
 
 // dialable is the path if a socket can have it: one that is too long may be
