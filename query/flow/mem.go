@@ -442,5 +442,10 @@ func (a *arena) add(b []byte) span {
 // text returns b as a text that may be kept.
 func (a *arena) text(b []byte) string { return a.at(a.add(b)) }
 
-// reset forgets the texts. Whoever holds one keeps it.
-func (a *arena) reset() { *a = arena{} }
+// reset forgets the texts, and goes on behind them. Whoever holds one keeps it.
+func (a *arena) reset() {
+	if a.last != nil {
+		clear(a.chunks)
+		a.chunks = append(a.chunks[:0], a.last.String())
+	}
+}
