@@ -48,7 +48,13 @@ func (c *explainCmd) Run(e *env, k *kong.Context) error {
 	if err != nil {
 		return err
 	}
-	s, seeds, at, err := c.settle(e, k)
+	given := map[string]bool{}
+	for _, p := range k.Path {
+		if p.Flag != nil {
+			given[p.Flag.Name] = true
+		}
+	}
+	s, seeds, at, err := c.settle(e, given)
 	if err != nil {
 		return err
 	}
@@ -63,6 +69,7 @@ func (c *explainCmd) Run(e *env, k *kong.Context) error {
 	if err := e.faults(p.Program, diags); err != nil {
 		return err
 	}
+	s.rank(p, given, at)
 	return c.show(e, s, seeds, p, plan)
 }
 
@@ -78,13 +85,7 @@ func parseScheme(name string) (flow.Scheme, error) {
 
 // settle finds out which crawl is meant: that of a folder, if one is named or
 // nothing else is, or one that was never begun.
-func (c *explainCmd) settle(e *env, k *kong.Context) (*settings, []node.Seed, ground, error) {
-	given := map[string]bool{}
-	for _, p := range k.Path {
-		if p.Flag != nil {
-			given[p.Flag.Name] = true
-		}
-	}
+func (c *explainCmd) settle(e *env, given map[string]bool) (*settings, []node.Seed, ground, error) {
 	means := func(f field) bool { return given[f.name] && f.name != "json" }
 	at := vacant
 	if given["dir"] || len(c.URLs) == 0 && !slices.ContainsFunc(fields(&c.settings), means) {
@@ -107,6 +108,11 @@ func (c *explainCmd) settle(e *env, k *kong.Context) (*settings, []node.Seed, gr
 // show writes what was asked for.
 func (c *explainCmd) show(e *env, s *settings, seeds []node.Seed, p *query.Checked, plan *flow.Plan) error {
 	graph := plan.Graph()
+	for i := range graph.Operators {
+		if o := &graph.Operators[i]; o.Kind == flow.OpReorder {
+			o.Detail = "by --order " + s.Order
+		}
+	}
 	text := heading(s, seeds) + strings.TrimRight(p.Text, "\n") + "\n"
 	if c.SVG != "" {
 		file, err := e.create("--svg", c.SVG)

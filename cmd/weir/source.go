@@ -6,6 +6,7 @@ import (
 
 	"weir/internal/program"
 	"weir/internal/store"
+	"weir/query"
 	"weir/query/flow"
 )
 
@@ -38,10 +39,17 @@ func (s *settings) source(e *env, given map[string]bool, at ground) (*program.So
 	if plan.TestsDepth && s.Warc == store.None.String() {
 		fmt.Fprintln(e.err, forgetful)
 	}
-	if at == vacant && !given["order"] && s.Order == defaults().Order && plan.Program.Table("crawl").Arity() > 2 {
-		s.Order = "score" // the program says what comes first
-	}
+	s.rank(plan.Program, given, at)
 	return src, nil
+}
+
+// rank lets the priorities of a program, if it has any, decide what comes first,
+// unless somebody said otherwise.
+func (s *settings) rank(p *query.Checked, given map[string]bool, at ground) {
+	t := p.Table("crawl")
+	if s.Program != "" && at == vacant && !given["order"] && s.Order == defaults().Order && t != nil && t.Arity() > 2 {
+		s.Order = "score"
+	}
 }
 
 // clash refuses flags that a program takes the place of.
