@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"weir/page"
 	"weir/query"
 	"weir/query/flow"
 )
@@ -23,6 +24,7 @@ type machine struct {
 	queue []message
 	rows  map[string]*row // the crawl table
 	given bool            // it is complete, and not derived here
+	asked *flow.Batch     // that has worked out all other tables, if not the cells
 	stale bool
 	steps int
 }
@@ -111,6 +113,20 @@ func (s store) Get(key []byte) ([]byte, bool, error) {
 	return v, ok, nil
 }
 
+// readOnly hides that a store could be written to.
+type readOnly struct{ flow.State }
+
+// Set and Delete make it a state that is written to at once.
+func (s store) Set(key, value []byte) error {
+	s[string(key)] = slices.Clone(value)
+	return nil
+}
+
+func (s store) Delete(key []byte) error {
+	delete(s, string(key))
+	return nil
+}
+
 func (s store) Scan(lower, upper []byte, fn func(key, value []byte) bool) error {
 	for _, k := range slices.Sorted(maps.Keys(s)) {
 		if k >= string(lower) && k < string(upper) && !fn([]byte(k), s[k]) {
@@ -157,14 +173,18 @@ func (m *machine) home(u string) int {
 func (m *machine) revive(i int) error {
 	c := m.cells[i]
 	m.queue = append(m.queue, c.taken...)
-	var state flow.State = c.state
+	var state flow.State = readOnly{c.state}
 	if m.mem {
 		state = flow.NewMem()
 	}
 	m.plan.Break(m.faults.first, m.faults.loose, m.faults.half)
 	part, err := flow.NewPart(m.plan, state, i, m.parts)
+	if err != nil {
+		return err
+	}
+	part.Now(now)
 	m.cells[i] = &cell{part: part, state: c.state}
-	return err
+	return nil
 }
 
 // run delivers messages until there are none, and nobody wants pages again.
@@ -259,11 +279,8 @@ func (m *machine) deliver(msg message, out *flow.Out) error {
 	case seeds:
 		return p.Seed(url(msg.seed.url), msg.seed.score, out)
 	case pages:
-		r := m.rows[msg.url]
-		r.delivered = true
-		f := *m.web.visit(msg.url)
-		f.Depth, f.Score = uint16(max(r.depth, 0)), float32(r.priority)
-		return p.Page(&f, out)
+		m.rows[msg.url].delivered = true
+		return p.Page(m.page(msg.url), out)
 	case crawls:
 		r := m.rows[msg.url]
 		return p.Crawled(msg.url, r.depth, r.priority, out)
@@ -363,6 +380,44 @@ func (m *machine) blurred(rows [][]any) [][]any {
 	return all
 }
 
+// batch asks what the machine has crawled in one go, as a finished crawl is asked.
+func (m *machine) batch(plan *flow.Plan) (*flow.Batch, error) {
+	var state flow.Writer = store{}
+	if m.mem {
+		state = flow.NewMem()
+	}
+	b, err := flow.NewBatch(plan, state, now)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range m.web.seeds {
+		if err := b.Seed(url(s.url), s.score); err != nil {
+			return nil, err
+		}
+	}
+	urls := slices.Sorted(maps.Keys(m.rows))
+	for first := true; first || b.Stale(); first = false {
+		m.Shuffle(len(urls), func(i, j int) { urls[i], urls[j] = urls[j], urls[i] })
+		for _, u := range urls {
+			r := m.rows[u]
+			if err := b.Crawl(u, r.depth, r.priority); err != nil {
+				return nil, err
+			}
+			if err := b.Page(m.page(u)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return b, b.Finish()
+}
+
+// page returns a page's facts as they are delivered now.
+func (m *machine) page(u string) *page.Facts {
+	r, f := m.rows[u], *m.web.visit(u)
+	f.Depth, f.Score = uint16(max(r.depth, 0)), float32(r.priority)
+	return &f
+}
+
 // table returns the rows of a derived table.
 func (m *machine) table(t *query.Table) ([][]any, error) {
 	var rows [][]any
@@ -372,6 +427,13 @@ func (m *machine) table(t *query.Table) ([][]any, error) {
 			rows = append(rows, []any{u, r.depth, r.priority}[:t.Arity()])
 		}
 		return rows, nil
+	}
+	if m.asked != nil {
+		err := m.asked.Rows(t, func(r flow.Row) bool {
+			rows = append(rows, anyRow(t, r))
+			return true
+		})
+		return rows, err
 	}
 	for _, c := range m.cells {
 		err := c.part.Rows(t, func(r flow.Row) bool {

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"weir/page"
@@ -381,6 +382,9 @@ func (e env) value(t *query.Term) (any, bool) {
 	case query.Const:
 		return constant(t), true
 	case query.Call:
+		if t.Name == "now" {
+			return int64(now), true
+		}
 		a, ok := e.value(t.Args[0])
 		if !ok {
 			return nil, false
@@ -436,6 +440,12 @@ func call(name, s string) any {
 		return strings.ToLower(s)
 	case "len":
 		return int64(utf8.RuneCountInString(s))
+	case "time":
+		t, err := time.Parse(time.RFC3339, s)
+		if err != nil {
+			panic(err)
+		}
+		return t.Unix()
 	}
 	_, rest, _ := strings.Cut(s, "://")
 	host, p, _ := strings.Cut(rest, "/")

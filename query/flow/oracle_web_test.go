@@ -18,7 +18,11 @@ type web struct {
 	pages map[string]*page.Facts
 	seeds []seed
 	files map[string][][]any // rows of inputs, by table
+	bold  bool               // links are followed whatever pages ask for
 }
+
+// now is when crawls are asked, in seconds.
+const now = 1002
 
 type seed struct {
 	url   string
@@ -47,7 +51,7 @@ func url(s string) page.URL {
 }
 
 func newWeb(r *rand.Rand) *web {
-	w := &web{pages: map[string]*page.Facts{}}
+	w := &web{pages: map[string]*page.Facts{}, bold: r.IntN(5) == 0}
 	hosts, pages := 2+r.IntN(4), 5+r.IntN(16)
 	for i := range pages {
 		host := fmt.Sprintf("h%d.test", 1+r.IntN(hosts))
@@ -77,6 +81,8 @@ func newWeb(r *rand.Rand) *web {
 
 func (w *web) page(r *rand.Rand, at string) *page.Facts {
 	f := blank(at)
+	f.At += int64(r.IntN(4)) * int64(time.Second)
+	f.Elapsed = time.Duration(r.IntN(5)) * time.Second / 4
 	switch r.IntN(12) {
 	case 0:
 		f.Outcome, f.Status = page.ClientError, 404
@@ -187,7 +193,7 @@ func (w *web) facts(u string) []fact {
 		case page.Sitemap:
 			add("sitemap", l.URL.String(), int64(0), map[string]string{"": "page", "sitemap": "index"}[l.Rel])
 		}
-		rows[len(rows)-1].hidden = f.NoFollow || l.NoFollow && l.URL.Host() != f.URL.Host()
+		rows[len(rows)-1].hidden = !w.bold && (f.NoFollow || l.NoFollow && l.URL.Host() != f.URL.Host())
 	}
 	for _, x := range f.Words {
 		add("word", x.Term, int64(x.N))
