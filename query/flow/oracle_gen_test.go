@@ -84,7 +84,7 @@ func newProgram(r *rand.Rand) string {
 	w.crawl = gtable{name: "crawl", cols: []gcol{{'u', ""}, {'i', "min"}, {'f', "max"}}[:arity]}
 	w.line("crawl(%s) :- seed(U, S).", strings.Join([]string{"U", pick(r, "0", "0", "1"), pick(r, "S", "S", "3", "S - 1")}[:arity], ", "))
 	for range 1 + w.IntN(3) {
-		pick(r, w.liveJoin, w.liveJoin, w.liveJoin, w.near, w.growing, w.growing, w.sealed, w.small, w.path, w.mutual, w.halfPage, w.halfPage)()
+		pick(r, w.liveJoin, w.liveJoin, w.liveJoin, w.near, w.growing, w.growing, w.sealed, w.small, w.small, w.path, w.mutual, w.halfPage, w.halfPage)()
 	}
 	w.steer(true)
 	for range w.IntN(3) {
@@ -312,15 +312,7 @@ func (w *writer) conditions(b *body, live bool) {
 	if w.chance(25) && b.plain("u", "") != "" { // a table of hosts
 		for _, t := range w.live {
 			if t.cols[0].typ == 'h' && w.chance(60) {
-				args := "host(" + b.plain("u", "") + ")"
-				for _, c := range t.cols[1:] {
-					if w.chance(50) {
-						args += ", _"
-					} else {
-						args += ", " + b.fresh(c)
-					}
-				}
-				b.add("%s(%s)", t.name, args)
+				w.hosts(b, t)
 			}
 		}
 	}

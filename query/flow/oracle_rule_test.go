@@ -137,26 +137,59 @@ func (w *writer) sealed() {
 func (w *writer) small() {
 	name := w.name()
 	w.line("small %s.", name)
-	if w.chance(30) { // of two columns
-		w.line("%s(%s) :- %s.", name, pick(w.Rand, "host(U), T", "T, host(U)", "host(U), min I", "host(U), max I"),
-			pick(w.Rand, "title(U, T), fetched(U, _, _, I)", "link(U, V, T), fetched(U, I)", "word(U, T, I)", "word(U, T, I), link(U, V)"))
-		cs := cols("ht")
-		switch last := w.lines[len(w.lines)-1]; {
-		case strings.Contains(last, "(T"):
-			cs = cols("th")
-		case strings.Contains(last, "min I"):
-			cs = []gcol{{'h', ""}, {'i', "min"}}
-		case strings.Contains(last, "max I"):
-			cs = []gcol{{'h', ""}, {'i', "max"}}
+	var cs []gcol
+	if w.chance(50) {
+		w.line("%s(host(U)) :- seed(U).", name)
+		if w.chance(80) {
+			w.line("%s(host(V)) :- %s.", name, pick(w.Rand, "redirect(U, V)", "link(U, V), title(U, \"red\")", name+"(host(U)), sitemap(U, V)", "hreflang(U, _, V)"))
 		}
-		w.live = append(w.live, gtable{name: name, cols: cs})
-		return
+		cs = cols("h")
+	} else {
+		kind := w.IntN(4)
+		w.line("%s(%s) :- %s.", name, []string{"host(U), T", "T, host(U)", "host(U), min I", "host(U), max I"}[kind],
+			pick(w.Rand, "title(U, T), fetched(U, _, _, I)", "link(U, V, T), fetched(U, I)", "word(U, T, I)", "word(U, T, I), link(U, V)"))
+		cs = [][]gcol{cols("ht"), cols("th"), {{'h', ""}, {'i', "min"}}, {{'h', ""}, {'i', "max"}}}[kind]
 	}
-	w.line("%s(host(U)) :- seed(U).", name)
-	if w.chance(70) {
-		w.line("%s(host(V)) :- %s.", name, pick(w.Rand, "redirect(U, V)", "link(U, V), title(U, \"red\")", name+"(host(U)), sitemap(U, V)", "hreflang(U, _, V)"))
+	t := gtable{name: name, cols: cs}
+	w.live = append(w.live, t)
+	if w.chance(25) { // beside itself
+		b := &body{w: w}
+		w.atom(b, t, true)
+		if w.atom(b, t, true); len(b.vars) > 0 {
+			user := w.name()
+			args, cs := w.head(b, 2, true)
+			w.derive(user, args, b)
+			w.live = append(w.live, gtable{name: user, cols: cs})
+		}
 	}
-	w.live = append(w.live, gtable{name: name, cols: cols("h")})
+	if w.chance(70) && cs[0].typ == 'h' { // looked up beside a page's facts
+		b := &body{w: w, vars: []gvar{{"U", gcol{typ: 'u'}}}}
+		b.add("%s", pick(w.Rand, "link(U, V)", "link(U, V), title(U, _)", "sitemap(U, V)", "redirect(U, V)"))
+		b.vars = append(b.vars, gvar{"V", gcol{typ: 'u'}})
+		b.pages = []string{"U"}
+		w.hosts(b, t)
+		if w.chance(30) {
+			w.atom(b, t, true)
+		}
+		w.conditions(b, true)
+		user := w.name()
+		args, cs := w.head(b, 3, true)
+		w.derive(user, args, b)
+		w.live = append(w.live, gtable{name: user, cols: cs})
+	}
+}
+
+// hosts adds a table whose first column is a host to a body that has URLs.
+func (w *writer) hosts(b *body, t gtable) {
+	args := "host(" + b.plain("u", "") + ")"
+	for _, c := range t.cols[1:] {
+		if w.chance(40) {
+			args += ", _"
+		} else {
+			args += ", " + b.fresh(c)
+		}
+	}
+	b.add("%s(%s)", t.name, args)
 }
 
 // path is a relation that leads on and on.
