@@ -145,10 +145,10 @@ func (w *writer) small() {
 		}
 		cs = cols("h")
 	} else {
-		kind := w.IntN(4)
-		w.line("%s(%s) :- %s.", name, []string{"host(U), T", "T, host(U)", "host(U), min I", "host(U), max I"}[kind],
-			pick(w.Rand, "title(U, T), fetched(U, _, _, I)", "link(U, V, T), fetched(U, I)", "word(U, T, I)", "word(U, T, I), link(U, V)"))
-		cs = [][]gcol{cols("ht"), cols("th"), {{'h', ""}, {'i', "min"}}, {{'h', ""}, {'i', "max"}}}[kind]
+		kind := w.IntN(2)
+		w.line("%s(%s) :- %s.", name, []string{"host(U), T", "T, host(U)"}[kind],
+			pick(w.Rand, "title(U, T), fetched(U, 200)", "link(U, V, T), fetched(U)", "word(U, T, 1)", "word(U, T), link(U, V)"))
+		cs = [][]gcol{cols("ht"), cols("th")}[kind]
 	}
 	t := gtable{name: name, cols: cs}
 	w.live = append(w.live, t)

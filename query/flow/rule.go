@@ -365,8 +365,8 @@ func (b *split) needed(slot int) bool {
 	asks := func(in *Input) bool {
 		return slices.ContainsFunc(in.Columns, func(c Column) bool { return c.Slot == slot })
 	}
-	for _, s := range b.apart {
-		found = found || slices.ContainsFunc(s.Inputs, asks)
+	for _, s := range b.apart { // a column of theirs, or worked out by an equation
+		found = found || s.bound[slot]
 	}
 	return found || slices.ContainsFunc(b.wait, asks)
 }
