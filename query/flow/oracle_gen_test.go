@@ -84,7 +84,7 @@ func newProgram(r *rand.Rand) string {
 	w.crawl = gtable{name: "crawl", cols: []gcol{{'u', ""}, {'i', "min"}, {'f', "max"}}[:arity]}
 	w.line("crawl(%s) :- seed(U, S).", strings.Join([]string{"U", pick(r, "0", "0", "1"), pick(r, "S", "S", "3", "S - 1")}[:arity], ", "))
 	for range 1 + w.IntN(3) {
-		pick(r, w.liveJoin, w.liveJoin, w.liveJoin, w.near, w.growing, w.growing, w.sealed, w.small, w.small, w.path, w.mutual, w.halfPage, w.halfPage)()
+		pick(r, w.liveJoin, w.liveJoin, w.liveJoin, w.near, w.growing, w.growing, w.sealed, w.small, w.small, w.twins, w.path, w.mutual, w.halfPage, w.halfPage)()
 	}
 	w.steer(true)
 	for range w.IntN(3) {
@@ -103,7 +103,7 @@ func newProgram(r *rand.Rand) string {
 		}
 	}
 	for range w.IntN(5) {
-		pick(r, w.join, w.join, w.aggregate, w.aggregate, w.negation, w.negation, w.top, w.stepped, w.average, w.near, w.path)()
+		pick(r, w.join, w.join, w.aggregate, w.aggregate, w.negation, w.negation, w.top, w.stepped, w.average, w.near, w.path, w.twins)()
 	}
 	if len(w.live) > 0 && w.chance(20) {
 		w.line("live %s.", pick(r, w.live...).name)
@@ -216,7 +216,7 @@ func (w *writer) atom(b *body, t gtable, live bool) bool {
 			args = append(args, w.constant(c.typ))
 		case i > 0 && w.chance(20):
 			args = append(args, "_")
-		case i > 0 && c.lat == "" && w.chance(8) && old.plain(string(c.typ), "") != "":
+		case i > 0 && c.lat == "" && w.chance(25) && old.plain(string(c.typ), "") != "":
 			args = append(args, old.plain(string(c.typ), ""))
 		default:
 			args = append(args, b.fresh(c))

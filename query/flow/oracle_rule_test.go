@@ -69,6 +69,40 @@ func (w *writer) mutual() {
 	w.live = append(w.live, gtable{name: a, cols: cols("u")}, gtable{name: b, cols: cols("u")})
 }
 
+// twins are pages that say the same in several ways.
+func (w *writer) twins() {
+	b := &body{w: w}
+	t := pick(w.Rand, slices.Concat(pageTables, w.live)...)
+	for page := range 2 + w.IntN(2) {
+		args := []string{fmt.Sprint("X", page)}
+		for i, c := range t.cols[1:] {
+			switch {
+			case c.lat != "" || w.chance(15):
+				args = append(args, "_")
+			case w.chance(15):
+				args = append(args, b.fresh(c))
+			default:
+				args = append(args, fmt.Sprint("S", i))
+			}
+		}
+		b.add("%s(%s)", t.name, strings.Join(args, ", "))
+		b.vars = append(b.vars, gvar{args[0], t.cols[0]})
+	}
+	if w.chance(30) {
+		b.add("title(X0, Q), title(X1, Q)")
+	}
+	if w.chance(50) {
+		b.add("X0 != X1")
+	}
+	name := w.name()
+	args, cs := w.head(b, 1+w.IntN(3), true)
+	if len(t.cols) < 2 || len(args) == 0 {
+		return
+	}
+	w.derive(name, args, b)
+	w.live = append(w.live, gtable{name: name, cols: cs})
+}
+
 // halfPage joins a page's own facts with something that comes from elsewhere, and
 // looks at what the page does not say.
 func (w *writer) halfPage() {

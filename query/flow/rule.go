@@ -307,9 +307,9 @@ func (b *split) assemble() bool {
 					continue
 				}
 				m := b.stage(b.name(v), b.class[v])
-				b.apart = slices.Delete(slices.Delete(b.apart, i, i+1), j, j+1)
-				b.apart = append(b.apart, m)
-				b.send(g, m, v)
+				b.apart = append(slices.Delete(b.apart, j, j+1), m)
+				b.send(g, m, v) // with all that f knows too, which is still apart
+				b.apart = slices.DeleteFunc(b.apart, func(s *Stage) bool { return s == f })
 				b.send(f, m, v)
 				b.settle(m)
 				return true
