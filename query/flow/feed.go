@@ -89,7 +89,7 @@ func (s *Stage) flows() bool {
 // twice does not mind: rows that are handed in from outside, where they are known
 // already, and those that only pools take in.
 func (p *Plan) passes(st *Store) bool {
-	if st.Table == nil {
+	if st.Table == nil || st.Small { // small ones must come back after a crash
 		return false
 	}
 	pours := p.pours(st)

@@ -24,7 +24,6 @@ type machine struct {
 	queue []message
 	rows  map[string]*row // the crawl table
 	given bool            // it is complete, and not derived here
-	asked *flow.Batch     // that has worked out all other tables, if not the cells
 	stale bool
 	steps int
 }
@@ -37,14 +36,14 @@ type setup struct {
 	twice  int  // percent of messages that come twice
 	crash  int  // percent of commits that are lost
 	order  int  // how the next message is chosen
-	mem    bool // the state is flow.Mem, else a map that commits
+	keep   int  // what the state is
 	crawl  bool // only what a crawl keeps up is compiled, and the rest is asked for afterwards
 	lazy   bool // pages are delivered again only if the plan asks for it
 	faults faults
 }
 
 func (s setup) String() string {
-	return fmt.Sprintf("parts=%d scheme=%d seed=%d twice=%d crash=%d order=%d mem=%t crawl=%t lazy=%t faults=%v", s.parts, s.scheme, s.seed, s.twice, s.crash, s.order, s.mem, s.crawl, s.lazy, s.faults)
+	return fmt.Sprintf("parts=%d scheme=%d seed=%d twice=%d crash=%d order=%d keep=%d crawl=%t lazy=%t faults=%v", s.parts, s.scheme, s.seed, s.twice, s.crash, s.order, s.keep, s.crawl, s.lazy, s.faults)
 }
 
 // faults are ways to break the machine on purpose.
@@ -55,6 +54,14 @@ type faults struct {
 	loose       bool // rows that were sent are not kept where they land
 	half        bool // of a page that waits for others, only what rules look for is kept, not what they want absent
 }
+
+// States.
+const (
+	commits = iota // a map that is changed when a cell commits
+	inMem          // flow.Mem
+	atOnce         // a map that the partition writes to itself
+	keepKinds
+)
 
 // Orders in which messages are taken.
 const (
@@ -80,6 +87,7 @@ const (
 	seeds
 	pages
 	crawls
+	gives
 	tuples
 	phases
 )
@@ -89,6 +97,8 @@ type message struct {
 	to    int
 	seed  seed
 	url   string
+	table *query.Table
+	row   flow.Row
 	tuple flow.Tuple
 	phase flow.Phase
 }
@@ -142,11 +152,22 @@ func newMachine(plan *flow.Plan, w *web, s setup) (*machine, error) {
 	return m, m.start()
 }
 
-// newQuestion returns a machine that asks what another has crawled.
-func newQuestion(plan *flow.Plan, crawled *machine) (*machine, error) {
+// newQuestion returns a machine that asks what another has crawled, and is given
+// rows of tables that the other has kept.
+func newQuestion(plan *flow.Plan, crawled *machine, kept []*query.Table) (*machine, error) {
 	m := &machine{Rand: crawled.Rand, setup: crawled.setup, plan: plan, web: crawled.web, rows: crawled.rows, given: true}
 	for _, u := range slices.Sorted(maps.Keys(m.rows)) {
 		m.queue = append(m.queue, message{kind: pages, to: m.home(u), url: u}, message{kind: crawls, to: m.home(u), url: u})
+	}
+	for _, t := range kept {
+		rows, err := crawled.table(t)
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range rows {
+			r := flowRow(row)
+			m.queue = append(m.queue, message{kind: gives, to: flow.Home(m.scheme, t.Types[0], r[0], m.parts), table: t, row: r})
+		}
 	}
 	return m, m.start()
 }
@@ -173,10 +194,7 @@ func (m *machine) home(u string) int {
 func (m *machine) revive(i int) error {
 	c := m.cells[i]
 	m.queue = append(m.queue, c.taken...)
-	var state flow.State = readOnly{c.state}
-	if m.mem {
-		state = flow.NewMem()
-	}
+	state := []flow.State{commits: readOnly{c.state}, inMem: flow.NewMem(), atOnce: c.state}[m.keep]
 	m.plan.Break(m.faults.first, m.faults.loose, m.faults.half)
 	part, err := flow.NewPart(m.plan, state, i, m.parts)
 	if err != nil {
@@ -203,7 +221,7 @@ func (m *machine) run() error {
 			c := m.cells[msg.to]
 			c.take(msg, &out)
 			switch {
-			case m.mem || m.IntN(3) == 0:
+			case m.keep != commits || m.IntN(3) == 0:
 				m.commit(msg.to)
 			case m.IntN(100) < m.crash:
 				if err := m.revive(msg.to); err != nil {
@@ -234,6 +252,13 @@ func (m *machine) run() error {
 // they derive is not kept for longer, so no partition may crash.
 func (m *machine) finish() error {
 	m.crash = 0
+	if m.IntN(3) == 0 {
+		var parts []*flow.Part
+		for _, c := range m.cells {
+			parts = append(parts, c.part)
+		}
+		return flow.Finish(parts)
+	}
 	for ph := range m.plan.Phases() {
 		for i := range m.cells {
 			m.queue = append(m.queue, message{kind: phases, to: i, phase: ph})
@@ -284,6 +309,8 @@ func (m *machine) deliver(msg message, out *flow.Out) error {
 	case crawls:
 		r := m.rows[msg.url]
 		return p.Crawled(msg.url, r.depth, r.priority, out)
+	case gives:
+		return p.Give(msg.table, msg.row, out)
 	case phases:
 		return p.Enter(msg.phase, out)
 	}
@@ -380,37 +407,6 @@ func (m *machine) blurred(rows [][]any) [][]any {
 	return all
 }
 
-// batch asks what the machine has crawled in one go, as a finished crawl is asked.
-func (m *machine) batch(plan *flow.Plan) (*flow.Batch, error) {
-	var state flow.Writer = store{}
-	if m.mem {
-		state = flow.NewMem()
-	}
-	b, err := flow.NewBatch(plan, state, now)
-	if err != nil {
-		return nil, err
-	}
-	for _, s := range m.web.seeds {
-		if err := b.Seed(url(s.url), s.score); err != nil {
-			return nil, err
-		}
-	}
-	urls := slices.Sorted(maps.Keys(m.rows))
-	for first := true; first || b.Stale(); first = false {
-		m.Shuffle(len(urls), func(i, j int) { urls[i], urls[j] = urls[j], urls[i] })
-		for _, u := range urls {
-			r := m.rows[u]
-			if err := b.Crawl(u, r.depth, r.priority); err != nil {
-				return nil, err
-			}
-			if err := b.Page(m.page(u)); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return b, b.Finish()
-}
-
 // page returns a page's facts as they are delivered now.
 func (m *machine) page(u string) *page.Facts {
 	r, f := m.rows[u], *m.web.visit(u)
@@ -427,13 +423,6 @@ func (m *machine) table(t *query.Table) ([][]any, error) {
 			rows = append(rows, []any{u, r.depth, r.priority}[:t.Arity()])
 		}
 		return rows, nil
-	}
-	if m.asked != nil {
-		err := m.asked.Rows(t, func(r flow.Row) bool {
-			rows = append(rows, anyRow(t, r))
-			return true
-		})
-		return rows, err
 	}
 	for _, c := range m.cells {
 		err := c.part.Rows(t, func(r flow.Row) bool {

@@ -117,7 +117,11 @@ func (x *Part) Give(t *query.Table, row Row, out *Out) error {
 	x.begin(out)
 	if st := x.plan.tables[t.ID]; st != nil {
 		x.key, x.val = st.pack(x.key[:0], x.val[:0], row)
-		x.land(st, x.key, x.val)
+		if st.Small {
+			x.spread(st)
+		} else {
+			x.land(st, x.key, x.val)
+		}
 	}
 	return x.end()
 }
