@@ -26,6 +26,8 @@ const tutorial = "../../docs/query.md"
 //	console        has commands after "$ " and what they print, if anything stands there
 //	console exit N has one that ends with this code
 //
+// A command that ends with & runs beside those of its block; the next block waits
+// for it.
 // A line "..." stands for any lines, "..." inside a line for any text. Programs
 // of earlier sections are there, and crawls that a section asks and does not
 // make itself are made first.
@@ -157,7 +159,7 @@ var dirFlagged = regexp.MustCompile(`^weir crawl .*--dir (\S+)`)
 func (g *stage) script(t *testing.T, s section) (string, int) {
 	var body, files strings.Builder
 	made := map[string]bool{}
-	commands := 0
+	commands, beside := 0, false
 	for _, b := range s.blocks {
 		switch b.kind {
 		case "prolog", "text":
@@ -165,6 +167,10 @@ func (g *stage) script(t *testing.T, s section) (string, int) {
 				g.files[b.rest] = b.text
 			}
 		case "console":
+			if beside {
+				body.WriteString("wait\n")
+				beside = false
+			}
 			for chunk := range strings.SplitSeq("\n"+b.text, "\n$ ") {
 				if strings.TrimSpace(chunk) == "" {
 					continue
@@ -178,10 +184,14 @@ func (g *stage) script(t *testing.T, s section) (string, int) {
 				}
 				if m := dirFlagged.FindStringSubmatch(command); m != nil && b.rest == "" {
 					made[m[1]] = true
-					g.crawls[m[1]] = command
+					g.crawls[m[1]] = strings.TrimSuffix(command, " &")
 				}
 				commands++
 				fmt.Fprintf(&body, "%s\n", inScript(t, command, b.rest))
+				if m := dirFlagged.FindStringSubmatch(command); m != nil && strings.HasSuffix(command, "&") {
+					fmt.Fprintf(&body, "listens %s\n", m[1])
+					beside = true
+				}
 				if strings.TrimSpace(want) != "" {
 					fmt.Fprintf(&body, "shows want%d\n", commands)
 					fmt.Fprintf(&files, "-- want%d --\n%s\n", commands, strings.TrimRight(want, "\n"))
