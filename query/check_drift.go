@@ -69,7 +69,7 @@ func (c *checker) classOf(r *clause) Class {
 			class = Final
 		}
 	}
-	if class == Final && r.sealed() {
+	if class == Final && r.sealed() && !r.now() {
 		return Sealed
 	}
 	return class
