@@ -95,7 +95,7 @@ func (l *Ledger) stale() {
 
 // Due returns the keys of pages to be delivered again, n at most: those whose
 // depth has improved, nearest first, or else the next of all. Each must be given
-// to Again, or to Skip. It is for the beginning of a group, and without keys
+// to Again, or to Skip. A key without a hash means the robots.txt of its site. It is for the beginning of a group, and without keys
 // there may be something to Flush.
 func (l *Ledger) Due(n int) ([]page.Key, error) {
 	if l.totals.Steered {
@@ -164,8 +164,11 @@ func (l *Ledger) nextOfAll(n int) ([]page.Key, error) {
 
 // Again takes the facts of a page that was due, read from the archive.
 func (l *Ledger) Again(f *page.Facts) error {
+	if f.Robots {
+		return l.robotsAgain(f)
+	}
 	r, err := l.settled(f.Key)
-	if err != nil || r == nil {
+	if err != nil || r == nil || r.version != l.cfg.Version {
 		return err
 	}
 	f.Depth, f.Root = r.depth, r.root
@@ -174,6 +177,9 @@ func (l *Ledger) Again(f *page.Facts) error {
 
 // Skip takes a page that was due and has no facts that could be read.
 func (l *Ledger) Skip(k page.Key) error {
+	if k.Hash == 0 {
+		return l.heard(k.Site)
+	}
 	_, err := l.settled(k)
 	return err
 }

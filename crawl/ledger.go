@@ -280,6 +280,10 @@ func (l *Ledger) Page(id uint64, f *page.Facts, at Archived, repeat bool) error 
 	if err := l.vary(f, repeat); err != nil || r.version != l.cfg.Version {
 		return err // the program of now has not asked for it
 	}
+	if l.totals.Steered { // it was asked for before, and read for the last program
+		l.deliver(r, r.depth)
+		return nil
+	}
 	return l.derive(f)
 }
 
@@ -304,10 +308,19 @@ func (l *Ledger) Robots(id uint64, f *page.Facts, rules *robots.Rules) error {
 		return fmt.Errorf("keep the robots.txt of %s: %w", s.name, err)
 	}
 	row := robotsRow{at: l.wall, text: string(text)}
+	if !l.totals.Steered {
+		row.version = l.cfg.Version
+	}
 	l.extra = append(l.extra, Pair{Key: siteKey(keyRules, s.id), Value: row.append(nil)})
 	if delay := rules.CrawlDelay(); delay != s.delay {
 		s.delay = delay
 		l.touch(s)
+	}
+	if l.totals.Steered { // it was read for the last program
+		if s.heard == l.cfg.Version {
+			return l.hearAgain(s, row)
+		}
+		return nil
 	}
 	return l.derive(f)
 }
@@ -327,7 +340,7 @@ func (l *Ledger) Settle(id uint64, site page.SiteID, e frontier.Entry, o page.Ou
 		Key: r.key, URL: page.Join(s.name, e.Rest), Depth: e.Depth, Hops: e.Hops, Root: e.Root,
 		Attempt: e.Attempt, Score: e.Score, Outcome: o, At: l.wall,
 	}
-	if err := l.finish(r, &f, Archived{}); err != nil {
+	if err := l.finish(r, &f, Archived{}); err != nil || r.version != l.cfg.Version {
 		return err
 	}
 	return l.derive(&f)
@@ -397,7 +410,7 @@ func (l *Ledger) again(r *pageRecord, f *page.Facts) error {
 func (l *Ledger) enqueue(s *siteRecord, r *pageRecord) {
 	s.seq++
 	l.touch(s)
-	r.state, r.entry.Version = stateQueued, l.cfg.Version
+	r.state, r.entry.Version = stateQueued, r.version
 	r.place = l.cfg.Order.Place(r.depth, r.entry.Score, s.seq)
 	r.entry.Place = r.place
 	r.fresh = true
@@ -589,6 +602,9 @@ func (l *Ledger) crawl(f *page.Facts, key page.Key, print uint64, row *Row) (new
 	l.totals.Seen++
 	if row.Seed {
 		l.totals.Seeds++
+	}
+	if err := l.hear(s); err != nil {
+		return false, err
 	}
 	why, err := l.trap(s, row)
 	if err != nil {

@@ -99,7 +99,7 @@ func (s partState) Scan(lower, upper []byte, fn func(key, value []byte) bool) er
 
 // Traits says what the Ledger must do for the program.
 func (p *Program) Traits() RuleTraits {
-	return RuleTraits{Crawled: p.cfg.Plan.KeepsCrawl, Depth: p.cfg.Plan.TestsDepth, Priority: p.cfg.Own && p.score}
+	return RuleTraits{Crawled: p.cfg.Plan.KeepsCrawl, Depth: p.cfg.Plan.TestsDepth, Priority: p.cfg.Own && p.score, Robots: p.cfg.Plan.Wants().Sitemaps}
 }
 
 // Start implements Rules.

@@ -329,15 +329,27 @@ func (r *siteRow) read(b []byte) error {
 // robotsRow is a site's robots.txt. It can be large, so it lies apart from what
 // changes with every page.
 type robotsRow struct {
-	at   int64  // when it was fetched, Unix nanoseconds
-	text string // the rules that concern us
+	at      int64  // when it was fetched, Unix nanoseconds
+	version uint8  // of the program that has heard of it last, or will
+	text    string // the rules that concern us
 }
 
-func (r *robotsRow) append(b []byte) []byte { return append(binary.AppendVarint(b, r.at), r.text...) }
+func (r *robotsRow) append(b []byte) []byte {
+	b = binary.AppendVarint(b, r.at)
+	if r.version != 0 || strings.HasPrefix(r.text, "\x00") { // no text that was written begins so
+		b = append(b, 0, r.version)
+	}
+	return append(b, r.text...)
+}
 
 func (r *robotsRow) read(b []byte) error {
 	d := decoder{b: b}
-	r.at, r.text = d.varint(), d.rest()
+	r.at = d.varint()
+	if r.version = 0; len(d.b) > 0 && d.b[0] == 0 {
+		d.byte()
+		r.version = d.byte()
+	}
+	r.text = d.rest()
 	return d.err
 }
 

@@ -63,7 +63,7 @@ func TestRowsReadBack(t *testing.T) {
 		if err := s2.read(s.append(nil)); err != nil || s2 != s {
 			t.Fatalf("site %+v: %+v, %v", s, s2, err)
 		}
-		rb := robotsRow{at: rapid.Int64().Draw(t, "at"), text: rapid.String().Draw(t, "robots")}
+		rb := robotsRow{at: rapid.Int64().Draw(t, "at"), version: rapid.Byte().Draw(t, "heard"), text: rapid.String().Draw(t, "robots")}
 		var rb2 robotsRow
 		if err := rb2.read(rb.append(nil)); err != nil || rb2 != rb {
 			t.Fatalf("robots %+v: %+v, %v", rb, rb2, err)

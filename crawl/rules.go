@@ -28,6 +28,7 @@ type RuleTraits struct {
 	Crawled  bool // to hear of every row of the crawl table
 	Depth    bool // a depth that improves after the page ended means more
 	Priority bool // a page has the greatest score of all that lead to it, not the first
+	Robots   bool // to hear of robots.txt, also when it was fetched under another program
 }
 
 // Out is what Rules derive.

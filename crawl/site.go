@@ -30,6 +30,8 @@ type siteRecord struct {
 	dirty bool
 	fresh bool // made in this group
 	told  bool // this group describes it to the Engine
+
+	heard uint8 // the program that has heard of its robots.txt, or will; 0 = it is not known
 }
 
 func newSites() sites { return sites{young: newGeneration()} }

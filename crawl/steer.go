@@ -147,6 +147,13 @@ func (l *Ledger) urlOf(r *pageRecord) (page.URL, float32, error) {
 
 // adopt takes a page that an earlier program asked for into the crawl of now.
 func (l *Ledger) adopt(f *page.Facts, r *pageRecord, row *Row) error {
+	s, err := l.site(r.key.Site)
+	if err == nil {
+		err = l.hear(s)
+	}
+	if err != nil {
+		return err
+	}
 	r.version = l.cfg.Version
 	r.seed = r.seed || row.Seed
 	l.mark(r)
@@ -160,10 +167,6 @@ func (l *Ledger) adopt(f *page.Facts, r *pageRecord, row *Row) error {
 		l.deliver(r, old)
 	case stateQueued:
 		if err := l.load(r); err != nil {
-			return err
-		}
-		s, err := l.site(r.key.Site)
-		if err != nil {
 			return err
 		}
 		r.depth, r.rule, r.parent, r.root = row.Depth, row.By, f.Key, row.Root
@@ -218,4 +221,57 @@ func (l *Ledger) regain(f *page.Facts, r *pageRecord, row *Row) error {
 	l.admit(s, r)
 	l.enqueue(s, r)
 	return nil
+}
+
+// hear has a site's robots.txt delivered again when a program asks for a page of
+// the site that has not heard of it: it will not be fetched once more for that.
+func (l *Ledger) hear(s *siteRecord) error {
+	if l.cfg.Version == 0 || !l.cfg.Traits.Robots || s.heard == l.cfg.Version {
+		return nil
+	}
+	s.heard = l.cfg.Version
+	row, ok, err := readRobots(l.kv, s.id)
+	if err != nil || !ok || row.version == l.cfg.Version {
+		return err
+	}
+	return l.hearAgain(s, row)
+}
+
+// hearAgain notes that a site's robots.txt is to be delivered to the program of now.
+func (l *Ledger) hearAgain(s *siteRecord, row robotsRow) error {
+	row.version = l.cfg.Version
+	l.extra = append(l.extra, Pair{Key: siteKey(keyRules, s.id), Value: row.append(nil)})
+	key := againKey(0, page.Key{Site: s.id})
+	_, due, err := l.kv.Get(key)
+	if err != nil {
+		return fmt.Errorf("read what is delivered again: %w", err)
+	}
+	if !due {
+		l.totals.Due++
+		l.extra = append(l.extra, Pair{Key: key, Value: []byte{}})
+	}
+	return nil
+}
+
+// heard ends that a site's robots.txt is due.
+func (l *Ledger) heard(id page.SiteID) error {
+	key := againKey(0, page.Key{Site: id})
+	_, due, err := l.kv.Get(key)
+	if err == nil && due {
+		l.totals.Due--
+		l.extra = append(l.extra, Pair{Key: key, Gone: true})
+	}
+	return err
+}
+
+// robotsAgain takes a robots.txt that was due.
+func (l *Ledger) robotsAgain(f *page.Facts) error {
+	if err := l.heard(f.Key.Site); err != nil {
+		return err
+	}
+	row, ok, err := readRobots(l.kv, f.Key.Site)
+	if err != nil || !ok || row.version != l.cfg.Version {
+		return err // the program of now has not asked for a page of the site
+	}
+	return l.derive(f)
 }

@@ -258,10 +258,7 @@ func (v *View) Sites(fn func(*SiteInfo) bool) error {
 		if bad = s.read(value); bad != nil {
 			return false
 		}
-		info := &SiteInfo{
-			ID: page.SiteID(binary.BigEndian.Uint32(key[1:])), Name: s.name, Queued: s.queued, Ended: s.ended,
-			Fetched: s.fetched, Parked: s.parked, Delay: s.delay,
-		}
+		info := s.info(page.SiteID(binary.BigEndian.Uint32(key[1:])))
 		if bad = v.furnish(info); bad != nil {
 			return false
 		}
@@ -271,6 +268,27 @@ func (v *View) Sites(fn func(*SiteInfo) bool) error {
 		err = bad
 	}
 	return err
+}
+
+// Site returns what is known of a site.
+func (v *View) Site(id page.SiteID) (*SiteInfo, error) {
+	b, ok, err := v.kv.Get(siteKey(keySite, id))
+	if err == nil && !ok {
+		err = errRow
+	}
+	var s siteRow
+	if err == nil {
+		err = s.read(b)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read site %d: %w", id, err)
+	}
+	info := s.info(id)
+	return info, v.furnish(info)
+}
+
+func (s *siteRow) info(id page.SiteID) *SiteInfo {
+	return &SiteInfo{ID: id, Name: s.name, Queued: s.queued, Ended: s.ended, Fetched: s.fetched, Parked: s.parked, Delay: s.delay}
 }
 
 // furnish adds what lies in rows of their own.

@@ -11,8 +11,9 @@ import (
 
 // delivered are the facts of pages on their way to the committer once more.
 type delivered struct {
-	facts []*page.Facts
-	lost  []page.Key // their records cannot be read
+	version uint8 // of the program that they were read for
+	facts   []*page.Facts
+	lost    []page.Key // their records cannot be read
 }
 
 // redeliver finds the pages that are due and has them read from the archive,
@@ -36,13 +37,14 @@ func (c *committer) redeliver(ctx context.Context, o crawl.Redeliver) error {
 		n.send(ctx, crawl.Redelivered{})
 		return nil
 	}
-	n.work.Go(func() { n.reread(ctx, keys) })
+	version := n.version
+	n.work.Go(func() { n.reread(ctx, version, keys) })
 	return nil
 }
 
 // reread reads pages from the archive and hands them to the committer. A page
 // whose record cannot be read has nothing more to say; the log names it.
-func (n *node) reread(ctx context.Context, keys []page.Key) {
+func (n *node) reread(ctx context.Context, version uint8, keys []page.Key) {
 	archive, err := extract.NewArchive(n.store, n.extract())
 	if err != nil {
 		n.fail(fmt.Errorf("read pages again: %w", err))
@@ -53,10 +55,13 @@ func (n *node) reread(ctx context.Context, keys []page.Key) {
 		n.fail(fmt.Errorf("read pages again: %w", err))
 		return
 	}
-	var d delivered
+	d := delivered{version: version}
 	var bad error
 	pages := func(yield func(*crawl.PageInfo) bool) error {
 		for _, k := range keys {
+			if k.Hash == 0 {
+				continue
+			}
 			info, err := view.Key(k)
 			if err != nil || info == nil {
 				bad = err
@@ -93,6 +98,17 @@ func (n *node) reread(ctx context.Context, keys []page.Key) {
 		n.fail(fmt.Errorf("read pages again: %w", bad))
 		return
 	}
+	for _, k := range keys {
+		if k.Hash != 0 {
+			continue
+		}
+		site, err := view.Site(k.Site)
+		if err != nil {
+			n.fail(fmt.Errorf("read a robots.txt again: %w", err))
+			return
+		}
+		d.facts = append(d.facts, archive.Robots(site))
+	}
 	select {
 	case n.again <- d:
 	case <-ctx.Done():
@@ -100,7 +116,12 @@ func (n *node) reread(ctx context.Context, keys []page.Key) {
 }
 
 // deliver gives the Ledger pages that were read again, in a group of their own.
+// Those that were read for an earlier program are still due, if they are.
 func (c *committer) deliver(ctx context.Context, d delivered) error {
+	if d.version != c.n.version {
+		c.n.send(ctx, crawl.Redelivered{})
+		return nil
+	}
 	if c.group != nil {
 		if err := c.commit(ctx); err != nil {
 			return err

@@ -53,6 +53,10 @@ func (n *node) commitAll(ctx context.Context) error {
 			if err := c.deliver(ctx, d); err != nil {
 				return err
 			}
+		case t := <-n.turns:
+			if err := c.turn(ctx, t); err != nil {
+				return err
+			}
 		case <-c.timer.C:
 			c.armed = false
 		case <-ctx.Done():

@@ -28,6 +28,7 @@ import (
 //	GET  /status                                                -> Held
 //	POST /limits  {"limit", "timetable", "quota", "deadlines"}  -> Held
 //	POST /query   see Query
+//	POST /program Turn                                          -> Turned, see turn.go
 //
 // What is not named stays as it is. An error is {"error"} with status 400 for
 // what cannot be read, 503 when the crawl is ending.
@@ -87,6 +88,8 @@ type controlServer struct {
 	mu     sync.Mutex
 	asked  int  // questions that are being answered
 	closed bool // no more are taken
+
+	turning sync.Mutex // held while the crawl is given another program
 }
 
 // serveControl opens the socket. The store's lock makes sure that a socket that
@@ -129,6 +132,7 @@ func (n *node) serveControl(ctx context.Context) (*controlServer, error) {
 		}
 		n.answer(ctx, w, change)
 	})
+	mux.HandleFunc("POST /program", func(w http.ResponseWriter, r *http.Request) { n.serveTurn(ctx, s, w, r) })
 	s.http = http.Server{
 		Handler: mux, ReadTimeout: steerTime, WriteTimeout: 2 * steerTime, MaxHeaderBytes: maxSteer,
 		ErrorLog: log.New(io.Discard, "", 0), // a person sees progress there
@@ -204,6 +208,8 @@ func (s *controlServer) close() {
 	s.stop()
 	s.http.Close()
 	s.work.Wait()
+	s.turning.Lock() // whoever had it worked in the folder
+	defer s.turning.Unlock()
 	removeSocket(s.file)
 }
 
@@ -369,35 +375,21 @@ func (n *node) held() Held {
 // none are named, and returns what holds then. The error is ErrNotRunning when
 // there is none, a *Stranger when it does not come to a site.
 func Steer(ctx context.Context, dir string, change Steering) (Held, error) {
-	client, err := caller(dir)
-	if err != nil {
-		return Held{}, err
-	}
-	client.Timeout = 2 * steerTime
-	method, url := http.MethodGet, "http://weir/status"
+	method, path := http.MethodGet, "/status"
 	var body io.Reader
 	if change != (Steering{}) {
 		b, err := json.Marshal(change)
 		if err != nil {
 			return Held{}, err
 		}
-		method, url, body = http.MethodPost, "http://weir/limits", bytes.NewReader(b)
+		method, path, body = http.MethodPost, "/limits", bytes.NewReader(b)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, url, body)
-	if err != nil {
-		return Held{}, err
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return Held{}, spoken(err)
-	}
-	defer resp.Body.Close()
 	var h Held
-	if err := json.NewDecoder(io.LimitReader(resp.Body, maxSteer)).Decode(&h); err != nil {
-		return Held{}, fmt.Errorf("read the crawl's answer: %w", err)
-	}
+	status, err := speak(ctx, dir, 2*steerTime, method, path, body, maxSteer, &h)
 	switch {
-	case resp.StatusCode == http.StatusServiceUnavailable:
+	case err != nil:
+		return Held{}, err
+	case status == http.StatusServiceUnavailable:
 		return h, fmt.Errorf("%w: %s", ErrNotRunning, h.Error)
 	case h.Stranger != nil:
 		return h, h.Stranger
@@ -434,6 +426,29 @@ func spoken(err error) error {
 		return context.Canceled
 	}
 	return fmt.Errorf("speak to the crawl: %w", err)
+}
+
+// speak asks the crawl that runs in dir, and reads an answer of so many bytes at
+// most.
+func speak(ctx context.Context, dir string, patience time.Duration, method, path string, body io.Reader, most int64, answer any) (status int, err error) {
+	client, err := caller(dir)
+	if err != nil {
+		return 0, err
+	}
+	client.Timeout = patience
+	req, err := http.NewRequestWithContext(ctx, method, "http://weir"+path, body)
+	if err != nil {
+		return 0, err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return 0, spoken(err)
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(io.LimitReader(resp.Body, most)).Decode(answer); err != nil {
+		return 0, fmt.Errorf("read the crawl's answer: %w", err)
+	}
+	return resp.StatusCode, nil
 }
 
 // dialable is the path if a socket can have it: one that is too long may be

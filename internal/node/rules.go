@@ -48,7 +48,8 @@ func (n *node) openRules() (*crawl.Program, error) {
 		return nil, err
 	}
 	n.version = uint8(version)
-	n.want = n.cfg.Want.Merge(plan.Wants())
+	want := n.cfg.Want.Merge(plan.Wants())
+	n.want.Store(&want)
 	return crawl.NewProgram(crawl.ProgramConfig{Plan: plan, Own: src != nil, Version: byte(version), Secret: n.secret}, n.store)
 }
 

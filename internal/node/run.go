@@ -53,9 +53,9 @@ type node struct {
 	yield   *yielding          // nil: never steps aside
 	probe   fetch.Target       // for yield
 	secret  page.Secret
-	version uint8     // of the program
-	want    page.Want // what the program asks pages for
-	resumed bool      // the folder was there before: hosts may have been visited a moment ago
+	version uint8                     // of the program; the committer's
+	want    atomic.Pointer[page.Want] // what the program asks pages for
+	resumed bool                      // the folder was there before: hosts may have been visited a moment ago
 	fresh   crawl.Totals
 	began   time.Time
 	reason  string
@@ -73,6 +73,8 @@ type node struct {
 	results  chan *result
 	scores   chan scored // of pages that were ranked
 	again    chan delivered
+	turns    chan turn     // to other programs
+	saved    chan struct{} // closed when the committer has ended
 	outgrown bool          // of the ranking, of which there is one at a time: the web is too large for it
 	known    chan recalled // pages of earlier runs, on their way into memory
 	mail     mailbox
@@ -150,6 +152,8 @@ func open(cfg Config) (_ *node, err error) {
 	n.known = make(chan recalled, 2)
 	n.scores = make(chan scored)
 	n.again = make(chan delivered)
+	n.turns = make(chan turn)
+	n.saved = make(chan struct{})
 	n.mail.ring = make(chan struct{}, 1)
 	workers := runtime.GOMAXPROCS(0) + 1
 	n.tools = make(chan *tool, workers)
@@ -253,6 +257,7 @@ func (n *node) run(ctx context.Context, stop <-chan struct{}) error {
 	defer saved()
 	var committer sync.WaitGroup
 	committer.Go(func() {
+		defer close(n.saved)
 		if err := n.commitAll(saving); err != nil {
 			n.broken = true
 			n.fail(err)

@@ -19,14 +19,18 @@ type tool struct {
 }
 
 func newTool(n *node) *tool {
-	return &tool{n: n, reader: extract.Reader{Config: n.extract()}, encoder: n.store.NewEncoder(0)}
+	return &tool{n: n, encoder: n.store.NewEncoder(0)}
 }
 
 // extract says how pages are read, now and again from the archive.
 func (n *node) extract() extract.Config {
 	c := &n.cfg
+	want := c.Want
+	if w := n.want.Load(); w != nil {
+		want = *w
+	}
 	return extract.Config{
-		Want:  n.want,
+		Want:  want,
 		Agent: c.Agent, Strip: c.Strip, Secret: n.secret, Memory: c.Memory,
 	}
 }
@@ -48,6 +52,7 @@ func (r *result) release() {
 
 // read makes facts and a record of an answer.
 func (t *tool) read(o crawl.Fetch, a *fetch.Answer, done crawl.Done) (*result, error) {
+	t.reader.Config = t.n.extract() // the program may be another one now
 	f := t.n.facts(o)
 	f.Outcome, f.Status, f.Bytes, f.Wire, f.Elapsed = done.Outcome, a.Status, a.BodyWire, a.Wire, a.Elapsed
 	f.At = a.At.UnixNano()

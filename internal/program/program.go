@@ -29,6 +29,9 @@ type Source struct {
 	Text     string
 	Settings []query.Setting
 	Inputs   []File // in the order of the program
+
+	tail  *Source // what was added, see Add
+	above int     // lines before it
 }
 
 // File is the content of an input's file.
@@ -42,6 +45,8 @@ type File struct {
 type Fault struct {
 	Program *query.Program
 	Diags   []query.Diag
+
+	src *Source // nil: it is about an input
 }
 
 // Error is the faults as a person should see them.
@@ -49,7 +54,7 @@ func (f *Fault) Error() string {
 	var b strings.Builder
 	for _, d := range f.Diags {
 		if !d.Warning {
-			b.WriteString(d.Format(f.Program))
+			b.WriteString(f.src.format(f.Program, d))
 		}
 	}
 	return strings.TrimRight(b.String(), "\n")
@@ -98,7 +103,7 @@ func readFile(name string, most int64) (string, error) {
 func (s *Source) Check(given ...string) (*query.Checked, error) {
 	p, c, diags := query.Load(s.Name, s.Text, given, s.Settings...)
 	if query.Failed(diags) {
-		return nil, &Fault{p, diags}
+		return nil, &Fault{p, diags, s}
 	}
 	return c, nil
 }
@@ -111,7 +116,7 @@ func (s *Source) Compile(o flow.Options) (*flow.Plan, error) {
 	}
 	plan, diags := flow.Compile(c, o)
 	if query.Failed(diags) {
-		return nil, &Fault{c.Program, diags}
+		return nil, &Fault{c.Program, diags, s}
 	}
 	return plan, s.Load(plan)
 }
@@ -125,7 +130,7 @@ func (s *Source) Load(plan *flow.Plan) error {
 		}
 		rows, diags := t.Input.Read(f.Text)
 		if query.Failed(diags) {
-			return &Fault{&query.Program{Name: f.Name, Text: f.Text}, diags}
+			return &Fault{&query.Program{Name: f.Name, Text: f.Text}, diags, nil}
 		}
 		if err := plan.Load(t, rows); err != nil {
 			return fmt.Errorf("the input %s: %w", f.Table, err)
