@@ -183,6 +183,7 @@ func (l *Ledger) write(w Writer, r *pageRecord, ev *Committed) error {
 		if err := l.tell(r.key.Site, ev); err != nil {
 			return err
 		}
+		r.entry.Away = r.version != l.cfg.Version
 		switch {
 		case r.fresh:
 			ev.Queued = append(ev.Queued, Queued{Site: r.key.Site, Entry: r.entry})

@@ -336,6 +336,9 @@ func (l *Ledger) Settle(id uint64, site page.SiteID, e frontier.Entry, o page.Ou
 	if err != nil {
 		return err
 	}
+	if o == page.SteeredAway && r.version == l.cfg.Version { // the program has asked for it after all, a moment ago
+		return l.again(r, &page.Facts{Key: r.key, Outcome: page.Aborted})
+	}
 	f := page.Facts{
 		Key: r.key, URL: page.Join(s.name, e.Rest), Depth: e.Depth, Hops: e.Hops, Root: e.Root,
 		Attempt: e.Attempt, Score: e.Score, Outcome: o, At: l.wall,

@@ -137,9 +137,21 @@ func (p *progress) run(tick <-chan time.Time, people io.Writer) {
 
 // line writes one line for a log.
 func (p *progress) line(s node.Status) {
-	fmt.Fprintf(p.out, "%s: %s, %.1f/s, %s, %s/s%s, %s queued, %s, %s%s\n",
+	again := rereading(s)
+	if again != "" {
+		again = ", " + again
+	}
+	fmt.Fprintf(p.out, "%s: %s, %.1f/s, %s, %s/s%s, %s queued, %s, %s%s%s\n",
 		short(s.Run), many(s.Totals.Fetched, "page"), s.Pages, bytesOf(float64(s.Totals.Bytes)), bytesOf(s.Rate), allowed(s.Bound),
-		thousands(s.Totals.Queued), many(int64(s.Active), "connection"), many(s.Totals.Errors(), "error"), p.left(s, ", "))
+		thousands(s.Totals.Queued), many(int64(s.Active), "connection"), many(s.Totals.Errors(), "error"), p.left(s, ", "), again)
+}
+
+// rereading says that a crawl reads its stored pages for another program.
+func rereading(s node.Status) string {
+	if !s.Totals.Steered {
+		return ""
+	}
+	return fmt.Sprintf("reading %s again under the new program", many(s.Totals.Fetched, "stored page"))
 }
 
 // left says how long the crawl still takes, after a separator, if it can be known.
@@ -188,6 +200,9 @@ func (p *progress) picture(s node.Status) []string {
 		fmt.Sprintf("  queue   %s, %s, %s parked", many(s.Totals.Queued, "page"), many(int64(s.Sites), "site"), thousands(s.Totals.Parked)),
 		fmt.Sprintf("  hosts   %d connected, %s idle, %s resting", s.Active, many(int64(s.Idle), "connection"), many(int64(s.Resting), "host")),
 	}
+	if again := rereading(s); again != "" {
+		lines = append(lines, "  again   "+again)
+	}
 	promises := node.Promises(s.Promises)
 	for i, p := range promises {
 		if i == maxPromised {
@@ -234,10 +249,16 @@ func (p *progress) json(s node.Status) {
 		Used     int64      `json:"quota_used,omitempty"`
 
 		Promises []node.Promise `json:"promises,omitempty"`
+
+		// Of another program: stored pages are read again for it, and how many it is
+		// known to ask for.
+		Steered bool  `json:"steered,omitempty"`
+		Due     int64 `json:"due,omitempty"`
 	}{
 		"progress", s.Run.Seconds(), s.Totals.Ended(), s.Totals.Fetched, s.Totals.Bytes, s.Totals.Errors(), s.Totals.Queued,
 		s.Totals.Parked, s.Sites, s.Rate, s.Pages, s.Active, s.Idle, s.Resting, nil, s.Commits,
 		s.Bound.Number(), s.Bound.By, nil, s.Bound.Yielding, 0, s.Bound.Yields, s.Link.Used, node.Promises(s.Promises),
+		s.Totals.Steered, s.Totals.Due,
 	}
 	if !s.Bound.Until.IsZero() {
 		event.Until = &s.Bound.Until

@@ -14,13 +14,17 @@ import (
 	"weir/internal/node"
 )
 
-// steerCmd changes the limits and deadlines of a crawl that runs.
+// steerCmd changes the limits, the deadlines or the program of a crawl that runs.
 type steerCmd struct {
+	Where     []string  `arg:"" optional:"" name:"dir-or-file" help:"Folder of the crawl, and the file of another program: the same as --dir and --program."`
 	Dir       string    `placeholder:"DIR" default:"weir-crawl" help:"Folder of the crawl."`
 	Limit     rate      `placeholder:"RATE" help:"Bandwidth that may be used from now on, none for no limit."`
 	Timetable timetable `placeholder:"SPEC" help:"Limits by day and hour from now on, none for no timetable."`
 	Quota     quota     `placeholder:"SIZE/PERIOD" help:"Bytes that a period may bring from now on, none for no quota."`
 	Deadline  []string  `sep:"none" placeholder:"SITE=TIME" help:"Have all of a site by a time, as in example.org=06:00; SITE=none takes it back. Those that were promised before go first."`
+	Program   string    `placeholder:"FILE" help:"Program that says from now on what to crawl. Pages that the crawl has are read again for it."`
+	Set       []string  `sep:"none" placeholder:"NAME=VALUE" help:"Value of a setting of the program."`
+	Add       bool      `help:"Add the program's rules to those that the crawl has, instead of replacing them."`
 	JSON      bool      `name:"json" help:"The answer as a line of JSON."`
 }
 
@@ -29,21 +33,29 @@ func (c *steerCmd) Help() string {
 	return `What is not named stays as it is; nothing named only tells what holds now. A change takes effect at once, and is kept
 for when the crawl goes on later.
 
+Another program holds from the next page on. Pages that were fetched before are read again from the archive, as if the
+crawl had run under the new program from the start, and its tables are made anew; pages that wait and that it does not
+ask for end as steered-away.
+
 Examples:
   weir steer
   weir steer --limit 500KB/s
   weir steer --deadline example.org=06:00
-  weir steer --dir big --timetable 'Mon-Fri 08:00-18:00 500KB/s, 5MB/s' --quota none`
+  weir steer --dir big --timetable 'Mon-Fri 08:00-18:00 500KB/s, 5MB/s' --quota none
+  weir steer big docs.dl --set max=3
+  weir steer --add --program broken.dl`
 }
 
 // Run implements the verb.
 func (c *steerCmd) Run(e *env, k *kong.Context) error {
 	var change node.Steering
 	began, now := time.Now(), new(settings)
+	given := map[string]bool{}
 	for _, p := range k.Path {
 		if p.Flag == nil {
 			continue
 		}
+		given[p.Flag.Name] = true
 		switch p.Flag.Name {
 		case "limit":
 			text := c.Limit.String()
@@ -61,6 +73,18 @@ func (c *steerCmd) Run(e *env, k *kong.Context) error {
 			}
 			change.Deadlines = &text
 		}
+	}
+	if err := c.place(given); err != nil {
+		return err
+	}
+	if c.Program != "" {
+		if change != (node.Steering{}) {
+			return usage("give one command for each", "limits and the program cannot be changed in one go")
+		}
+		return c.turn(e)
+	}
+	if len(c.Set) > 0 || c.Add {
+		return usage("name it, as in weir steer --program FILE.dl", "--set and --add are about a program")
 	}
 	if change != (node.Steering{}) {
 		if kept, err := c.changed(change, began); err == nil && kept.Yield && !kept.limits().Set() {

@@ -138,7 +138,7 @@ func (n *node) turn(ctx context.Context, t Turn) (Turned, error) {
 	}
 	got.Removed, got.Added = program.Diff(had, src)
 	for _, d := range plan.Program.Warned {
-		got.Warnings = append(got.Warnings, d.Format(plan.Program.Program))
+		got.Warnings = append(got.Warnings, src.Format(plan.Program.Program, d))
 	}
 	next := n.version + 1
 	if err := src.Save(n.cfg.Dir, int(next)); err != nil {
@@ -149,7 +149,7 @@ func (n *node) turn(ctx context.Context, t Turn) (Turned, error) {
 		return got, err
 	}
 	if rules.Traits().Priority && n.cfg.Order != (frontier.Score{}).Name() {
-		got.Warnings = append(got.Warnings, fmt.Sprintf("warning: the program gives priorities, but --order %s of this crawl does not go by them\n", n.cfg.Order))
+		got.Warnings = append(got.Warnings, fmt.Sprintf("weir: warning: the program gives priorities, but --order %s of this crawl does not go by them\n", n.cfg.Order))
 	}
 	o := turn{version: next, rules: rules, want: n.cfg.Want.Merge(plan.Wants()), done: make(chan crawl.Totals, 1)}
 	o.want.Words = o.want.Words || n.index != nil // what is indexed needs its words

@@ -144,7 +144,7 @@ func replays(t *testing.T, name string) {
 	}
 }
 
-// turning runs a crawl to its end, and calls steer when it has begun.
+// turning runs a crawl to its end, and calls steer when it has some pages.
 func turning(t *testing.T, cfg Config, steer func()) Report {
 	t.Helper()
 	n, err := open(cfg)
@@ -154,7 +154,7 @@ func turning(t *testing.T, cfg Config, steer func()) Report {
 	begun := make(chan struct{})
 	var once bool
 	n.cfg.Progress = func(s Status) {
-		if !once && s.Totals.Fetched > 0 {
+		if !once && s.Totals.Fetched > 120 {
 			once = true
 			close(begun)
 		}
@@ -179,7 +179,7 @@ func turning(t *testing.T, cfg Config, steer func()) Report {
 func TestTurn(t *testing.T) {
 	web := turnWeb(t)
 	cfg := config(t, web)
-	cfg.Wait = 10 * time.Millisecond
+	cfg.Wait = 30 * time.Millisecond
 	cfg.Trace = filepath.Join(t.TempDir(), "trace")
 	var got Turned
 	report := turning(t, cfg, func() {
@@ -213,7 +213,7 @@ func TestTurn(t *testing.T) {
 func TestTurnTwice(t *testing.T) {
 	web := turnWeb(t)
 	cfg := config(t, web)
-	cfg.Wait = 10 * time.Millisecond
+	cfg.Wait = 30 * time.Millisecond
 	cfg.Trace = filepath.Join(t.TempDir(), "trace")
 	less := source(near, query.Setting{Name: "most", Value: "1"})
 	turning(t, cfg, func() {

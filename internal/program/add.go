@@ -30,8 +30,8 @@ func (s *Source) Has(table string) bool {
 	return slices.ContainsFunc(s.Inputs, func(f File) bool { return f.Table == table })
 }
 
-// format is a fault as a person should see it.
-func (s *Source) format(p *query.Program, d query.Diag) string {
+// Format is a fault of the program as a person should see it.
+func (s *Source) Format(p *query.Program, d query.Diag) string {
 	if s == nil || s.tail == nil || d.Line <= s.above {
 		return d.Format(p)
 	}

@@ -54,15 +54,15 @@ func (f *Fault) Error() string {
 	var b strings.Builder
 	for _, d := range f.Diags {
 		if !d.Warning {
-			b.WriteString(f.src.format(f.Program, d))
+			b.WriteString(f.src.Format(f.Program, d))
 		}
 	}
 	return strings.TrimRight(b.String(), "\n")
 }
 
 // Read reads a program's file. Its inputs are found from the folder that it lies
-// in. What is wrong with the text is left to Check; a text that does not parse has
-// no inputs.
+// in. What is wrong with the text is left to Check; inputs of a text that does not
+// parse may be missing.
 func Read(file string, settings []query.Setting) (*Source, error) {
 	text, err := readFile(file, query.MaxProgram)
 	if err != nil {
@@ -70,15 +70,15 @@ func Read(file string, settings []query.Setting) (*Source, error) {
 	}
 	s := &Source{Name: file, Text: text, Settings: settings}
 	p, diags := query.Parse(s.Name, s.Text, s.Settings...)
-	if query.Failed(diags) {
-		return s, nil
-	}
 	for _, in := range p.Inputs {
 		name := in.File
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(filepath.Dir(file), name)
 		}
 		text, err := readFile(name, query.MaxInput)
+		if err != nil && query.Failed(diags) {
+			continue
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s:%d: the input %s: %w", file, in.Line, in.Table, err)
 		}

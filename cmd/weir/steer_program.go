@@ -1,0 +1,158 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"weir/internal/node"
+	"weir/internal/program"
+	"weir/query"
+	"weir/query/flow"
+)
+
+// place takes the folder and the program from what was written without a flag.
+func (c *steerCmd) place(given map[string]bool) error {
+	const hint = "write weir steer DIR FILE.dl, or weir steer --dir DIR --program FILE.dl"
+	if len(c.Where) > 2 {
+		return usage(hint, "there is one crawl to steer, and one program")
+	}
+	for i, name := range c.Where {
+		st, err := os.Stat(name)
+		folder := err == nil && st.IsDir()
+		if i == 0 && (folder || len(c.Where) == 2) {
+			if given["dir"] {
+				return usage(hint, "%s and --dir %s: there is one crawl to steer", name, c.Dir)
+			}
+			c.Dir = name
+			continue
+		}
+		if given["program"] {
+			return usage(hint, "%s and --program %s: there is one program to turn to", name, c.Program)
+		}
+		c.Program = name
+	}
+	return nil
+}
+
+// turn gives the crawl another program.
+func (c *steerCmd) turn(e *env) error {
+	src, err := c.source(e)
+	if err != nil {
+		return err
+	}
+	got, err := node.SteerProgram(e.ctx, c.Dir, node.Turn{Program: *src, Add: c.Add})
+	switch {
+	case errors.Is(err, node.ErrNotRunning):
+		return c.idle()
+	case errors.Is(err, node.ErrFaulty):
+		fmt.Fprintln(e.err, got.Faults)
+		return quiet(exitUsage)
+	case err != nil:
+		return failure(err, "the crawl goes on as it was")
+	}
+	for _, w := range got.Warnings {
+		fmt.Fprint(e.err, w)
+	}
+	if !got.Same {
+		if err := c.keepProgram(got.Version); err != nil {
+			return failure(fmt.Errorf("the crawl has the program, but its crawl.yaml could not be changed: %w", err), "it goes on with the program all the same")
+		}
+	}
+	if c.JSON {
+		return json.NewEncoder(e.out).Encode(got)
+	}
+	return tellTurned(e.out, got)
+}
+
+// source reads the program, and tells what is wrong with it by itself.
+func (c *steerCmd) source(e *env) (*program.Source, error) {
+	src, err := e.readSource(c.Program, c.Set)
+	if err != nil || c.Add { // it may need what the crawl has
+		return src, err
+	}
+	s, _ := readAsRun(c.Dir)
+	if _, err := src.Compile(flow.Options{Scheme: flow.ByHost, Crawl: true, IgnoreRobots: s.IgnoreRobots}); err != nil {
+		return nil, e.programFault(err)
+	}
+	return src, nil
+}
+
+// idle says that no crawl runs that could be steered.
+func (c *steerCmd) idle() error {
+	err := c.notRunning(node.Steering{})
+	if f := new(fault); errors.As(err, &f) && f.code == exitFailed {
+		if at, err := look(c.Dir); err == nil && at == begun {
+			f.hint += "; steer it then"
+		}
+	}
+	return err
+}
+
+// keepProgram writes into crawl.yaml that the crawl has a program of its own now:
+// what flags said of its scope holds no more.
+func (c *steerCmd) keepProgram(version int) error {
+	s := defaults()
+	if _, err := readConfig(filepath.Join(c.Dir, crawlFile), s, nil); err != nil {
+		return err
+	}
+	d := defaults()
+	s.Scope, s.Depth, s.Match, s.Exclude, s.Requisites, s.Sitemaps = d.Scope, d.Depth, d.Match, d.Exclude, d.Requisites, d.Sitemaps
+	s.Program, s.Set = c.Program, c.Set
+	if c.Add {
+		had, err := program.Load(c.Dir, version)
+		if err != nil {
+			return err
+		}
+		s.Program, s.Set = had.Name, sets(had.Settings)
+	}
+	return writeConfig(c.Dir, s)
+}
+
+// sets are settings as --set has them.
+func sets(list []query.Setting) []string {
+	var out []string
+	for _, v := range list {
+		out = append(out, v.Name+"="+v.Value)
+	}
+	return out
+}
+
+// maxChanges is how many clauses a person is shown.
+const maxChanges = 20
+
+// tellTurned says what another program changes.
+func tellTurned(w io.Writer, t node.Turned) error {
+	if t.Same {
+		_, err := fmt.Fprintln(w, "the crawl has this program already; nothing changes")
+		return err
+	}
+	for _, part := range []struct {
+		sign    string
+		clauses []string
+	}{{"-", t.Removed}, {"+", t.Added}} {
+		for i, clause := range part.clauses {
+			if i == maxChanges {
+				fmt.Fprintf(w, "  %s and %s more\n", part.sign, thousands(int64(len(part.clauses)-i)))
+				break
+			}
+			fmt.Fprintf(w, "  %s %s\n", part.sign, cut(clause, 200))
+		}
+	}
+	if len(t.Removed)+len(t.Added) == 0 {
+		fmt.Fprintln(w, "  the rules are the same, what they are given is not")
+	}
+	_, err := fmt.Fprintf(w, "\nThis is version %d of the crawl's program. %s stored: those that it asks for are read again now,\nthen fetching goes on. %s: those that it does not ask for end as steered-away.\n",
+		t.Version, manyAre(int(t.Stored), "page"), waits(t.Queued))
+	return err
+}
+
+func waits(n int64) string {
+	if n == 1 {
+		return many(n, "page") + " waits"
+	}
+	return many(n, "page") + " wait"
+}
