@@ -24,6 +24,7 @@ var sweepKey = []byte("msweep")
 // sweep is how far a delivery of all pages has come.
 type sweep struct {
 	next  []byte // key of the first row that was not looked at
+	ahead []byte // the same, once what Due named last is delivered
 	once  bool   // the rules have more to say since it began: sweep once more
 	seeds bool   // it looks for seeds, of which the rules must hear: they are new
 	dirty bool
@@ -57,7 +58,7 @@ func readSweep(kv KV) (sweep, error) {
 // nearer notes that a page which has ended is nearer to a seed than it was known
 // to be. Its new depth is in the record, and old the one before.
 func (l *Ledger) nearer(r *pageRecord, old uint16) {
-	if l.cfg.Traits.Depth && meansMore(r.outcome) {
+	if r.due || l.cfg.Traits.Depth && l.meansMore(r.outcome) {
 		l.deliver(r, old)
 	}
 }
@@ -77,8 +78,10 @@ func (l *Ledger) deliver(r *pageRecord, old uint16) {
 	l.extra = append(l.extra, Pair{Key: againKey(r.depth, r.key), Value: []byte{}})
 }
 
-// meansMore says that pages with this outcome have facts that lead on.
-func meansMore(o page.Outcome) bool { return o.Row().Kept || o == page.Redirected }
+// meansMore says that pages with this outcome have facts that rules may look at.
+func (l *Ledger) meansMore(o page.Outcome) bool {
+	return l.cfg.Traits.Ends || o.Row().Kept || o == page.Redirected
+}
 
 // stale notes that all pages that have ended may mean more now.
 func (l *Ledger) stale() {
@@ -95,7 +98,9 @@ func (l *Ledger) stale() {
 
 // Due returns the keys of pages to be delivered again, n at most: those whose
 // depth has improved, nearest first, or else the next of all. Each must be given
-// to Again, or to Skip. A key without a hash means the robots.txt of its site. It is for the beginning of a group, and without keys
+// to Again or to Skip, all in one group, and then Delivered be called; until then
+// it names the same ones. A key without a hash means the robots.txt of its site.
+// It is for the beginning of a group, and without keys
 // there may be something to Flush.
 func (l *Ledger) Due(n int) ([]page.Key, error) {
 	if l.totals.Steered {
@@ -145,16 +150,15 @@ func (l *Ledger) nextOfAll(n int) ([]page.Key, error) {
 		if bad = err; err != nil {
 			return false
 		}
-		if r.state == stateEnded && meansMore(r.outcome) && r.version == l.cfg.Version {
+		if r.state == stateEnded && l.meansMore(r.outcome) && r.version == l.cfg.Version {
 			keys = append(keys, k)
 		}
-		l.sweep.next = append(append(l.sweep.next[:0], key...), 0)
+		l.sweep.ahead = append(append(l.sweep.ahead[:0], key...), 0)
 		return len(keys) < n
 	})
 	if err == nil {
 		err = bad
 	}
-	l.sweep.dirty = true
 	if err == nil && len(keys) == 0 {
 		l.totals.Stale = l.sweep.once
 		l.sweep = sweep{dirty: true}
@@ -171,8 +175,15 @@ func (l *Ledger) Again(f *page.Facts) error {
 	if err != nil || r == nil || r.version != l.cfg.Version {
 		return err
 	}
-	f.Depth, f.Root = r.depth, r.root
+	f.Depth, f.Root, f.Score = r.depth, r.root, r.score
 	return l.derive(f)
+}
+
+// Delivered says that the pages that Due named last were taken, in this group.
+func (l *Ledger) Delivered() {
+	if l.totals.Stale && len(l.sweep.ahead) > 0 {
+		l.sweep.next, l.sweep.ahead, l.sweep.dirty = l.sweep.ahead, nil, true
+	}
 }
 
 // Skip takes a page that was due and has no facts that could be read.

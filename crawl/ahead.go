@@ -78,7 +78,7 @@ func (l *Ledger) remembered(k page.Key, print uint64, row *Row) bool {
 	if l.pages[k] != nil || l.rows.at(k).key == k {
 		return true
 	}
-	depth := uint8(min(row.Depth, 255))
+	depth := uint8(min(row.Depth, maxSeen))
 	least, known := l.seen.find(print)
 	return row.plain() && (known && least <= depth || l.seen.hasMet(print, depth))
 }

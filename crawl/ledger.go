@@ -252,6 +252,10 @@ func (l *Ledger) Seed(u page.URL, score float32) error {
 	if f := float64(score); math.IsNaN(f) || math.IsInf(f, 0) {
 		score = 0
 	}
+	if l.cfg.Again { // another program must hear of it too
+		key := append([]byte{keySeed}, u.String()...)
+		l.extra = append(l.extra, Pair{Key: key, Value: binary.BigEndian.AppendUint32(nil, math.Float32bits(score))})
+	}
 	if l.purse != nil && score <= 0 {
 		score = 1
 	}
@@ -273,7 +277,13 @@ func (l *Ledger) Page(id uint64, f *page.Facts, at Archived, repeat bool) error 
 	if !f.Outcome.Final(f.Attempt) {
 		return l.again(r, f)
 	}
-	f.Depth, f.Root = min(f.Depth, r.depth), f.Root || r.root // it may have improved meanwhile
+	f.Depth, f.Root = r.depth, f.Root || r.root // it may have improved meanwhile
+	if l.cfg.Traits.Priority {
+		if err := l.load(r); err != nil {
+			return err
+		}
+		f.Score = r.entry.Score
+	}
 	if err := l.finish(r, f, at); err != nil {
 		return err
 	}
@@ -434,6 +444,9 @@ func (l *Ledger) finish(r *pageRecord, f *page.Facts, at Archived) error {
 		}
 	}
 	r.state, r.outcome, r.status, r.at, r.archive = stateEnded, f.Outcome, f.Status, f.At, at
+	if l.purse == nil {
+		r.score = f.Score
+	}
 	if f.Outcome == page.SteeredAway {
 		l.lose(r)
 	}
@@ -496,6 +509,9 @@ func (l *Ledger) take(f *page.Facts, links bool) error {
 		l.keepLinks(f)
 	}
 	if links && l.purse != nil {
+		for i := range l.out.Crawl {
+			l.out.Crawl[i].Score = f.Score // whatever a program says: here scores are cash
+		}
 		l.split(l.out.Crawl)
 		l.purse.near(l.prints)
 	}
@@ -550,7 +566,7 @@ func (l *Ledger) name(rows []Row) error {
 // known. It says whether it was one of the first two. Where scores are split, a
 // known page gains the row's.
 func (l *Ledger) crawl(f *page.Facts, key page.Key, print uint64, row *Row) (news bool, err error) {
-	depth := uint8(min(row.Depth, 255))
+	depth := uint8(min(row.Depth, maxSeen))
 	gives := l.purse != nil && row.Score > 0 && !row.Seed
 	if gives {
 		if c := l.purse.find(print); c != nil {
@@ -657,15 +673,24 @@ func (l *Ledger) better(f *page.Facts, r *pageRecord, row *Row) (bool, error) {
 	}
 	nearer := row.Depth < r.depth
 	if r.state != stateQueued {
-		if !nearer || r.state != stateEnded {
+		dearer := l.cfg.Traits.Priority && l.purse == nil && row.Score > r.score
+		if !nearer && !dearer || r.state != stateEnded {
 			return false, nil
 		}
 		if r.outcome == page.SteeredAway {
 			return true, l.regain(f, r, row)
 		}
 		old := r.depth
-		r.depth, r.rule, r.parent = row.Depth, row.By, f.Key
-		l.nearer(r, old)
+		if dearer {
+			r.score = row.Score
+		}
+		if nearer {
+			r.depth, r.rule, r.parent = row.Depth, row.By, f.Key
+			l.nearer(r, old)
+		}
+		if dearer && l.cfg.Traits.Score && l.meansMore(r.outcome) {
+			l.deliver(r, r.depth)
+		}
 		l.mark(r)
 		return true, nil
 	}

@@ -197,6 +197,7 @@ func (p *play) order(o Order) []Event {
 			p.must(p.ledger.Again(&f))
 			p.again++
 		}
+		p.ledger.Delivered()
 		return []Event{p.flush(), Redelivered{}}
 	case Rank:
 		n := int64(0)

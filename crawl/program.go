@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"weir/page"
@@ -99,7 +100,11 @@ func (s partState) Scan(lower, upper []byte, fn func(key, value []byte) bool) er
 
 // Traits says what the Ledger must do for the program.
 func (p *Program) Traits() RuleTraits {
-	return RuleTraits{Crawled: p.cfg.Plan.KeepsCrawl, Depth: p.cfg.Plan.TestsDepth, Priority: p.cfg.Own && p.score, Robots: p.cfg.Plan.Wants().Sitemaps}
+	plan, own := p.cfg.Plan, p.cfg.Own
+	return RuleTraits{
+		Crawled: plan.KeepsCrawl, Depth: plan.TestsDepth, Score: own && plan.TestsPriority, Ends: own,
+		Priority: own && p.score, Robots: plan.Wants().Sitemaps,
+	}
 }
 
 // Start implements Rules.
@@ -136,7 +141,7 @@ func (p *Program) Start(out *Out) error {
 // wait is how long a host rests when a program asks for so many seconds.
 func wait(host string, seconds float64) Wait {
 	most := page.MaxAsked.Seconds()
-	return Wait{Host: host, Delay: time.Duration(min(max(seconds, 0), most) * float64(time.Second))}
+	return Wait{Host: strings.ToLower(host), Delay: time.Duration(min(max(seconds, 0), most) * float64(time.Second))}
 }
 
 // Page implements Rules.
@@ -208,7 +213,7 @@ func (p *Program) hand(f *page.Facts, out *Out) {
 // row hands an order on. Hops travel with the page: a redirect costs one, and so
 // does an index of sitemaps, since neither is a link.
 func (p *Program) row(f *page.Facts, o *flow.Order, out *Out) {
-	row := Row{URL: o.URL, Depth: uint16(min(max(o.Depth, 0), math.MaxUint16)), Score: float32(o.Priority)}
+	row := Row{URL: o.URL, Depth: uint16(min(max(o.Depth, 0), math.MaxUint16)), Score: float32(min(max(o.Priority, -math.MaxFloat32), math.MaxFloat32))}
 	if o.Link != nil {
 		row.Hash = o.Link.Hash
 	} else {

@@ -2,7 +2,6 @@ package crawl
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
 	"weir/frontier"
@@ -75,7 +74,7 @@ func (p *purse) near(prints []uint64) {
 func (p *purse) loseAll() {
 	for i := range p.shards {
 		for j := range p.shards[i].coins {
-			p.shards[i].coins[j].depth = math.MaxUint8
+			p.shards[i].coins[j].depth = lost
 		}
 	}
 }

@@ -27,6 +27,7 @@ import (
 //	h|host               -> hostRow
 //	r|site               -> robotsRow: read when its site's turn comes
 //	f|...                -> what the rules keep
+//	e|url                -> score of a seed
 //	y|depth|site|hash    -> pages to be delivered again, see again.go
 //	l|site|hash          -> what a page links to, for orders that go by ranks
 //	b|s, n, d or g|...   -> what the bandwidth.Predictor keeps
@@ -36,6 +37,7 @@ import (
 //	m|secret             -> the hash's key
 //	m|seeded             -> digest of the seeds that were taken
 //	m|ranked             -> version of the last ranking
+//	m|program            -> which version of its program the crawl runs
 //	m|sweep              -> how far all pages were delivered again
 //	m|stamp              -> that of the snapshot of seen pages
 const (
@@ -53,6 +55,7 @@ const (
 	keyLinks = 'l'
 	keyMeta  = 'm'
 	keyAgain = 'y'
+	keySeed  = 'e'
 )
 
 // Ordered are the first bytes of keys that are read in their order, and seldom
@@ -160,7 +163,8 @@ type urlRow struct {
 	status  int
 	at      int64
 	archive Archived
-	due     bool // its facts are to be delivered again
+	due     bool    // its facts are to be delivered again
+	score   float32 // what it was worth, where scores are not split
 }
 
 // Archived is where a page's record lies: a file of the archive, and where in
@@ -180,6 +184,9 @@ func (r *urlRow) append(b []byte) []byte {
 	if r.version != 0 {
 		flags |= 8
 	}
+	if r.state == stateEnded && r.score != 0 {
+		flags |= 4
+	}
 	b = append(b, flags, byte(r.rule))
 	if r.version != 0 {
 		b = append(b, r.version)
@@ -194,6 +201,9 @@ func (r *urlRow) append(b []byte) []byte {
 		b = append(b, r.place.Class)
 		b = binary.AppendUvarint(b, r.place.Seq)
 	case stateEnded:
+		if r.score != 0 {
+			b = binary.BigEndian.AppendUint32(b, math.Float32bits(r.score))
+		}
 		b = append(b, byte(r.outcome))
 		b = binary.AppendUvarint(b, uint64(r.status))
 		b = binary.AppendVarint(b, r.at)
@@ -209,7 +219,7 @@ func (r *urlRow) append(b []byte) []byte {
 func (r *urlRow) read(b []byte) error {
 	d := decoder{b: b}
 	flags := d.byte()
-	*r = urlRow{state: flags & 7, seed: flags&16 != 0, root: flags&32 != 0, free: flags&64 != 0, plain: flags&128 != 0}
+	*r = urlRow{state: flags & 3, seed: flags&16 != 0, root: flags&32 != 0, free: flags&64 != 0, plain: flags&128 != 0}
 	r.rule = Rule(d.byte())
 	if flags&8 != 0 {
 		r.version = d.byte()
@@ -224,6 +234,9 @@ func (r *urlRow) read(b []byte) error {
 		r.place.Seq = d.uvarint()
 	case stateEnded:
 		r.plain, r.due = false, r.plain
+		if flags&4 != 0 {
+			r.score = math.Float32frombits(d.uint32())
+		}
 		r.outcome = page.Outcome(d.byte())
 		r.status = int(d.uvarint())
 		r.at = d.varint()

@@ -27,6 +27,8 @@ type Rules interface {
 type RuleTraits struct {
 	Crawled  bool // to hear of every row of the crawl table
 	Depth    bool // a depth that improves after the page ended means more
+	Score    bool // and so does a score
+	Ends     bool // how a page ended means something, also when it has no facts
 	Priority bool // a page has the greatest score of all that lead to it, not the first
 	Robots   bool // to hear of robots.txt, also when it was fetched under another program
 }

@@ -35,6 +35,13 @@ type seen struct {
 	full   bool // the budget is spent: rows are missing
 }
 
+// maxSeen is the greatest depth that is told from others. A page with the depth
+// lost is known, and whatever asks for it is better.
+const (
+	maxSeen = math.MaxUint8 - 1
+	lost    = math.MaxUint8
+)
+
 const (
 	shardBits   = 16
 	perBucket   = 9
@@ -134,7 +141,10 @@ func (s *seen) lose(print uint64) {
 		return
 	}
 	if b, j := sh.at(tag); j < int(b.n) {
-		b.depth[j] = math.MaxUint8
+		b.depth[j] = lost
+	}
+	if s.recent[print%recentSize]<<8 == print<<8 {
+		s.recent[print%recentSize] = 0
 	}
 }
 
@@ -144,7 +154,7 @@ func (s *seen) loseAll() {
 		for j := range s.shards[i].buckets {
 			b := &s.shards[i].buckets[j]
 			for k := range b.depth {
-				b.depth[k] = math.MaxUint8
+				b.depth[k] = lost
 			}
 		}
 	}
@@ -236,14 +246,17 @@ func ReadPrints(kv KV, fn func([]Print) bool) error {
 			by = d.byte()
 		}
 		depth := d.uvarint()
-		if by != uint8(version) {
-			depth = math.MaxUint8 // whatever asks for it now is better
+		switch {
+		case by != uint8(version) || depth == math.MaxUint16: // of another program, or steered away
+			depth = lost
+		default:
+			depth = min(depth, maxSeen)
 		}
 		if d.err != nil {
 			bad = d.err
 			return false
 		}
-		batch = append(batch, Print{fingerprint(k), uint8(min(depth, 255))})
+		batch = append(batch, Print{fingerprint(k), uint8(min(depth, lost))})
 		if len(batch) < some {
 			return true
 		}
@@ -270,7 +283,7 @@ func (l *Ledger) Remembers() bool { return l.seen.whole() }
 func (l *Ledger) Recall(prints []Print, last bool) {
 	for _, p := range prints {
 		if l.steered {
-			p.depth = math.MaxUint8 // it was read before
+			p.depth = lost // it was read before
 		}
 		l.seen.add(p.print, p.depth)
 	}

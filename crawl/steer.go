@@ -64,85 +64,69 @@ func (l *Ledger) restart() (bool, error) {
 func (l *Ledger) reseed() error {
 	from := l.sweep.next
 	if len(from) == 0 {
-		from = []byte{keyURL}
+		from = []byte{keySeed}
 	}
-	var seeds []page.Key
-	looked := 0
-	var bad error
-	err := l.kv.Scan(from, []byte{keyURL + 1}, func(key, value []byte) bool {
-		var r urlRow
-		k, err := readPageKey(key)
-		if err == nil {
-			err = r.read(value)
-		}
-		if bad = err; err != nil {
-			return false
-		}
-		if r.seed {
-			seeds = append(seeds, k)
-		}
-		looked++
-		l.sweep.next = append(append(l.sweep.next[:0], key...), 0)
-		return looked < dropsAtOnce
-	})
-	if err == nil {
-		err = bad
-	}
+	seeds, next, err := readSeeds(l.kv, from, dropsAtOnce)
 	if err != nil {
 		return err
 	}
-	l.sweep.dirty = true
-	if looked < dropsAtOnce {
+	if l.sweep.next, l.sweep.dirty = next, true; next == nil {
 		l.sweep = sweep{dirty: true}
 	}
-	for _, k := range seeds {
-		r, err := l.page(k)
-		if err != nil || r == nil {
-			return err
-		}
-		u, score, err := l.urlOf(r)
-		if err != nil {
-			return err
-		}
-		if err := l.Seed(u, score); err != nil {
+	for _, s := range seeds {
+		if err := l.Seed(s.URL, s.Score); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// urlOf returns the URL of a page, and the score it has while it waits.
-func (l *Ledger) urlOf(r *pageRecord) (page.URL, float32, error) {
-	s, err := l.site(r.key.Site)
-	if err != nil {
-		return page.URL{}, 0, err
-	}
-	switch r.state {
-	case stateQueued:
-		if err := l.load(r); err != nil {
-			return page.URL{}, 0, err
+// Seed is a page that the user has named.
+type Seed struct {
+	URL   page.URL
+	Score float32
+}
+
+// readSeeds reads at most n seeds from a key on, and returns the key to go on
+// from; nil when there are no more.
+func readSeeds(kv KV, from []byte, n int) (seeds []Seed, next []byte, err error) {
+	var bad error
+	err = kv.Scan(from, []byte{keySeed + 1}, func(key, value []byte) bool {
+		if len(seeds) == n {
+			next = append(next, key...)
+			return false
 		}
-		return page.Join(s.name, r.entry.Rest), r.entry.Score, nil
-	case stateParked:
-		b, ok, err := l.kv.Get(pageKey(keyPark, r.key))
-		if err == nil && !ok {
-			err = errRow
+		d := decoder{b: value}
+		s := Seed{URL: page.Canonical(string(key[1:])), Score: math.Float32frombits(d.uint32())}
+		if d.err != nil || s.URL.IsZero() {
+			bad = errRow
+			return false
 		}
-		if err != nil {
-			return page.URL{}, 0, err
-		}
-		_, e, err := readPark(r.key.Hash, b)
-		return page.Join(s.name, e.Rest), e.Score, err
-	}
-	b, ok, err := l.kv.Get(pageKey(keyText, r.key))
-	if err == nil && !ok {
-		err = errRow
-	}
-	var t textRow
+		seeds = append(seeds, s)
+		return true
+	})
 	if err == nil {
-		err = t.read(b)
+		err = bad
 	}
-	return page.Join(s.name, t.rest), 0, err
+	return seeds, next, err
+}
+
+// Seeds calls fn for every page that the user has named, until it returns false.
+// Crawls without an archive do not keep them.
+func (v *View) Seeds(fn func(Seed) bool) error {
+	for from := []byte{keySeed}; from != nil; {
+		seeds, next, err := readSeeds(v.kv, from, dropsAtOnce)
+		if err != nil {
+			return fmt.Errorf("read the seeds: %w", err)
+		}
+		for _, s := range seeds {
+			if !fn(s) {
+				return nil
+			}
+		}
+		from = next
+	}
+	return nil
 }
 
 // adopt takes a page that an earlier program asked for into the crawl of now.
@@ -199,7 +183,7 @@ func (l *Ledger) lose(r *pageRecord) {
 	l.seen.lose(print)
 	if l.purse != nil {
 		if c := l.purse.find(print); c != nil {
-			c.depth = math.MaxUint8
+			c.depth = lost
 		}
 	}
 }

@@ -63,9 +63,12 @@ func (n *node) reread(ctx context.Context, version uint8, keys []page.Key) {
 				continue
 			}
 			info, err := view.Key(k)
-			if err != nil || info == nil {
+			if err != nil {
 				bad = err
 				return err
+			}
+			if info == nil {
+				info = &crawl.PageInfo{Key: k}
 			}
 			if !yield(info) {
 				return nil
@@ -138,6 +141,7 @@ func (c *committer) deliver(ctx context.Context, d delivered) error {
 			return err
 		}
 	}
+	c.n.ledger.Delivered()
 	if err := c.commit(ctx); err != nil {
 		return err
 	}
