@@ -306,6 +306,10 @@ func folderError(dir string, err error) error {
 		hint = "another weir crawls into this folder: wait for it, stop it, or name another folder with --dir"
 	case errors.Is(err, store.ErrFull), errors.Is(err, syscall.ENOSPC):
 		hint = "make room on the disk, then run the same command again: it goes on where it stopped"
+	case errors.Is(err, node.ErrOtherProgram):
+		hint = "leave --program and --set out to go on with the program it has; weir steer --program gives a running crawl another one; or start a new crawl with --dir"
+	case errors.Is(err, node.ErrOld):
+		hint = "finish it with the weir that began it, or start a new crawl with --dir"
 	case errors.Is(err, store.ErrDamaged):
 		hint = "keep a copy of the folder; start another crawl with --dir"
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrInvalid), errors.Is(err, fs.ErrExist), isPath(err):

@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	"weir/crawl"
 	"weir/internal/program"
@@ -12,6 +13,9 @@ import (
 // ErrOtherProgram says that the folder's crawl has another program than the one
 // that was named.
 var ErrOtherProgram = errors.New("the crawl was begun with another program")
+
+// ErrOld says that the folder's crawl was begun before crawls were programs.
+var ErrOld = errors.New("the crawl was begun by an older weir, which kept less of what its rules had derived")
 
 // openRules makes the program of the crawl ready: that of its folder, if it has
 // been begun, or the one that the user has named, which is kept there before
@@ -32,10 +36,20 @@ func (n *node) openRules() (*crawl.Program, error) {
 		}
 		src = had
 	} else {
-		if src != nil {
-			if err := src.Save(n.cfg.Dir, version); err != nil {
-				return nil, err
-			}
+		totals, err := crawl.ReadTotals(n.store)
+		if err != nil {
+			return nil, err
+		}
+		if totals.Seen > 0 {
+			return nil, ErrOld
+		}
+		if src == nil { // a start that was killed may have left one
+			err = os.RemoveAll(program.Dir(n.cfg.Dir, version))
+		} else {
+			err = src.Save(n.cfg.Dir, version)
+		}
+		if err != nil {
+			return nil, err
 		}
 		g := n.store.Begin()
 		crawl.WriteProgram(g, version)
