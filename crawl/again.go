@@ -137,6 +137,7 @@ func (l *Ledger) Due(n int) ([]page.Key, error) {
 func (l *Ledger) nextOfAll(n int) ([]page.Key, error) {
 	var keys []page.Key
 	var bad error
+	var site page.SiteID
 	from := l.sweep.next
 	if len(from) == 0 {
 		from = []byte{keyURL}
@@ -149,6 +150,10 @@ func (l *Ledger) nextOfAll(n int) ([]page.Key, error) {
 		}
 		if bad = err; err != nil {
 			return false
+		}
+		if l.cfg.Traits.Robots && k.Site != site {
+			site = k.Site
+			keys = append(keys, page.Key{Site: site})
 		}
 		if r.state == stateEnded && l.meansMore(r.outcome) && r.version == l.cfg.Version {
 			keys = append(keys, k)

@@ -235,13 +235,13 @@ func (p *play) fetch(o Fetch) []Event {
 	if p.facts != nil && !o.Robots {
 		p.facts(facts)
 	}
+	if p.past == nil {
+		p.past = map[page.Key]page.Facts{}
+	}
+	p.past[facts.Key] = *facts
 	if o.Robots {
 		p.must(p.ledger.Robots(o.ID, facts, done.Rules))
 	} else {
-		if p.past == nil {
-			p.past = map[page.Key]page.Facts{}
-		}
-		p.past[facts.Key] = *facts
 		p.must(p.ledger.Page(o.ID, facts, Archived{}, false))
 		if p.steer != nil {
 			if scope := p.steer(o); scope != nil {
