@@ -61,12 +61,29 @@ func (q Question) Read() (*Program, []query.Diag) {
 		p.asked = append(p.asked, in.Table)
 	}
 	var more []query.Diag
-	p.plan, more = flow.Compile(checked, flow.Options{Tables: []string{name}, Given: append([]string{"crawl"}, p.kept...)})
+	p.plan, more = flow.Compile(checked, q.options(asked, name, p.kept))
 	diags = append(diags, q.shift(more, before)...)
 	if query.Failed(more) {
 		return nil, diags
 	}
 	return p, diags
+}
+
+// options say what to compile. Tables that steer the crawl mean what they mean in
+// its own program.
+func (q Question) options(asked *query.Program, table string, kept []string) flow.Options {
+	o := flow.Options{Tables: []string{table}, Given: append([]string{"crawl"}, kept...)}
+	if q.Own == nil {
+		return o
+	}
+	o.IgnoreRobots = q.Own.plan.Options.IgnoreRobots
+	taken := heads(asked)
+	for _, t := range q.Own.plan.Program.Tables {
+		if t.Steers && !slices.Contains(taken, t.Name) {
+			o.Steers = append(o.Steers, t.Name)
+		}
+	}
+	return o
 }
 
 // kept are the tables of the crawl's own program whose rows it has, so that they
@@ -201,7 +218,8 @@ func (q Question) answer(asked *query.Program) (string, *query.Diag) {
 
 // usable is what a question may use of the crawl's program: its tables, but for
 // orders, and for those that the question derives itself. Settings have their
-// values already.
+// values already. Small tables are small for questions too: rules may not run
+// without that. What live means is over with the crawl.
 func (o *Own) usable(asked *query.Program) string {
 	if o == nil {
 		return ""
@@ -211,6 +229,12 @@ func (o *Own) usable(asked *query.Program) string {
 	for _, in := range o.Inputs {
 		if !slices.Contains(taken, in.Table) {
 			only := query.Program{Inputs: []*query.Input{in}}
+			b.WriteString(only.String())
+		}
+	}
+	for _, m := range o.Smalls {
+		if !slices.Contains(taken, m.Table) {
+			only := query.Program{Smalls: []*query.Mark{m}}
 			b.WriteString(only.String())
 		}
 	}

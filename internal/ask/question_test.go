@@ -18,6 +18,9 @@ crawl(U, 0) :- seed(U).
 crawl(V, D+1) :- crawl(U, D), link(U, V), D < $max.
 broken(U, V, S) :- link(U, V), fetched(V, S), S >= 400.
 deep(U) :- crawl(U, D), D = $max.
+small topic.
+topic(folder(U)) :- seed(U).
+about(U, V) :- link(U, V), topic(F), under(V, F), fetched(V).
 `
 
 // begun is the program of a crawl that has found nothing yet.
@@ -53,6 +56,8 @@ func TestAnswerTable(t *testing.T) {
 		{"crawl(U, D), D > 2", "", "answer", "u d"},
 		{"crawl(U, D, P)", "", "answer", "u d p"},
 		{"deep(U)", "", "answer", "u"},
+		{"about(U, V), !broken(U, V, _)", "", "answer", "u v"}, // it takes a small table
+		{"topic(F) :- link(U, V), F = folder(V). small topic. on(V) :- about(_, V).", "", "on", "v"},
 		{"broken(U, V) :- link(U, V), fetched(V, 404).", "", "broken", "u v"},
 	} {
 		p, diags := ask.Question{Name: "query", Text: c.text, Table: c.table, Own: own}.Read()
@@ -83,7 +88,7 @@ func TestFaultsPointIntoTheQuestion(t *testing.T) {
 		{"", "", "the question is empty"},
 		{"% only a comment\n", "", "error"},
 		{"link(U, V)", "brken", "did you mean broken?"},
-		{"link(U, V)", "nothing_like_it", "there are answer, broken, deep"},
+		{"link(U, V)", "nothing_like_it", "there are answer, broken, deep, topic, about"},
 	} {
 		q := ask.Question{Name: "query", Text: c.text, Table: c.table, Own: own}
 		p, diags := q.Read()

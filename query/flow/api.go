@@ -28,6 +28,10 @@ type Options struct {
 	// IgnoreRobots shows rules that steer the crawl all links, also those that a
 	// page or a link asks crawlers not to follow.
 	IgnoreRobots bool
+	// Steers names tables that steer the crawl, though no rule that is compiled says
+	// so: in a question, those that steer in the program of the crawl. They mean the
+	// same in both.
+	Steers []string
 }
 
 // State is what a Part has kept, as of the last commit. A value holds until the

@@ -182,6 +182,12 @@ live seen. pair(V, U) :- link(U, V). crawl(V, 1) :- pair(V, U), seed(V). seen(V,
 	p = start(t, src, Options{Crawl: true, IgnoreRobots: true}, NewMem())
 	p.want("orders, robots ignored", p.page(f), "http://a.org/own 1 0", "http://b.org/ 1 0", "http://c.org/ 1 0")
 
+	const question = "crawl(U, 0) :- seed(U). pair(V, U) :- link(U, V). out(U, V) :- link(U, V)."
+	p = start(t, question, Options{Tables: []string{"pair", "out"}, Steers: []string{"pair"}}, NewMem())
+	p.page(f)
+	p.want("pairs, asked for", p.rows("pair"), "http://a.org/own http://a.org/", "http://c.org/ http://a.org/")
+	p.want("links, asked for", p.rows("out"), all...)
+
 	f.NoFollow = true
 	p = start(t, src, Options{Crawl: true}, NewMem())
 	p.want("orders of a nofollow page", p.page(f))

@@ -21,7 +21,7 @@ func (p *Plan) share() {
 					in.From = in.From.same()
 				}
 			}
-			s.Hides = r.Head.Steers && !p.Options.IgnoreRobots && slices.ContainsFunc(slices.Concat(s.Inputs, s.Absent), isLink)
+			s.Hides = p.steers(r.Head) && !p.Options.IgnoreRobots && slices.ContainsFunc(slices.Concat(s.Inputs, s.Absent), isLink)
 			s.Level = p.level(s)
 			if s.Sends != nil {
 				sign := s.signature()
@@ -39,6 +39,12 @@ func (p *Plan) share() {
 		}
 		r.Stages = stages
 	}
+}
+
+// steers says that rules of a table do not see links that a crawler must not
+// follow, unless robots are ignored.
+func (p *Plan) steers(t *query.Table) bool {
+	return t.Steers || slices.Contains(p.Options.Steers, t.Name)
 }
 
 func isLink(in *Input) bool {
