@@ -87,7 +87,7 @@ func (c *crawlCmd) Run(e *env, k *kong.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(seeds) == 0 && at == vacant {
+	if len(seeds) == 0 && at == vacant && s.Program == "" { // a program may name its pages itself
 		return usage("name a page to start from, as in weir crawl https://example.org/", "no URL to crawl, and no crawl in %s to go on with", c.Dir)
 	}
 	s.allow(seeds)
@@ -250,9 +250,9 @@ func (e *env) crawl(cfg *node.Config, asJSON bool) error {
 		return folderError(cfg.Dir, err)
 	}
 	switch {
-	case r.StoppedBy == crawl.StopDone && r.Seeds == 0: // killed before the first seed was kept
+	case r.StoppedBy == crawl.StopDone && r.Seeds == 0 && r.Pages == 0: // killed before the first seed was kept
 		return usage("name a page to start from, as in weir crawl"+dirFlag(cfg.Dir)+" https://example.org/", "the crawl in %s has no URL yet", cfg.Dir)
-	case r.StoppedBy == crawl.StopDone && r.SeedsOK == 0:
+	case r.StoppedBy == crawl.StopDone && r.Seeds > 0 && r.SeedsOK == 0:
 		return noSeed(r)
 	case asJSON:
 	case r.StoppedBy == crawl.StopDone && r.Resumed && r.Queued == 0 && !p.moved(r):
