@@ -22,8 +22,9 @@ import (
 type exportCmd struct {
 	Table  string `arg:"" help:"pages, links, hosts, text, parked, queue, crawl, or a table of the crawl's program."`
 	Dir    string `placeholder:"DIR" default:"weir-crawl" help:"Folder of the crawl. Default: weir-crawl."`
-	Format string `placeholder:"FORMAT" enum:"csv,jsonl,parquet," default:"" help:"csv, jsonl or parquet. Default: as the file is named, else csv."`
+	Format string `placeholder:"FORMAT" help:"csv, jsonl or parquet. Default: as the file is named, else csv."`
 	Output string `short:"o" placeholder:"FILE" help:"File to write instead of the standard output."`
+	JSON   bool   `name:"json" help:"The same as --format jsonl."`
 }
 
 // Help lists the tables.
@@ -55,7 +56,7 @@ Examples:
 
 // Run implements the verb.
 func (c *exportCmd) Run(e *env) error {
-	format, err := formatOf(e, c.Format, c.Output, c.Table)
+	format, err := written{c.Format, c.JSON, c.Output}.choose(e, c.Table, "csv", "jsonl", "parquet")
 	if err != nil {
 		return err
 	}
@@ -72,7 +73,7 @@ func (c *exportCmd) Run(e *env) error {
 	}
 	if (c.Table == "links" || c.Table == "text") && f.store.Form() == store.None {
 		return failure(fmt.Errorf("this crawl kept no archive (--warc none), so its %s cannot be read again", c.Table),
-			"export pages, hosts, parked and queue work; a crawl with --warc gzip keeps the rest")
+			"export pages, hosts, parked, queue, crawl and the tables of the program that it kept up (live ones, and those that steer) work; a crawl with --warc gzip keeps the rest")
 	}
 	ctx, stop := signal.NotifyContext(e.ctx, os.Interrupt)
 	defer stop()

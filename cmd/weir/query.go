@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,14 +21,16 @@ import (
 
 // queryCmd asks a crawl a question.
 type queryCmd struct {
-	Dir    string `arg:"" help:"Folder of the crawl."`
-	Rules  string `arg:"" optional:"" help:"Rules, or only the body of one."`
-	File   string `name:"file" placeholder:"FILE" help:"File of rules, - for standard input."`
-	Table  string `name:"table" placeholder:"TABLE" help:"Table to answer with, if not that of the last rule."`
-	Format string `placeholder:"FORMAT" enum:"table,csv,jsonl,parquet," default:"" help:"table, csv, jsonl or parquet. Default: as the file is named, else table on a terminal and csv elsewhere."`
-	Output string `short:"o" placeholder:"FILE" help:"File to write instead of the standard output."`
-	Limit  count  `placeholder:"N" default:"none" help:"Rows to write, at most."`
-	Memory size   `placeholder:"SIZE" default:"1GB" help:"Memory for rows; what needs more is worked out on disk. Default: 1GB."`
+	Dir    string   `arg:"" help:"Folder of the crawl."`
+	Rules  string   `arg:"" optional:"" help:"Rules, or only the body of one."`
+	File   string   `name:"file" placeholder:"FILE" help:"File of rules, - for standard input."`
+	Table  string   `name:"table" placeholder:"TABLE" help:"Table to answer with, if not that of the last rule."`
+	Set    []string `name:"set" sep:"none" placeholder:"NAME=VALUE" help:"Value of a setting that the rules call $NAME; may be repeated."`
+	Format string   `placeholder:"FORMAT" help:"table, csv, jsonl or parquet. Default: as the file is named, else table on a terminal and csv elsewhere."`
+	Output string   `short:"o" placeholder:"FILE" help:"File to write instead of the standard output."`
+	JSON   bool     `name:"json" help:"The same as --format jsonl."`
+	Limit  count    `placeholder:"N" default:"none" help:"Rows to write, at most."`
+	Memory size     `placeholder:"SIZE" default:"1GB" help:"Memory for rows; what needs more is worked out on disk. Default: 1GB."`
 }
 
 // Help shows examples.
@@ -40,11 +43,14 @@ weir check --facts lists facts, functions and aggregates. crawl(url, depth, prio
 tables of its own program can be used by name, unless the question derives one of the same name. A crawl with --warc none
 has only crawl, fetched, seed, robots, and the tables that it kept. Rows are sorted.
 
+What does not fit into --memory is worked out on disk, in a temporary folder within that of the crawl.
+
 Examples:
   weir query big 'link(U, V), fetched(V, S), S >= 400'
   weir query big 'fetched(U, 200), !title(U, _)' --format csv > untitled.csv
   weir query big 'in(V, count<U>) :- link(U, V). best(top<20, N, V>) :- in(V, N).'
   weir query big 'external(H, count<V>) :- link(U, V), H = host(V), H != host(U).' --limit 50
+  weir query big 'fetched(U, S), S >= $least' --set least=500 --json
   weir query big --file report.dl --table orphan -o orphan.parquet`
 }
 
@@ -66,7 +72,11 @@ func (c *queryCmd) Run(e *env) error {
 	if c.Memory < minMemory {
 		return usage("weir needs 64MB at least; 1GB is the default", "--memory %s is too little", c.Memory)
 	}
-	format, err := formatOf(e, c.Format, c.Output, "answer")
+	var err error
+	if q.Sets, err = parseSets(c.Set); err != nil {
+		return err
+	}
+	format, err := written{c.Format, c.JSON, c.Output}.choose(e, "answer", "table", "csv", "jsonl", "parquet")
 	if err != nil {
 		return err
 	}
@@ -93,19 +103,33 @@ type asking struct {
 	memory int64
 }
 
-// formatOf decides the form of a table by the flag, or by the name of its file;
-// "" when neither says.
-func formatOf(e *env, format, output, table string) (string, error) {
-	if format == "" {
-		switch ext := strings.ToLower(filepath.Ext(output)); ext {
+// written is what flags say about how a table is written.
+type written struct {
+	format string
+	json   bool
+	output string
+}
+
+// choose decides the form of a table by the flags, or by the name of its file; ""
+// when neither says.
+func (f written) choose(e *env, table string, forms ...string) (string, error) {
+	switch {
+	case f.json && f.format != "" && f.format != "jsonl":
+		return "", usage("leave one of them out", "--json is --format jsonl, and there is --format %s", f.format)
+	case f.json:
+		f.format = "jsonl"
+	case f.format == "":
+		switch ext := strings.ToLower(filepath.Ext(f.output)); ext {
 		case ".csv", ".jsonl", ".parquet":
-			format = ext[1:]
+			f.format = ext[1:]
 		}
+	case !slices.Contains(forms, f.format):
+		return "", choice("--format", f.format, forms...)
 	}
-	if format == "parquet" && output == "" && terminal(e.out) {
+	if f.format == "parquet" && f.output == "" && terminal(e.out) {
 		return "", usage("-o "+table+".parquet, or send it into a pipe", "parquet is not for a terminal")
 	}
-	return format, nil
+	return f.format, nil
 }
 
 // ask works out the answer to a question and writes it.
@@ -122,6 +146,9 @@ func (e *env) ask(f *folder, q ask.Question, a asking) error {
 		return err
 	}
 	if !archive.Bodies() {
+		if err := p.WithoutArchive(); err != nil {
+			return failure(err, "ask for what it has: crawl, fetched, seed, robots and the tables that it kept; a crawl with --warc gzip has the rest")
+		}
 		e.unknown(p.Missing())
 	}
 	ctx, stop := signal.NotifyContext(e.ctx, os.Interrupt)
@@ -160,8 +187,8 @@ func (e *env) unknown(facts []string) {
 
 // askRunning has the crawl that runs in dir answer a question.
 func (e *env) askRunning(dir string, q ask.Question, a asking) error {
-	running := node.Query{Name: q.Name, Text: q.Text, Table: q.Table, Limit: a.limit, Memory: a.memory, Inputs: map[string]string{}}
-	p, _ := query.Parse(q.Name, q.Text) // what is wrong with it the crawl will tell
+	running := node.Query{Name: q.Name, Text: q.Text, Table: q.Table, Sets: q.Sets, Limit: a.limit, Memory: a.memory, Inputs: map[string]string{}}
+	p, _ := query.Parse(q.Name, q.Text, q.Sets...) // what is wrong with it the crawl will tell
 	for _, in := range p.Inputs {
 		_, text, err := readInput(q.Name, in)
 		if err != nil {

@@ -15,7 +15,8 @@ type Question struct {
 	Name  string // for messages
 	Text  string
 	Table string // the answer; "": that of the last rule. With a table the text may be empty.
-	Own   *Own   // the program of the crawl; nil: it has none that could be used
+	Sets  []query.Setting
+	Own   *Own // the program of the crawl; nil: it has none that could be used
 }
 
 // Program is a question that means something. It is not safe for concurrent use.
@@ -41,13 +42,13 @@ func (q Question) Read() (*Program, []query.Diag) {
 	if query.Failed(diags) {
 		return nil, diags
 	}
-	asked, _ := query.Parse(q.Name, text) // what is wrong with it is told below
+	asked, _ := query.Parse(q.Name, text, q.Sets...) // what is wrong with it is told below
 	for _, r := range asked.Rules {
 		if slices.Contains(orders, r.Head.Table) {
 			return nil, q.shift([]query.Diag{{Pos: r.Pos, Message: "a question cannot derive " + r.Head.Table + ": nothing is fetched for it", Hint: "give the table another name"}}, before)
 		}
 	}
-	_, checked, diags := query.Load(q.Name, text+"\n"+q.Own.usable(asked), []string{"crawl"})
+	_, checked, diags := query.Load(q.Name, text+"\n"+q.Own.usable(asked), []string{"crawl"}, q.Sets...)
 	diags = q.shift(mine(diags, text), before)
 	if checked == nil {
 		return nil, diags
@@ -124,7 +125,7 @@ func (q Question) rules() (text string, before int, diags []query.Diag) {
 	if strings.TrimSpace(body) == "" {
 		return "", 0, []query.Diag{{Message: "the question is empty", Hint: "ask for instance: link(U, V), fetched(V, S), S >= 400"}}
 	}
-	probe, diags := query.Parse(q.Name, "answer(0) :-\n"+body+"\n.\n")
+	probe, diags := query.Parse(q.Name, "answer(0) :-\n"+body+"\n.\n", q.Sets...)
 	if query.Failed(diags) {
 		return "", 0, q.shift(diags, 1)
 	}

@@ -44,17 +44,6 @@ var kept = []string{"fetched", "seed", "crawl", "robots"}
 // Reads says that pages have to be read again for the question.
 func (p *Program) Reads() bool { return len(p.Missing()) > 0 }
 
-// Missing lists the facts that a crawl without an archive does not have.
-func (p *Program) Missing() []string {
-	var names []string
-	for _, t := range p.Tables {
-		if t.Kind == query.PageFact && !slices.Contains(kept, t.Name) && p.uses(t.Name) {
-			names = append(names, t.Name)
-		}
-	}
-	return names
-}
-
 // uses says that a rule that the answer needs reads a table.
 func (p *Program) uses(table string) bool {
 	for _, s := range p.plan.Stages {

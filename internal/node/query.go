@@ -31,6 +31,7 @@ type Query struct {
 	Name   string            `json:"name"`
 	Text   string            `json:"text"`
 	Table  string            `json:"table,omitempty"`
+	Sets   []query.Setting   `json:"sets,omitempty"`
 	Inputs map[string]string `json:"inputs,omitempty"` // the files of inputs that it declares, by table
 	Limit  int64             `json:"limit,omitempty"`  // rows at most; 0: all
 	Memory int64             `json:"memory"`
@@ -105,7 +106,7 @@ func (n *node) reply(ctx context.Context, q Query, enc *json.Encoder) error {
 	if err != nil {
 		return err
 	}
-	asked := question.Question{Name: q.Name, Text: q.Text, Table: q.Table, Own: own}
+	asked := question.Question{Name: q.Name, Text: q.Text, Table: q.Table, Sets: q.Sets, Own: own}
 	p, diags := asked.Read()
 	var head Reply
 	for _, d := range diags {
@@ -123,6 +124,9 @@ func (n *node) reply(ctx context.Context, q Query, enc *json.Encoder) error {
 		return err
 	}
 	if !archive.Bodies() {
+		if err := p.WithoutArchive(); err != nil {
+			return err
+		}
 		head.Missing = p.Missing()
 	}
 	head.Columns, head.Types = p.Answer.Columns, p.Answer.Types
