@@ -183,6 +183,9 @@ func checkFolder(t *testing.T, cfg Config) int {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, begun, err := crawl.ReadSecret(s); err == nil && !begun && totals.Seen == 0 {
+		return 0 // killed before there was anything to say
+	}
 	view, err := crawl.NewView(s)
 	if err != nil {
 		t.Fatal(err)
