@@ -2,6 +2,7 @@ package query
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -192,9 +193,14 @@ func single(t *Term, what string) string {
 	return what
 }
 
-// nameColumn names a column, unless it has a name or another column has that one.
+// nameColumn names a column, unless it has a name. Where another column has that
+// one, it gets a number: u, u_2.
 func (t *Table) nameColumn(col int, name string) {
-	if t.Columns[col] == "" && !slices.Contains(t.Columns, name) {
-		t.Columns[col] = name
+	if t.Columns[col] != "" || name == "" {
+		return
+	}
+	t.Columns[col] = name
+	for n := 2; slices.Contains(t.Columns[:col], t.Columns[col]) || slices.Contains(t.Columns[col+1:], t.Columns[col]); n++ {
+		t.Columns[col] = name + "_" + strconv.Itoa(n)
 	}
 }

@@ -47,7 +47,7 @@ func headings(names []string) []string {
 		}
 		out[i] = name
 		for n := 2; used[out[i]]; n++ {
-			out[i] = name + strconv.Itoa(n)
+			out[i] = name + "_" + strconv.Itoa(n)
 		}
 		used[out[i]] = true
 	}

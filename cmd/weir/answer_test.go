@@ -23,13 +23,13 @@ var (
 
 func TestAnswerForms(t *testing.T) {
 	for _, c := range []struct{ format, want string }{
-		{"csv", "url,n,column3,n2,at\n" +
+		{"csv", "url,n,column3,n_2,at\n" +
 			"https://example.org/,-7,1e-09,\"a \"\"quoted\"\", line\n\x1b[31m\",2027-01-15T08:00:00.000Z\n" +
 			"https://example.org/long,12,0.5,,1970-01-01T00:00:00.000Z\n"},
-		{"jsonl", `{"url":"https://example.org/","n":-7,"column3":1e-09,"n2":"a \"quoted\", line\n\u001b[31m","at":"2027-01-15T08:00:00.000Z"}` + "\n" +
-			`{"url":"https://example.org/long","n":12,"column3":0.5,"n2":"","at":"1970-01-01T00:00:00.000Z"}` + "\n"},
+		{"jsonl", `{"url":"https://example.org/","n":-7,"column3":1e-09,"n_2":"a \"quoted\", line\n\u001b[31m","at":"2027-01-15T08:00:00.000Z"}` + "\n" +
+			`{"url":"https://example.org/long","n":12,"column3":0.5,"n_2":"","at":"1970-01-01T00:00:00.000Z"}` + "\n"},
 		{"table", "" + // numbers on the right, and nothing that acts on the terminal
-			"url                        n  column3  n2                      at\n" +
+			"url                        n  column3  n_2                     at\n" +
 			"https://example.org/      -7    1e-09  a \"quoted\", line??[31m  2027-01-15T08:00:00.000Z\n" +
 			"https://example.org/long  12      0.5                          1970-01-01T00:00:00.000Z\n"},
 	} {
@@ -49,7 +49,7 @@ func TestAnswerParquet(t *testing.T) {
 		URL string    `parquet:"url"`
 		N   int64     `parquet:"n"`
 		F   float64   `parquet:"column3"`
-		S   string    `parquet:"n2"`
+		S   string    `parquet:"n_2"`
 		At  time.Time `parquet:"at,timestamp"`
 	}
 	got, err := parquet.Read[line](bytes.NewReader(b.Bytes()), int64(b.Len()))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -97,7 +98,10 @@ func run(args []string, e *env) int {
 		return e.fail(err)
 	}
 	if len(args) == 0 {
-		args = []string{"--help"}
+		args = []string{"help"}
+	}
+	if args[0] == "help" {
+		args = append(slices.Clone(args[1:]), "--help")
 	}
 	ctx, err := parser.Parse(args)
 	switch {

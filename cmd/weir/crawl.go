@@ -193,19 +193,15 @@ func (e *env) warn(s *settings, seeds []node.Seed) {
 // folder that another process uses is left alone.
 func keep(s *settings, at ground) error {
 	if at == begun {
+		if err := store.Free(s.Dir); err != nil {
+			return folderError(s.Dir, err)
+		}
 		was := defaults()
 		if _, err := readConfig(filepath.Join(s.Dir, crawlFile), was, nil); err != nil {
 			return err
 		}
 		if same(was, s) {
 			return nil
-		}
-		st, err := store.Open(s.Dir, store.Options{ReadOnly: true})
-		if err == nil {
-			err = st.Close()
-		}
-		if errors.Is(err, store.ErrInUse) {
-			return folderError(s.Dir, err)
 		}
 	}
 	if err := writeConfig(s.Dir, s); err != nil {
@@ -303,7 +299,7 @@ func folderError(dir string, err error) error {
 	hint := "weir crawl" + dirFlag(dir) + " goes on once it is put right"
 	switch {
 	case errors.Is(err, store.ErrInUse):
-		hint = "another weir crawls into this folder: wait for it, stop it, or name another folder with --dir"
+		hint = "another weir has this folder, for a crawl or for a question: wait for it, stop it, or name another folder with --dir"
 	case errors.Is(err, store.ErrFull), errors.Is(err, syscall.ENOSPC):
 		hint = "make room on the disk, then run the same command again: it goes on where it stopped"
 	case errors.Is(err, node.ErrOtherProgram):

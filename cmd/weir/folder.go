@@ -1,14 +1,17 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"weir/crawl"
 	"weir/internal/ask"
+	"weir/internal/node"
 	"weir/internal/store"
 	"weir/page"
 )
@@ -59,10 +62,23 @@ func folderFault(dir string, err error) error {
 	case errors.Is(err, store.ErrNotCrawl):
 		return failure(err, "name the folder of a crawl with --dir; weir crawl"+dirFlag(dir)+" URL makes one")
 	case errors.Is(err, store.ErrInUse):
-		return failure(err, "end the crawl with Ctrl-C first; the same weir crawl goes on later and nothing is lost")
+		return failure(err, usedBy(dir))
 	}
 	return failure(err, "check that the folder can be read, and that its disk is well")
 }
+
+// usedBy says what to do about a folder that another process uses.
+func usedBy(dir string) string {
+	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
+	defer cancel()
+	if _, err := node.Steer(ctx, dir, node.Steering{}); err != nil {
+		return "another weir has the folder, for a crawl or for a question: wait until it is done"
+	}
+	return "a crawl runs there, and answers weir query, weir search and weir steer meanwhile; for the rest end it with Ctrl-C: the same weir crawl goes on later and nothing is lost"
+}
+
+// answerTime is how long a crawl may take to say that it runs.
+const answerTime = 2 * time.Second
 
 // readAsRun reads what a crawl was asked for. Whatever cannot be read is the
 // default: a folder is worth reading without its crawl.yaml too.

@@ -85,6 +85,9 @@ func (c *queryCmd) Run(e *env) error {
 	if errors.Is(err, store.ErrInUse) {
 		return e.askRunning(c.Dir, q, a)
 	}
+	if _, missing := os.Stat(c.Dir); err != nil && missing != nil {
+		return failure(err, "the folder of the crawl comes before the question: weir query "+defaults().Dir+" "+quoted(strings.TrimSpace(c.Rules)))
+	}
 	if err != nil {
 		return err
 	}
@@ -218,7 +221,7 @@ func (e *env) askRunning(dir string, q ask.Question, a asking) error {
 	}
 	switch {
 	case errors.Is(err, node.ErrNotRunning):
-		return failure(fmt.Errorf("%s is in use, but no crawl answers there", dir), "wait for whoever uses it, or end the crawl with Ctrl-C first")
+		return failure(fmt.Errorf("%s is in use, but no crawl answers there", dir), usedBy(dir))
 	case err == nil && head.Failed:
 		return quiet(exitUsage)
 	}

@@ -35,6 +35,8 @@ index in the folder words of the crawl; later ones read only what is new. The in
   'solar -wind'           pages that do not say wind
   solar host:example.org  pages of example.org and of hosts below it; -host: leaves them out
 
+A question needs a word that pages say; host: and - only narrow it. weir export pages lists all pages.
+
 The shell takes one pair of quotes, and words that begin with - are taken for flags unless the question is quoted.
 Pages that ask not to be indexed are left out. Pages that say the same are shown once.
 
@@ -138,7 +140,10 @@ func (c *searchCmd) openRunning(e *env, inUse error) (*searching, error) {
 	}
 	if x.Stats().Segments == 0 {
 		x.Close()
-		return nil, failure(inUse, "it has no index yet; end the crawl with Ctrl-C first, and weir search makes one")
+		if run, _ := readAsRun(c.Dir); run.Index {
+			return nil, failure(errors.New("nothing is indexed yet"), "the crawl indexes the first pages some seconds after they came, and others within half a minute: ask again then")
+		}
+		return nil, failure(inUse, "it has no index yet: "+usedBy(c.Dir)+"; weir search makes an index then, or weir crawl --index from the start")
 	}
 	archive, err := store.OpenArchive(c.Dir, store.Options{})
 	if err != nil {

@@ -70,7 +70,10 @@ func summary(w io.Writer, r node.Report, archive bool) error {
 		fmt.Fprintf(out, "  archive\t%s/warc, index in %s/index.cdxj\n", r.Dir, r.Dir)
 	}
 	fmt.Fprintf(out, "  report\t%s/report.json, log in %s/log.jsonl\n\n", r.Dir, r.Dir)
-	if r.StoppedBy != crawl.StopDone {
+	switch {
+	case strings.HasPrefix(r.StoppedBy, crawl.StopRule):
+		fmt.Fprintf(out, "  weir crawl --dir NEW\tstarts another one: here the program has it stop, until weir steer --program gives it another\n")
+	case r.StoppedBy != crawl.StopDone:
 		fmt.Fprintf(out, "  weir crawl%s\tgoes on%s\n", dir, raise(r.StoppedBy))
 	}
 	fmt.Fprintf(out, "  weir export pages%s\tlists the pages\n", dir)
@@ -90,7 +93,7 @@ func ended(r node.Report) string {
 		return "interrupted"
 	}
 	if reason, ok := strings.CutPrefix(r.StoppedBy, crawl.StopRule); ok {
-		return "stopped by the program (" + tame(reason) + ")"
+		return "stopped by the program: " + tame(reason) + ","
 	}
 	return "stopped by --" + r.StoppedBy
 }

@@ -32,9 +32,13 @@ type group struct {
 // megabytes.
 const queued = 16
 
-// fresh is how long pages wait, at most, until they can be found: a segment is
-// written then, if a small one.
-const fresh = 30 * time.Second
+// Pages wait until they can be found: a segment is written then, if a small one.
+// The first are there soon, for whoever watches a crawl begin; the wait doubles
+// with every segment until there is enough in one.
+const (
+	soon  = 2 * time.Second
+	fresh = 30 * time.Second
+)
 
 // Live begins to index a crawl whose archive is committed up to a point. It owns
 // the Index until Close.
@@ -129,7 +133,8 @@ func (l *Indexer) run() error {
 		}
 		note(m.err)
 	}
-	tick := time.NewTicker(fresh)
+	wait := soon
+	tick := time.NewTimer(wait)
 	defer tick.Stop()
 	for queue := l.queue; queue != nil; {
 		select {
@@ -155,7 +160,11 @@ func (l *Indexer) run() error {
 		case m := <-joined:
 			settle(m)
 		case <-tick.C:
+			if len(build.docs) > 0 {
+				wait = min(2*wait, fresh)
+			}
 			spill()
+			tick.Reset(wait)
 		}
 	}
 	if joining {

@@ -2,6 +2,8 @@ package search
 
 import (
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"pgregory.net/rapid"
@@ -52,6 +54,36 @@ func TestLive(t *testing.T) {
 	if s.reads != 0 {
 		t.Errorf("%d pages were read again", s.reads)
 	}
+}
+
+// Who watches a crawl begin finds its first pages soon, and none waits for more
+// than half a minute.
+func TestLiveIsFresh(t *testing.T) {
+	s := many(t, 60)
+	synctest.Test(t, func(t *testing.T) {
+		fs := vfs.NewMem()
+		l := live(t, fs, 1<<20, Point{})
+		for i := range s.pages {
+			wait := fresh
+			if i == 0 {
+				wait = soon
+			}
+			s.feed(l, i, i+1)
+			time.Sleep(wait) // virtual
+			synctest.Wait()
+			x, err := Open("crawl", Options{FS: fs, Crawl: crawlID, ReadOnly: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := x.Stats().Pages; n != i+1 {
+				t.Errorf("%d of %d pages can be found after %v", n, i+1, wait)
+			}
+			x.Close()
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
 }
 
 // Pages that are not kept, not archived, or not to be indexed are not found.

@@ -50,6 +50,8 @@ func Parse(text string) (*Query, error) {
 		rest = after
 	}
 	switch n := len(q.Terms) + len(q.Not) + len(q.Hosts) + len(q.NotOf) + len(slices.Concat(q.NotSaid...)); {
+	case len(q.Terms) == 0 && n > 0:
+		return nil, errors.New("there is no word to look for beside what narrows the question: pages are found by a word, at least one, that they say")
 	case len(q.Terms) == 0:
 		return nil, errors.New("there is no word to look for")
 	case n > maxQuery:

@@ -102,6 +102,20 @@ func Open(dir string, o Options) (*Store, error) {
 	return s, nil
 }
 
+// Free returns ErrInUse for a crawl folder that a process has open, and nil for
+// one that could be opened, as far as that goes.
+func Free(dir string) error {
+	s := newStore(dir, Options{})
+	if _, err := s.fs.Stat(s.path(lockName)); err != nil {
+		return nil
+	}
+	defer s.abandon()
+	if err := s.takeLock(); errors.Is(err, ErrInUse) {
+		return fmt.Errorf("crawl folder %s: %w", dir, err)
+	}
+	return nil
+}
+
 func newStore(dir string, o Options) *Store {
 	if o.FS == nil {
 		o.FS = vfs.Default

@@ -348,7 +348,12 @@ func TestWrongFolder(t *testing.T) {
 	if _, err := Open(crawl, Options{ReadOnly: true}); !errors.Is(err, ErrInUse) {
 		t.Errorf("a folder in use, to read: %v", err)
 	}
+	if err := Free(crawl); !errors.Is(err, ErrInUse) {
+		t.Errorf("a folder in use is free: %v", err)
+	}
 	must(t, s.Close())
+	must(t, Free(crawl))
+	must(t, Free(filepath.Join(dir, "other")))
 	if _, err := Create(crawl, Options{}); !errors.Is(err, ErrExists) {
 		t.Errorf("a crawl to be created again: %v", err)
 	}
