@@ -2,8 +2,9 @@ package crawl
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
+
+	"weir/query"
 )
 
 // ScopeConfig says which pages a plain crawl is about: what flags can say.
@@ -41,15 +42,9 @@ func (c ScopeConfig) Program() (string, error) {
 	if !ok {
 		return "", fmt.Errorf("no scope is called %q; there are host, domain, prefix, any", c.Scope)
 	}
-	for _, list := range []struct {
-		flag     string
-		patterns []string
-	}{{"--match", c.Match}, {"--exclude", c.Exclude}} {
-		for _, p := range list.patterns {
-			if _, err := regexp.Compile(p); err != nil {
-				return "", fmt.Errorf("%s %q: %w", list.flag, p, err)
-			}
-		}
+	match, err := c.patterns()
+	if err != nil {
+		return "", err
 	}
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -64,14 +59,10 @@ func (c ScopeConfig) Program() (string, error) {
 		inside = append(inside, in.inside)
 	}
 	for _, p := range c.Exclude {
-		inside = append(inside, "!matches(V, "+quote(p)+")")
+		inside = append(inside, "!matches(V, "+query.Quote(p)+")")
 	}
-	switch len(c.Match) {
-	case 0:
-	case 1:
-		inside = append(inside, "matches(V, "+quote(c.Match[0])+")")
-	default:
-		inside = append(inside, "matches(V, "+quote("(?:"+strings.Join(c.Match, ")|(?:")+")")+")")
+	if match != "" {
+		inside = append(inside, "matches(V, "+query.Quote(match)+")")
 	}
 	wanted, near := "", ""
 	if len(inside) > 0 {
@@ -94,11 +85,34 @@ func (c ScopeConfig) Program() (string, error) {
 	return b.String(), nil
 }
 
-// quote writes a text as programs do. Raw where it can be, for patterns are read
-// by people.
-func quote(s string) string {
-	if !strings.ContainsAny(s, "`\r\n") {
-		return "`" + s + "`"
+// patterns makes one pattern of those of which a page must match any, "" for none.
+// What is wrong with a pattern is told with its flag.
+func (c ScopeConfig) patterns() (match string, err error) {
+	for _, list := range []struct {
+		flag     string
+		patterns []string
+	}{{"--match", c.Match}, {"--exclude", c.Exclude}} {
+		for _, p := range list.patterns {
+			if err := query.CheckPattern(p); err != nil {
+				return "", fmt.Errorf("%s %s: %w", list.flag, shown(p), err)
+			}
+		}
 	}
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
+	if len(c.Match) < 2 {
+		return strings.Join(c.Match, ""), nil
+	}
+	match = "(?:" + strings.Join(c.Match, ")|(?:") + ")"
+	if err := query.CheckPattern(match); err != nil {
+		return "", fmt.Errorf("the %d patterns of --match together: %w", len(c.Match), err)
+	}
+	return match, nil
+}
+
+// shown is the beginning of a pattern, in quotes.
+func shown(pattern string) string {
+	const most = 60
+	if len(pattern) > most {
+		return fmt.Sprintf("%q...", pattern[:most])
+	}
+	return fmt.Sprintf("%q", pattern)
 }

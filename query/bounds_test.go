@@ -141,11 +141,11 @@ func TestSettingsAreConstants(t *testing.T) {
 
 func TestSettingsOverride(t *testing.T) {
 	p, diags := Parse("x", `set max = 3. set word = "solar". set share = 0.5. a($max, $word, $share, $more).`,
-		Setting{"max", "5"}, Setting{"word", "12"}, Setting{"share", "1"}, Setting{"more", "30s"}, Setting{"max", "7"})
+		Setting{"max", "5"}, Setting{"word", "12"}, Setting{"share", "1"}, Setting{"more", "30s"})
 	if len(diags) > 0 {
 		t.Fatal(format(p, diags))
 	}
-	want := "set max = 7.\nset word = \"12\".\nset share = 1.0.\nset more = 30.\na($max, $word, $share, $more).\n"
+	want := "set max = 5.\nset word = \"12\".\nset share = 1.0.\nset more = 30.\na($max, $word, $share, $more).\n"
 	if got := p.String(); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}

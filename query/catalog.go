@@ -1,5 +1,19 @@
 package query
 
+// Declaration is a clause that is no rule.
+type Declaration struct {
+	Form string // an example
+	Doc  string // one line for people
+}
+
+// Declarations are the clauses that are no rules.
+var Declarations = []Declaration{
+	{`input blocked(text) from "blocked.txt".`, "a table from a file: a row a line, a tab between columns, whose types are url, text, int, float or time"},
+	{"set max = 3.", "what $max is in rules, unless --set max=5 says otherwise"},
+	{"live broken.", "keep the table up to date during the crawl"},
+	{"small scope.", "keep the table, which has few rows and grows seldom, in memory beside the links"},
+}
+
 // Function is what can be called in a program: a function, which gives a value,
 // or a test, which holds or not.
 type Function struct {

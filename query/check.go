@@ -40,6 +40,7 @@ func Check(p *Program, given ...string) (*Checked, []Diag) {
 	c.resolve()
 	c.infer()
 	c.typeRules()
+	c.barren()
 	c.floors()
 	c.connect()
 	c.order()

@@ -77,7 +77,11 @@ func anyExpr(t *rapid.T) string {
 	op := rapid.SampledFrom([]string{"+", "-", "*", "/"})
 	s := leaf.Draw(t, "leaf")
 	for range rapid.IntRange(0, 2).Draw(t, "operators") {
-		s = fmt.Sprintf("(%s %s %s)", s, op.Draw(t, "op"), leaf.Draw(t, "leaf"))
+		next, by := op.Draw(t, "op"), leaf.Draw(t, "leaf")
+		if next == "/" && by == "0" {
+			by = "N" // which may be 0, and unlike 0 itself is not refused
+		}
+		s = fmt.Sprintf("(%s %s %s)", s, next, by)
 	}
 	return s
 }

@@ -6,11 +6,15 @@ import (
 	"strings"
 )
 
-// orders are the tables that the crawler obeys. Crawl may leave columns out.
+// orders are Orders, as tables.
 var orders = []Table{
-	{Name: "crawl", Columns: []string{"url", "depth", "priority"}, Types: []Type{URL, Int, Float}, Lattice: []Lattice{Each, Min, Max}},
-	{Name: "stop", Columns: []string{"reason"}, Types: []Type{Text}, Lattice: []Lattice{Each}},
-	{Name: "wait", Columns: []string{"host", "seconds"}, Types: []Type{Text, Float}, Lattice: []Lattice{Each, Max}},
+	order(Orders[0], Each, Min, Max),
+	order(Orders[1], Each),
+	order(Orders[2], Each, Max),
+}
+
+func order(f Fact, lattice ...Lattice) Table {
+	return Table{Name: f.Name, Columns: f.Columns, Types: f.Types, Lattice: lattice}
 }
 
 func orderNamed(name string) *Table {

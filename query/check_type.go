@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -18,11 +19,18 @@ func (c *checker) infer() {
 		r.want(changed)
 	})
 	c.spread(func(r *clause, changed func(t *Table)) { r.infer(true, changed) })
+}
+
+// barren reports tables of which a column never gets a type, and gives it one. By
+// now no rule has a fault that could be why: nothing derives a row.
+func (c *checker) barren() {
 	if Failed(c.diags) {
-		return // the faults of other rules are why
+		return
 	}
+	found := false
 	for _, t := range c.tables {
 		if slices.Contains(t.Types, Unknown) {
+			found = true
 			c.suggest(t.Rules[0].Head.Pos, "a rule must derive it from facts, inputs or constants", "nothing can ever be in %s: its rules need rows of it, or of others that need them", t.Name)
 		}
 		for col, typ := range t.Types {
@@ -30,6 +38,9 @@ func (c *checker) infer() {
 				t.Types[col] = Text
 			}
 		}
+	}
+	if found {
+		c.typeRules()
 	}
 }
 
@@ -270,7 +281,7 @@ func (c *typing) argument(p place, a *Term) {
 	if t.Columns[p.col] != "" {
 		column = t.Columns[p.col] + " of " + t.Name
 	}
-	c.fault(a.Pos, remedy(a, got, want), "%s is %s, but %s is %s%s", a, article(got), column, article(want), c.origin(a, p))
+	c.fault(a.Pos, c.remedy(a, got, want), "%s is %s, but %s is %s%s", a, article(got), column, article(want), c.origin(a, p))
 }
 
 // origin says where a variable got its type, if that was another column.
@@ -295,16 +306,36 @@ func article(t Type) string {
 }
 
 // remedy says what to do about a term of one type where another is wanted.
-func remedy(t *Term, got, want Type) string {
+func (c *typing) remedy(t *Term, got, want Type) string {
 	switch {
 	case got == URL && want == Text:
-		return fmt.Sprintf("host(%s) or path(%s) is a text", t, t)
+		hint := fmt.Sprintf("host(%s) or path(%s) is a text", t, t)
+		if input := c.declared(t); input != "" {
+			hint += "; or " + input
+		}
+		return hint
+	case got == Text && want == URL:
+		return c.declared(t)
 	case got == Text && want == Time:
 		return `times are written time("2026-01-31")`
 	case got == Int && want == Float && t.Op == Var, got == Float && want == Int && t.Op == Var:
 		return "use two variables and compare them with ="
 	case got == Int && want == Float:
 		return "write it with a fraction, as in 1.0"
+	}
+	return ""
+}
+
+// declared is a hint at the input that gives a variable its texts, which may well be
+// URLs, or "".
+func (c *typing) declared(t *Term) string {
+	if t.Op != Var {
+		return ""
+	}
+	for _, p := range c.binding(t).atoms {
+		if in := c.reads[p.lit]; in.Kind == File && in.Types[p.col] == Text {
+			return fmt.Sprintf("declare column %d of the input %s a url, in line %d", p.col+1, in.Name, in.Input.Line)
+		}
 	}
 	return ""
 }
@@ -366,11 +397,27 @@ func (c *typing) call(t *Term, f *Function) bool {
 			ok = false
 		case want == Unknown, got == want, want == Text && got == URL, c.constant(a, want):
 		default:
-			c.fault(a.Pos, "", "%s takes %s, and %s is %s", t.Name, article(want), a, article(got))
+			c.fault(a.Pos, c.remedy(a, got, want), "%s takes %s, and %s is %s", t.Name, article(want), a, article(got))
 			ok = false
 		}
 	}
+	if ok && f.Result == Time && len(t.Args) == 1 {
+		return c.moment(t.Args[0])
+	}
 	return ok
+}
+
+// moment says that a constant names a time, as time(..) asks.
+func (c *typing) moment(t *Term) bool {
+	if t.Op != Const {
+		c.fault(t.Pos, "columns such as at and lastmod are times already", "the time must be a constant text")
+		return false
+	}
+	if _, err := ParseTime(t.Value.S); err != nil {
+		c.fault(t.Pos, timeHint, "%s is no time", short(t.Value.S))
+		return false
+	}
+	return true
 }
 
 func arguments(n int) string {
@@ -392,7 +439,20 @@ func (c *typing) operation(t *Term) Type {
 		c.constant(t.Args[0], Float)
 		c.constant(t.Args[1], Float)
 	}
+	// Bits of a float that are all 0 are 0.
+	if by := t.Args[1]; t.Op == Div && by.Op == Const && by.Value.N == 0 {
+		c.fault(by.Pos, setTo(by), "division by 0: no row can have this value")
+		return Unknown
+	}
 	return typ
+}
+
+// setTo is a hint at the value of a setting, "" for what is none.
+func setTo(t *Term) string {
+	if t.Setting == "" {
+		return ""
+	}
+	return fmt.Sprintf("$%s is %s", t.Setting, show(t.Value, t.Type))
 }
 
 // aggregate types an aggregate.
@@ -440,9 +500,11 @@ func (c *typing) compare(e *Compare) {
 	case c.constant(e.L, r) || c.constant(e.R, l):
 	case l.Numeric() && r.Numeric():
 	default:
-		hint := remedy(e.L, l, r)
-		if hint == "" {
-			hint = remedy(e.R, r, l)
+		hint := c.remedy(e.L, l, r)
+		if other := c.remedy(e.R, r, l); hint != "" && other != "" {
+			hint += "; or " + other
+		} else {
+			hint += other
 		}
 		if hint == "" && (l == Time || r == Time) {
 			hint = `times are written time("2026-01-31")`
@@ -470,7 +532,10 @@ func (c *typing) heads() {
 		switch {
 		case got == Unknown, want == Unknown, got == want, c.constant(a, want), got == Int && want == Float:
 		default:
-			c.fault(a.Pos, remedy(a, got, want), "%s is %s, but column %d of %s is %s%s", a, article(got), col+1, c.head.Name, article(want), c.sibling())
+			c.fault(a.Pos, c.remedy(a, got, want), "%s is %s, but column %d of %s is %s%s", a, article(got), col+1, c.head.Name, article(want), c.sibling())
+		}
+		if c.head.Name == "wait" && a.Op == Const && a.Type == Float && a.Value.Float() < 0 {
+			c.fault(a.Pos, cmp.Or(setTo(a), "it is seconds between two requests, as in wait(H, 5)"), "a wait cannot be less than 0")
 		}
 		col += width(a)
 	}

@@ -110,6 +110,9 @@ func (t Type) read(s string) (Value, error) {
 	return Value{S: s}, nil
 }
 
+// timeHint says how times are written.
+const timeHint = "write 2026-01-31 or 2026-01-31T12:30:00Z"
+
 // layouts of times, the most exact first.
 var layouts = []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", time.DateOnly, "2006-01", "2006"}
 
@@ -121,7 +124,7 @@ func ParseTime(s string) (int64, error) {
 			return t.Unix(), nil
 		}
 	}
-	return 0, fmt.Errorf("%s is no time: write 2026-01-31 or 2026-01-31T12:30:00Z", short(s))
+	return 0, fmt.Errorf("%s is no time: %s", short(s), timeHint)
 }
 
 // short is s quoted, cut to what a message can show.

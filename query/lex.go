@@ -35,7 +35,7 @@ type token struct {
 // is says that t is the symbol s.
 func (t token) is(s string) bool { return t.kind == symbol && t.s == s }
 
-// lexer cuts a text into tokens. It goes through every byte once.
+// lexer cuts a text, which is UTF-8, into tokens. It goes through every byte once.
 type lexer struct {
 	text  string
 	i     int // the next byte
@@ -158,9 +158,6 @@ func (x *lexer) symbol(t *token) {
 		t.s = string(r) + " has no meaning here"
 	}
 	switch {
-	case r == utf8.RuneError && n == 1:
-		t.s = "this byte is not UTF-8"
-		t.hint = "save the program as UTF-8"
 	case strings.ContainsRune("'\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb", r):
 		t.hint = `texts stand in "double quotes" or in ` + "`backquotes`"
 	case r == '#':
@@ -232,16 +229,12 @@ func (x *lexer) raw(t *token) {
 }
 
 // closed makes a token of the text that the quote at i closes, unless it is too
-// long or no UTF-8.
+// long.
 func (x *lexer) closed(t *token, i int, s string) {
 	x.skip(i + 1 - x.i)
-	switch {
-	case len(s) > MaxText:
+	t.kind, t.s = text, s
+	if len(s) > MaxText {
 		t.kind, t.s = bad, fmt.Sprintf("a text of %d bytes, at most %d are allowed", len(s), MaxText)
-	case !utf8.ValidString(s):
-		t.kind, t.s = bad, "this text is not UTF-8"
-	default:
-		t.kind, t.s = text, s
 	}
 }
 
@@ -282,9 +275,9 @@ func unquote(s string) string {
 	return b.String()
 }
 
-// quote is the text that unquote reads as s. It has a backslash more than s only
-// where it must.
-func quote(s string) string {
+// Quote is s as a program writes it. It has a backslash more than s only where it
+// must.
+func Quote(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')
 	for i := range len(s) {

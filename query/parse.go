@@ -3,6 +3,7 @@ package query
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // Setting is a value that the user gives a program: --set name=value.
@@ -26,6 +27,11 @@ func Parse(name, text string, settings ...Setting) (*Program, []Diag) {
 		p.prog.vague = true
 		return p.prog, p.diags
 	}
+	if d := notText(text); d != nil {
+		p.report(*d)
+		p.prog.vague = true
+		return p.prog, p.diags
+	}
 	p.lex = newLexer(text)
 	p.advance()
 	p.advance()
@@ -35,6 +41,29 @@ func Parse(name, text string, settings ...Setting) (*Program, []Diag) {
 	p.settle(settings)
 	p.patterns()
 	return p.prog, Tidy(p.diags)
+}
+
+// notText is what is wrong with a program that is no text, or nil. One such fault
+// is enough: nothing behind it can be told.
+func notText(s string) *Diag {
+	i := 0
+	for i < len(s) {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if r == 0 || r == utf8.RuneError && n == 1 {
+			break
+		}
+		i += n
+	}
+	if i == len(s) {
+		return nil
+	}
+	d := &Diag{Message: fmt.Sprintf("this is no text: the byte %#02x is not UTF-8", s[i]), Hint: "save the program as UTF-8"}
+	if s[i] == 0 {
+		d.Message, d.Hint = "this is no text: it has a byte 0", "a program is plain text in UTF-8"
+	}
+	line := s[strings.LastIndexByte(s[:i], '\n')+1 : i]
+	d.Pos = Pos{strings.Count(s[:i], "\n") + 1, utf8.RuneCountInString(line) + 1}
+	return d
 }
 
 // parser reads one program by recursive descent. A function that meets a fault
@@ -162,6 +191,8 @@ var slips = map[string]string{
 func (p *parser) unexpected(want string) bool {
 	t := p.tok
 	switch t.kind {
+	case end: // what stands before it is not complete
+		p.fail(p.last, "", "expected %s, found the end of the text", want)
 	case bad:
 		p.fail(t.Pos, t.hint, "%s", t.s)
 	case symbol, word:
@@ -175,8 +206,6 @@ func (p *parser) unexpected(want string) bool {
 // show is the token as a message names it.
 func (t token) show() string {
 	switch t.kind {
-	case end:
-		return "the end of the program"
 	case text:
 		return "a text"
 	case number:

@@ -52,6 +52,12 @@ func (p *parser) patterns() {
 	}
 }
 
+// CheckPattern says what is wrong with a pattern of matches, nil if nothing is.
+func CheckPattern(pattern string) error {
+	_, err := patternSteps(pattern)
+	return err
+}
+
 // patternSteps is how many instructions the pattern compiles to, at most. What
 // it takes no error of compiles.
 func patternSteps(pattern string) (int, error) {

@@ -18,7 +18,7 @@ func (p *Program) String() string {
 		for i, t := range in.Types {
 			types[i] = t.String()
 		}
-		b.WriteString("input " + in.Table + "(" + strings.Join(types, ", ") + ") from " + quote(in.File) + ".\n")
+		b.WriteString("input " + in.Table + "(" + strings.Join(types, ", ") + ") from " + Quote(in.File) + ".\n")
 	}
 	for _, m := range p.Smalls {
 		b.WriteString("small " + m.Table + ".\n")
@@ -151,5 +151,5 @@ func show(v Value, t Type) string {
 	case Time:
 		return `time("` + time.Unix(v.N, 0).UTC().Format(time.RFC3339) + `")`
 	}
-	return quote(v.S)
+	return Quote(v.S)
 }

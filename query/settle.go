@@ -2,6 +2,7 @@ package query
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -18,7 +19,11 @@ func (p *parser) settle(given []Setting) {
 	for _, n := range names {
 		mentioned[n] = true
 	}
-	for _, g := range given {
+	for i, g := range given {
+		if slices.ContainsFunc(given[:i], func(other Setting) bool { return other.Name == g.Name }) {
+			p.report(Diag{Message: fmt.Sprintf("--set %s=%s: %s is given twice", g.Name, g.Value, g.Name), Hint: "leave one of the two out"})
+			continue
+		}
 		if !mentioned[g.Name] {
 			hint := "in rules a setting is written $max"
 			if len(names) > 0 {

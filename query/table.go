@@ -60,11 +60,19 @@ type Fact struct {
 	Doc     string // one line for people
 }
 
+// Orders are the tables that rules derive and the crawler obeys. Crawl may leave
+// columns out.
+var Orders = []Fact{
+	{"crawl", []string{"url", "depth", "priority"}, []Type{URL, Int, Float}, "fetch the page; of several rows the least depth and the highest priority count, and both may be left out"},
+	{"stop", []string{"reason"}, []Type{Text}, "end the crawl"},
+	{"wait", []string{"host", "seconds"}, []Type{Text, Float}, "leave the host at least so long between two requests; of several rows the longest counts"},
+}
+
 // Facts are the tables of the crawler, seed included. Columns may be added at
 // their ends: a program may leave trailing columns out.
 var Facts = []Fact{
 	{"fetched", []string{"url", "status", "mime", "bytes", "outcome", "at", "seconds"}, []Type{URL, Int, Text, Int, Text, Time, Float}, "a page that ended; status 0 when no answer came"},
-	{"link", []string{"url", "target", "anchor", "rel"}, []Type{URL, URL, Text, Text}, "a link that a reader could follow"},
+	{"link", []string{"url", "target", "anchor", "rel"}, []Type{URL, URL, Text, Text}, "a link that a reader could follow: one row for each target and kind of link, with anchor and rel of the first"},
 	{"requisite", []string{"url", "target"}, []Type{URL, URL}, "what a page needs to be shown"},
 	{"title", []string{"url", "text"}, []Type{URL, Text}, "the title of a page that has one"},
 	{"word", []string{"url", "term", "n"}, []Type{URL, Text, Int}, "how often a page says a word"},

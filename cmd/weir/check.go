@@ -20,7 +20,7 @@ type checkCmd struct {
 	File  string   `arg:"" optional:"" help:"The program, - for standard input."`
 	Set   []string `name:"set" sep:"none" placeholder:"NAME=VALUE" help:"Value of a setting that the program calls $NAME; may be repeated."`
 	JSON  bool     `name:"json" help:"One JSON object."`
-	Facts bool     `name:"facts" help:"List the tables, functions, tests and aggregates that programs can use, and nothing else."`
+	Facts bool     `name:"facts" help:"List the tables, functions, tests, aggregates and declarations that programs can use, and nothing else."`
 }
 
 // Help shows examples.
@@ -220,10 +220,14 @@ func (t tableShown) String() string {
 // catalogue lists what every program can use.
 func catalogue(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "tables that the crawler fills")
-	for _, f := range query.Facts {
-		fmt.Fprintf(w, "  %s(%s)\t%s\n", f.Name, strings.Join(f.Columns, ", "), f.Doc)
+	tables := func(title string, facts []query.Fact) {
+		fmt.Fprintln(w, title)
+		for _, f := range facts {
+			fmt.Fprintf(w, "  %s(%s)\t%s\n", f.Name, strings.Join(f.Columns, ", "), f.Doc)
+		}
 	}
+	tables("tables that the crawler fills", query.Facts)
+	tables("tables that the crawler obeys", query.Orders)
 	list := func(title string, functions []query.Function) {
 		fmt.Fprintln(w, title)
 		for _, f := range functions {
@@ -239,6 +243,10 @@ func catalogue(out io.Writer) error {
 	fmt.Fprintln(w, "aggregates")
 	for _, a := range query.Aggregates {
 		fmt.Fprintf(w, "  %s<>\t%s\n", a.Name, a.Doc)
+	}
+	fmt.Fprintln(w, "declarations")
+	for _, d := range query.Declarations {
+		fmt.Fprintf(w, "  %s\t%s\n", d.Form, d.Doc)
 	}
 	return w.Flush()
 }

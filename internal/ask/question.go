@@ -42,7 +42,10 @@ func (q Question) Read() (*Program, []query.Diag) {
 	if query.Failed(diags) {
 		return nil, diags
 	}
-	asked, _ := query.Parse(q.Name, text, q.Sets...) // what is wrong with it is told below
+	asked, diags := query.Parse(q.Name, text, q.Sets...)
+	if query.Failed(diags) {
+		return nil, q.shift(diags, before)
+	}
 	for _, r := range asked.Rules {
 		if slices.Contains(orders, r.Head.Table) {
 			return nil, q.shift([]query.Diag{{Pos: r.Pos, Message: "a question cannot derive " + r.Head.Table + ": nothing is fetched for it", Hint: "give the table another name"}}, before)
@@ -125,8 +128,13 @@ func (q Question) rules() (text string, before int, diags []query.Diag) {
 	if strings.TrimSpace(body) == "" {
 		return "", 0, []query.Diag{{Message: "the question is empty", Hint: "ask for instance: link(U, V), fetched(V, S), S >= 400"}}
 	}
-	probe, diags := query.Parse(q.Name, "answer(0) :-\n"+body+"\n.\n", q.Sets...)
+	const head = "answer(0) :-\n"
+	probe, diags := query.Parse(q.Name, head+body+"\n.\n", q.Sets...)
 	if query.Failed(diags) {
+		dot := strings.Count(head+body, "\n") + 2
+		if slices.ContainsFunc(diags, func(d query.Diag) bool { return d.Line == dot }) {
+			_, diags = query.Parse(q.Name, head+body, q.Sets...) // nobody but us has written that dot
+		}
 		return "", 0, q.shift(diags, 1)
 	}
 	vars := variables(probe.Rules[0])

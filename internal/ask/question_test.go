@@ -80,7 +80,10 @@ func TestFaultsPointIntoTheQuestion(t *testing.T) {
 	own := begun(t)
 	for _, c := range []struct{ text, table, want string }{
 		{"lnk(U, V)", "", "query:1:1: error: "},
-		{"link(U, V), fetched(V, S), S >= ", "", "query:1:33: error: "},
+		{"link(U, V), fetched(V, S), S >= ", "", "query:1:32: error: expected a value, found the end of the text"},
+		{"link(U, V", "", "query:1:10: error: expected ) or a comma, found the end of the text"},
+		{"link(U, V.\n", "", "query:1:10: error: expected ) or a comma, found the end of the text"},
+		{"x(U) :- link(U, V", "", "query:1:18: error: expected ) or a comma, found the end of the text"},
 		{"link(U, V),\n  fetchd(V, S)", "", "query:2:3: error: "},
 		{"x(U) :- link(U, V), W > 1.", "", "query:1:"},
 		{"crawl(V) :- link(U, V).", "", "query:1:1: error: a question cannot derive crawl"},

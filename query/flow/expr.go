@@ -107,7 +107,10 @@ func (w *writer) int(t *query.Term) intExpr {
 		case "now":
 			return func(e *env) int64 { return e.now }
 		case "time":
-			n := timeOf(t.Args[0].Value.S)
+			n, err := query.ParseTime(t.Args[0].Value.S)
+			if err != nil {
+				panic("flow: a time that was not checked: " + err.Error())
+			}
 			return func(*env) int64 { return n }
 		case "len":
 			a := w.text(t.Args[0])
@@ -348,7 +351,7 @@ func depth(s string) int64 {
 	return n
 }
 
-// Forms in which people and feeds write times.
+// Forms in which sitemaps and feeds write times.
 var timeForms = []string{
 	time.RFC3339, time.DateOnly, "2006-01-02T15:04Z07:00", time.DateTime, "2006-01-02T15:04:05", "2006-01", "2006",
 	time.RFC1123Z, time.RFC1123, "Mon, 2 Jan 2006 15:04:05 -0700", "Mon, 2 Jan 2006 15:04:05 MST",

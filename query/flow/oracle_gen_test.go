@@ -341,7 +341,7 @@ func (w *writer) conditions(b *body, live bool) {
 	}
 	if w.chance(12) {
 		if v := b.plain("i", ""); v != "" {
-			b.add("N = %s %s %s", v, pick(w.Rand, "+", "*", "-", "/"), pick(w.Rand, w.constant('i'), b.plain("i", "2")))
+			b.add("N = %s %s %s", v, pick(w.Rand, "+", "*", "-", "/"), pick(w.Rand, pick(w.Rand, "1", "2", "3"), b.plain("i", "2")))
 			b.vars = append(b.vars, gvar{"N", gcol{typ: 'i'}})
 		}
 	}

@@ -1,0 +1,22 @@
+package query
+
+import (
+	"strings"
+	"testing"
+)
+
+// A file that is no text has one fault, however long it is.
+func TestNotText(t *testing.T) {
+	const rule = "crawl(U, 0) :- seed(U).\n"
+	for _, c := range []struct{ name, program, want string }{
+		{"latin-1", rule + "p(U) :- title(U, \"Stra\xdfe\"), sead(U).\n", "x.dl:2:23: error: this is no text: the byte 0xdf is not UTF-8\n"},
+		{"binary", strings.Repeat("\x7fELF\x02\x00\x00(\n\xff", 300), "x.dl:1:6: error: this is no text: it has a byte 0\n"},
+		{"UTF-16", "\xff\xfec\x00r\x00", "x.dl:1:1: error: this is no text: the byte 0xff is not UTF-8\n"},
+		{"wide", "% größe \x00\n", "x.dl:1:9: error: this is no text: it has a byte 0\n"},
+	} {
+		p, checked, diags := Load("x.dl", c.program, nil)
+		if checked != nil || len(diags) != 1 || !strings.HasPrefix(diags[0].Format(p), c.want) {
+			t.Errorf("%s: got %d faults:\n%swant:\n%s", c.name, len(diags), format(p, diags), c.want)
+		}
+	}
+}
