@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"slices"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"weir/crawl"
 	"weir/internal/extract"
 	"weir/page"
@@ -73,7 +75,7 @@ func (p *Program) Rows(ctx context.Context, c Crawl, w Work, fn func(flow.Row) b
 		w.Moved()
 	}
 	runtime.GC() // what was in memory makes room for the caches of the disk
-	d, err := newDisk(w.Temp, w.Memory)
+	d, err := newDisk(vfs.Default, w.Temp, w.Memory)
 	if err != nil {
 		return err
 	}
@@ -139,7 +141,7 @@ func (p *Program) run(ctx context.Context, c Crawl, w Work, d *disk, fn func(flo
 		return err
 	}
 	r.part.Now(w.Now)
-	for _, step := range []func() error{r.start, r.rows, r.tables, r.robots, r.facts, r.finish} {
+	for _, step := range []func() error{r.start, r.rows, r.tables, r.facts, r.finish} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -233,14 +235,17 @@ func (r *run) robots() error {
 	return errors.Join(err, bad)
 }
 
-// facts delivers the pages that ended, and all of them again as long as that makes
-// a small table grow.
+// facts delivers what robots.txt files and the pages that ended say, and all of it
+// again as long as that makes a small table grow.
 func (r *run) facts() error {
 	if !r.pageful() {
 		return nil
 	}
 	for again := true; again; again = r.stale {
 		r.stale = false
+		if err := r.robots(); err != nil {
+			return err
+		}
 		if err := r.read(); err != nil {
 			return err
 		}
