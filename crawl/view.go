@@ -35,6 +35,7 @@ type PageInfo struct {
 	URL     page.URL
 	State   string // queued, ended, parked
 	Depth   int
+	Score   float32 // where scores are split, of a page that waits only
 	By      Rule
 	Parent  page.Key
 	Root    bool
@@ -54,7 +55,7 @@ type PageInfo struct {
 // says is not in them.
 func (p *PageInfo) Facts() *page.Facts {
 	return &page.Facts{
-		Key: p.Key, URL: p.URL, Depth: uint16(p.Depth), Root: p.Root, Outcome: p.Outcome, Status: p.Status,
+		Key: p.Key, URL: p.URL, Depth: uint16(p.Depth), Score: p.Score, Root: p.Root, Outcome: p.Outcome, Status: p.Status,
 		Mime: p.Mime, Bytes: p.Bytes, Server: p.Server, At: p.At.UnixNano(), Elapsed: p.Elapsed,
 	}
 }
@@ -111,7 +112,7 @@ func (v *View) Parked(fn func(*PageInfo) bool) error {
 		if err != nil {
 			return false, err
 		}
-		return fn(&PageInfo{Key: k, URL: page.Join(name, e.Rest), State: "parked", Depth: int(e.Depth), Why: why}), nil
+		return fn(&PageInfo{Key: k, URL: page.Join(name, e.Rest), State: "parked", Depth: int(e.Depth), Score: e.Score, Why: why}), nil
 	})
 }
 
@@ -131,7 +132,7 @@ func (v *View) Queue(fn func(*PageInfo) bool) error {
 			bad = err
 			return false
 		}
-		return fn(&PageInfo{Key: k, URL: page.Join(name, e.Rest), State: "queued", Depth: int(e.Depth), Entry: e})
+		return fn(&PageInfo{Key: k, URL: page.Join(name, e.Rest), State: "queued", Depth: int(e.Depth), Score: e.Score, Entry: e})
 	})
 	if err == nil {
 		err = bad
@@ -200,7 +201,7 @@ func (v *View) info(k page.Key, row, text []byte) (*PageInfo, error) {
 		if err := t.read(text); err != nil {
 			return nil, err
 		}
-		p.State, p.URL = "ended", page.Join(name, t.rest)
+		p.State, p.Score, p.URL = "ended", r.score, page.Join(name, t.rest)
 		p.Mime, p.Bytes, p.Server, p.Elapsed = t.mime, t.bytes, t.server, t.elapsed
 		p.At = time.Unix(0, r.at).UTC()
 	case stateQueued:
@@ -216,7 +217,7 @@ func (v *View) info(k page.Key, row, text []byte) (*PageInfo, error) {
 			return nil, err
 		}
 		p.Entry.Hash = k.Hash
-		p.State, p.URL = "queued", page.Join(name, p.Entry.Rest)
+		p.State, p.Score, p.URL = "queued", p.Entry.Score, page.Join(name, p.Entry.Rest)
 	case stateParked:
 		b, _, err := v.kv.Get(pageKey(keyPark, k))
 		if err != nil {
@@ -226,7 +227,7 @@ func (v *View) info(k page.Key, row, text []byte) (*PageInfo, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.State, p.Why, p.URL = "parked", why, page.Join(name, e.Rest)
+		p.State, p.Score, p.Why, p.URL = "parked", e.Score, why, page.Join(name, e.Rest)
 	}
 	return p, nil
 }

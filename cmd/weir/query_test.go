@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"weir/internal/ask"
+	"weir/internal/node"
+	"weir/internal/store"
+	"weir/internal/testweb"
 	"weir/query/flow"
 )
 
@@ -59,6 +62,8 @@ func TestQueryOnDisk(t *testing.T) {
 		"in(V, count<U>) :- link(U, V). best(top<5, N, V>) :- in(V, N).",
 		"index(W, U, N) :- word(U, W, N).",
 		"crawl(U, D, P), !title(U, _), fetched(U)",
+		"crawl(U, D)",          // no page is read for it
+		"start(U) :- root(U, _).", // nor for a table that the crawl keeps
 	} {
 		want, moved := asks(t, dir, text, 1<<30)
 		if moved || len(want) == 0 && !strings.Contains(text, "!") {
@@ -112,5 +117,43 @@ func TestQueryInterrupted(t *testing.T) {
 		if strings.HasPrefix(n.Name(), ".weir-query-") {
 			t.Errorf("%s is left behind", n.Name())
 		}
+	}
+}
+
+// Questions know what the user has named, and what pages were worth to the crawl.
+func TestQueryScores(t *testing.T) {
+	web := smallWeb(t)
+	for _, form := range []store.Form{store.Gzip, store.None} {
+		dir := crawlWeb(t, web, func(c *node.Config) {
+			c.Archive, c.Order = form, "score"
+			for i := range c.Seeds {
+				c.Seeds[i].Score = 5
+			}
+		})
+		for _, text := range []string{"seed(U, S)", "crawl(U, 0, S)", "crawl(U, 0, S), fetched(U)"} {
+			var want []string
+			for _, u := range web.Seeds() {
+				want = append(want, u+" 5")
+			}
+			slices.Sort(want)
+			if got, _ := asks(t, dir, text, 1<<30); !slices.Equal(got, want) {
+				t.Errorf("%v: %s: %q, want %q", form, text, got, want)
+			}
+		}
+	}
+}
+
+// What robots.txt says counts also where a page says later that it does.
+func TestQueryRobotsAgain(t *testing.T) {
+	web, err := testweb.Start(testweb.Config{Seed: 7, Sites: []testweb.Site{{Name: "plain.test", Pages: 3, Links: 2, Size: 500, Files: map[string]string{
+		"/robots.txt": "Sitemap: http://plain.test/map.xml\n",
+	}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(web.Close)
+	got, _ := asks(t, crawlWeb(t, web, nil), "small known. known(host(U)) :- title(U, _). named(V) :- robots(U, V), known(host(U)).", 1<<30)
+	if want := []string{"http://plain.test/map.xml"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

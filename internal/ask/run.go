@@ -161,19 +161,27 @@ func (r *run) take(err error) error {
 
 func (r *run) start() error { return r.take(r.part.Start(&r.out)) }
 
-// rows delivers what the state knows of all pages, whether they ended or not.
+// rows delivers what the state knows of all pages, whether they ended or not, and
+// the seeds.
 func (r *run) rows() error {
 	seeds, all := r.uses("seed"), r.plan.KeepsCrawl
+	if seeds {
+		known, err := r.seeds()
+		if err != nil {
+			return err
+		}
+		seeds = !known
+	}
 	if !seeds && !all {
 		return nil
 	}
 	var bad error
 	deliver := func(p *crawl.PageInfo) bool {
 		if seeds {
-			bad = r.seed(p)
+			bad = r.root(p)
 		}
 		if bad == nil && all {
-			bad = r.take(r.part.Crawled(p.URL.String(), int64(p.Depth), float64(p.Entry.Score), &r.out))
+			bad = r.take(r.part.Crawled(p.URL.String(), int64(p.Depth), float64(p.Score), &r.out))
 		}
 		return bad == nil
 	}
@@ -185,8 +193,19 @@ func (r *run) rows() error {
 	return nil
 }
 
-// seed delivers a page if the user has named it: a root that no page led to.
-func (r *run) seed(p *crawl.PageInfo) error {
+// seeds delivers what the user has named; false if the crawl has not kept it.
+func (r *run) seeds() (known bool, err error) {
+	var bad error
+	err = r.crawl.View.Seeds(func(s crawl.Seed) bool {
+		known = true
+		bad = r.take(r.part.Seed(s.URL, float64(s.Score), &r.out))
+		return bad == nil
+	})
+	return known, errors.Join(err, bad)
+}
+
+// root delivers a page as a seed if it seems to be one: a root that no page led to.
+func (r *run) root(p *crawl.PageInfo) error {
 	if p.State != "ended" { // of others a queue does not say
 		full, err := r.crawl.View.Key(p.Key)
 		if err != nil || full == nil {
@@ -198,7 +217,7 @@ func (r *run) seed(p *crawl.PageInfo) error {
 	if !p.Root || p.Parent != (page.Key{}) {
 		return nil
 	}
-	return r.take(r.part.Seed(p.URL, float64(p.Entry.Score), &r.out))
+	return r.take(r.part.Seed(p.URL, float64(p.Score), &r.out))
 }
 
 // tables delivers what the crawl has kept of its own program.
