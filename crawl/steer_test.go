@@ -41,6 +41,9 @@ func TestSteer(t *testing.T) {
 					if steered && had != want {
 						t.Errorf("seed %d, %s: %s is %s as %v; fetched %v, want %v", seed, order, u, got.State, got.Outcome, had, want)
 					}
+					if asked := plain.page(u).State == "ended"; steered && got.State != "" && got.Stray == asked {
+						t.Errorf("seed %d, %s: %s is stray: %v; the program asks for it: %v", seed, order, u, got.Stray, asked)
+					}
 					if steered && want && !before[u] && got.Depth != plain.page(u).Depth {
 						t.Errorf("seed %d, %s: %s has depth %d, want %d", seed, order, u, got.Depth, plain.page(u).Depth)
 					}

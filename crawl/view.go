@@ -12,9 +12,10 @@ import (
 // View reads a stored crawl for people: exports, reports, why. It sees what was
 // committed.
 type View struct {
-	kv     KV
-	secret page.Secret
-	names  map[page.SiteID]string
+	kv      KV
+	secret  page.Secret
+	version uint8 // of the program
+	names   map[page.SiteID]string
 }
 
 // NewView returns a View of a stored crawl.
@@ -26,7 +27,11 @@ func NewView(kv KV) (*View, error) {
 	if !ok {
 		return nil, fmt.Errorf("this crawl has not begun yet: %w", errRow)
 	}
-	return &View{kv: kv, secret: secret, names: map[page.SiteID]string{}}, nil
+	version, _, err := ReadProgram(kv)
+	if err != nil {
+		return nil, err
+	}
+	return &View{kv: kv, secret: secret, version: uint8(version), names: map[page.SiteID]string{}}, nil
 }
 
 // PageInfo is what is known of one page.
@@ -34,6 +39,7 @@ type PageInfo struct {
 	Key     page.Key
 	URL     page.URL
 	State   string // queued, ended, parked
+	Stray   bool   // only an earlier program has asked for it, see Ledger.Steer: it is no row of crawl, and has no facts
 	Depth   int
 	Score   float32 // where scores are split, of a page that waits only
 	By      Rule
@@ -132,7 +138,7 @@ func (v *View) Queue(fn func(*PageInfo) bool) error {
 			bad = err
 			return false
 		}
-		return fn(&PageInfo{Key: k, URL: page.Join(name, e.Rest), State: "queued", Depth: int(e.Depth), Score: e.Score, Entry: e})
+		return fn(&PageInfo{Key: k, URL: page.Join(name, e.Rest), Stray: e.Version != v.version, State: "queued", Depth: int(e.Depth), Score: e.Score, Entry: e})
 	})
 	if err == nil {
 		err = bad
@@ -195,6 +201,10 @@ func (v *View) info(k page.Key, row, text []byte) (*PageInfo, error) {
 		return nil, err
 	}
 	p := &PageInfo{Key: k, Depth: int(r.depth), By: r.rule, Parent: r.parent, Root: r.root, Outcome: r.outcome, Status: r.status, Record: r.archive}
+	p.Stray = r.version != v.version
+	if r.state == stateEnded && r.outcome == page.SteeredAway {
+		p.Stray, p.Depth = true, -1
+	}
 	switch r.state {
 	case stateEnded:
 		var t textRow

@@ -108,7 +108,7 @@ func refuse(was, now *settings) error {
 	if len(diffs) == 0 {
 		return nil
 	}
-	return usage("leave it as it was (a wait can only be made longer), or start another crawl with --dir", "%s holds a crawl with other settings: %s", now.Dir, strings.Join(diffs, ", "))
+	return usage("leave it as it was (a wait can only be made longer; weir steer gives a running crawl another program), or start another crawl with --dir", "%s holds a crawl with other settings: %s", now.Dir, strings.Join(diffs, ", "))
 }
 
 // siteWait is how long a host rests under s.

@@ -140,6 +140,9 @@ func (f *folder) explain(u page.URL, p *crawl.PageInfo) (*whyInfo, error) {
 			w.Reason = fmt.Sprintf("waits to be tried again, after %d tries", w.Attempt)
 		}
 	}
+	if p.Stray { // its rules were those of another program
+		return w, nil
+	}
 	if w.Chain, err = f.chain(p); err != nil {
 		return nil, err
 	}
@@ -309,7 +312,7 @@ func (w *whyInfo) print(out io.Writer) error {
 	if w.At != "" {
 		row("at", "%s", w.At)
 	}
-	if w.State != "unknown" {
+	if w.State != "unknown" && w.Depth >= 0 {
 		row("depth", "%d", w.Depth)
 	}
 	for i, step := range w.Chain {

@@ -177,6 +177,9 @@ func (r *run) rows() error {
 	}
 	var bad error
 	deliver := func(p *crawl.PageInfo) bool {
+		if p.Stray {
+			return true
+		}
 		if seeds {
 			bad = r.root(p)
 		}
@@ -276,7 +279,7 @@ func (r *run) facts() error {
 // all the question needs, or all there is.
 func (r *run) read() error {
 	if r.Reads() && r.crawl.Archive.Bodies() {
-		for f, err := range r.crawl.Archive.Facts(r.ctx, r.crawl.View.Pages) {
+		for f, err := range r.crawl.Archive.Facts(r.ctx, r.asked) {
 			if err == nil {
 				err = r.page(f)
 			}
@@ -287,11 +290,17 @@ func (r *run) read() error {
 		return nil
 	}
 	var bad error
-	err := r.crawl.View.Pages(func(p *crawl.PageInfo) bool {
+	err := r.asked(func(p *crawl.PageInfo) bool {
 		bad = r.page(p.Facts())
 		return bad == nil
 	})
 	return errors.Join(err, bad)
+}
+
+// asked goes over the pages that ended and that the program of now has asked for:
+// others have no facts.
+func (r *run) asked(fn func(*crawl.PageInfo) bool) error {
+	return r.crawl.View.Pages(func(p *crawl.PageInfo) bool { return p.Stray || fn(p) })
 }
 
 // pageful says that rules look at pages at all.
