@@ -62,7 +62,7 @@ func TestQueryOnDisk(t *testing.T) {
 		"in(V, count<U>) :- link(U, V). best(top<5, N, V>) :- in(V, N).",
 		"index(W, U, N) :- word(U, W, N).",
 		"crawl(U, D, P), !title(U, _), fetched(U)",
-		"crawl(U, D)",          // no page is read for it
+		"crawl(U, D)",             // no page is read for it
 		"start(U) :- root(U, _).", // nor for a table that the crawl keeps
 	} {
 		want, moved := asks(t, dir, text, 1<<30)
