@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -20,7 +21,7 @@ import (
 type explainCmd struct {
 	URLs []string `arg:"" optional:"" name:"url" help:"Pages to start from."`
 	settings
-	Scheme string `name:"scheme" group:"output" placeholder:"SCHEME" default:"host" help:"How rows are spread over nodes: by url, or by host, where a host and all its URLs stay together. Default: host."`
+	Scheme string `name:"scheme" group:"output" placeholder:"SCHEME" default:"host" help:"How rows are spread over nodes: by url; by host, where a host and all its URLs stay together; or by host-n, as in host-n:4, where the URLs of a host are spread over four. Default: host."`
 	DOT    bool   `name:"dot" group:"output" help:"The plan for Graphviz, and nothing else; Exchanges are thick edges."`
 	SVG    string `name:"svg" group:"output" placeholder:"FILE" help:"The plan as a picture, - for the standard output."`
 }
@@ -44,7 +45,7 @@ Examples:
 
 // Run implements the verb.
 func (c *explainCmd) Run(e *env, k *kong.Context) error {
-	scheme, err := parseScheme(c.Scheme)
+	o, err := parseScheme(c.Scheme)
 	if err != nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func (c *explainCmd) Run(e *env, k *kong.Context) error {
 	if err != nil {
 		return err
 	}
-	plan, diags := flow.Compile(p, flow.Options{Scheme: scheme})
+	plan, diags := flow.Compile(p, o)
 	if err := e.faults(p.Program, diags); err != nil {
 		return err
 	}
@@ -73,14 +74,21 @@ func (c *explainCmd) Run(e *env, k *kong.Context) error {
 	return c.show(e, s, seeds, p, plan)
 }
 
-func parseScheme(name string) (flow.Scheme, error) {
+func parseScheme(name string) (flow.Options, error) {
 	switch name {
 	case "url":
-		return flow.ByURL, nil
+		return flow.Options{Scheme: flow.ByURL}, nil
 	case "host":
-		return flow.ByHost, nil
+		return flow.Options{Scheme: flow.ByHost}, nil
 	}
-	return 0, choice("--scheme", name, "url", "host")
+	if n, ok := strings.CutPrefix(name, "host-n:"); ok {
+		spread, err := strconv.Atoi(n)
+		if err != nil || spread < 1 {
+			return flow.Options{}, usage("say over how many nodes a host may spread, as in host-n:4", "--scheme %s: %q is no number from 1 on", name, n)
+		}
+		return flow.Options{Scheme: flow.ByHostN, Spread: spread}, nil
+	}
+	return flow.Options{}, choice("--scheme", name, "url", "host", "host-n:4")
 }
 
 // settle finds out which crawl is meant: that of a folder, if one is named or

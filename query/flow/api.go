@@ -8,15 +8,19 @@ import (
 // Scheme says what decides where a row lives.
 type Scheme uint8
 
-// Schemes. By host, a host's name and all its URLs live together.
+// Schemes. By host, a host's name and all its URLs live together: large hosts make
+// large partitions. ByHostN spreads the URLs of a host over a few partitions, so
+// that only equal ones are sure to meet.
 const (
 	ByURL Scheme = iota
 	ByHost
+	ByHostN
 )
 
 // Options say what to compile a program for.
 type Options struct {
 	Scheme Scheme
+	Spread int // of ByHostN: over how many partitions a host may spread, 1 or more
 	// Crawl compiles what a crawl keeps up: what crawl, stop and wait need, live
 	// tables that no Exchange is needed for, and those declared live. Else
 	// everything is compiled, or what Tables need.

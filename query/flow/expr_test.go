@@ -83,16 +83,21 @@ func TestHostOf(t *testing.T) {
 	})
 }
 
-// By host, the pages of a host and its name live together; by URL pages spread.
+// By host, the pages of a host and its name live together; by URL pages spread,
+// by host-n over as many partitions as it says.
 func TestHome(t *testing.T) {
-	counts := map[Scheme][]int{ByURL: make([]int, 8), ByHost: make([]int, 8)}
+	counts := map[Scheme][]int{ByURL: make([]int, 8), ByHost: make([]int, 8), ByHostN: make([]int, 8)}
+	home := func(s Scheme, t query.Type, v string, of int) int {
+		o := Options{Scheme: s, Spread: 3}
+		return o.Home(t, text(v), of)
+	}
 	for i := range 1000 {
 		u := mustURL(t, "https://www.example.org/page/"+string(rune('a'+i%26))+"/"+string(rune('0'+i/26)))
-		for _, s := range []Scheme{ByURL, ByHost} {
-			counts[s][Home(s, query.URL, text(u.String()), 8)]++
+		for _, s := range []Scheme{ByURL, ByHost, ByHostN} {
+			counts[s][home(s, query.URL, u.String(), 8)]++
 		}
 	}
-	at := Home(ByHost, query.Text, text("www.example.org"), 8)
+	at := home(ByHost, query.Text, "www.example.org", 8)
 	if counts[ByHost][at] != 1000 {
 		t.Errorf("by host, pages live at %v and their host at %d", counts[ByHost], at)
 	}
@@ -101,8 +106,17 @@ func TestHome(t *testing.T) {
 			t.Errorf("by URL, partition %d has %d pages of 1000", i, n)
 		}
 	}
+	for i := range 3 {
+		if n := counts[ByHostN][(at+i)%8]; n < 250 || n > 420 {
+			t.Errorf("by host-n, pages live at %v, three partitions from %d on were asked for", counts[ByHostN], at)
+		}
+	}
+	few := Options{Scheme: ByHostN, Spread: 9}
+	if got := few.Home(query.URL, text("https://www.example.org/"), 2); got > 1 {
+		t.Errorf("of 2 partitions, a page lives at %d", got)
+	}
 	// Where rows live is written to disk: it must never change.
-	if got := Home(ByURL, query.URL, text("https://www.example.org/"), 1<<20); got != 693762 {
+	if got := home(ByURL, query.URL, "https://www.example.org/", 1<<20); got != 693762 {
 		t.Errorf("home of https://www.example.org/ is %d now", got)
 	}
 }

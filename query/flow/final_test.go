@@ -75,9 +75,10 @@ func printed(types []query.Type, row flow.Row) string {
 
 // answers runs a question on several partitions, each page delivered where it
 // lives, and twice, and returns all derived rows by table.
-func answers(t testing.TB, c *query.Checked, s flow.Scheme, web []site, n int) map[string][]string {
+func answers(t testing.TB, c *query.Checked, o flow.Options, web []site, n int) map[string][]string {
 	t.Helper()
-	p, diags := flow.Compile(c, flow.Options{Scheme: s, Given: []string{"crawl"}})
+	o.Given = []string{"crawl"}
+	p, diags := flow.Compile(c, o)
 	if query.Failed(diags) {
 		t.Fatal(format(c.Program, diags))
 	}
@@ -115,7 +116,7 @@ func answers(t testing.TB, c *query.Checked, s flow.Scheme, web []site, n int) m
 	for range 2 {
 		for _, w := range web {
 			f := w.facts()
-			take(parts[flow.Home(s, query.URL, query.Value{S: f.URL.String()}, n)].Page(f, &out))
+			take(parts[o.Home(query.URL, query.Value{S: f.URL.String()}, n)].Page(f, &out))
 		}
 	}
 	if err := flow.Finish(parts); err != nil {
@@ -140,14 +141,14 @@ func answers(t testing.TB, c *query.Checked, s flow.Scheme, web []site, n int) m
 	return rows
 }
 
-// everywhere asks with all numbers of partitions and both schemes, and holds that
+// everywhere asks with all numbers of partitions and all schemes, and holds that
 // the answers are the same to the last digit.
 func everywhere(t testing.TB, c *query.Checked, web []site) map[string][]string {
 	t.Helper()
-	first := answers(t, c, flow.ByURL, web, 1)
-	for _, s := range []flow.Scheme{flow.ByURL, flow.ByHost} {
+	first := answers(t, c, flow.Options{}, web, 1)
+	for _, s := range []flow.Scheme{flow.ByURL, flow.ByHost, flow.ByHostN} {
 		for _, n := range []int{1, 2, 3, 8} {
-			again := answers(t, c, s, web, n)
+			again := answers(t, c, flow.Options{Scheme: s, Spread: 2}, web, n)
 			for _, tab := range c.Tables {
 				if a, b := first[tab.Name], again[tab.Name]; !slices.Equal(a, b) {
 					t.Errorf("%s on %d partitions by %s:\n%s\non one:\n%s", tab.Name, n, s, strings.Join(b, "\n"), strings.Join(a, "\n"))

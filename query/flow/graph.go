@@ -44,4 +44,4 @@ type Edge struct {
 	Back     bool // it closes a circle
 }
 
-func (s Scheme) String() string { return [...]string{"url", "host"}[s] }
+func (s Scheme) String() string { return [...]string{"url", "host", "host-n"}[s] }

@@ -38,7 +38,7 @@ func (p *Plan) keeps() []bool {
 	if p.Options.Crawl || len(p.Options.Given) > 0 || p.Program.Table("crawl") == nil {
 		return nil
 	}
-	small, diags := Compile(p.Program, Options{Scheme: p.Options.Scheme, Crawl: true})
+	small, diags := Compile(p.Program, Options{Scheme: p.Options.Scheme, Spread: p.Options.Spread, Crawl: true})
 	if query.Failed(diags) {
 		return nil
 	}

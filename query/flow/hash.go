@@ -48,21 +48,25 @@ func word[T string | []byte](s T) uint64 {
 }
 
 // Home returns the partition, of so many, where a row lives whose first column
-// is v. By host, a URL lives where its host's name does.
-func Home(s Scheme, t query.Type, v query.Value, of int) int {
-	if of == 1 {
-		return 0
-	}
-	var h uint64
+// is v. By host, a URL lives where its host's name does; by host-n, there or on one
+// of the next few partitions.
+func (o *Options) Home(t query.Type, v query.Value, of int) int {
 	switch {
-	case t == query.URL && s == ByHost:
-		h = hash(hostOf(v.S))
+	case of == 1:
+		return 0
+	case t == query.URL && o.Scheme == ByHost:
+		return scale(hash(hostOf(v.S)), of)
+	case t == query.URL && o.Scheme == ByHostN:
+		return (scale(hash(hostOf(v.S)), of) + scale(hash(v.S), min(o.Spread, of))) % of
 	case t.Textual():
-		h = hash(v.S)
-	default:
-		h = hash(binary.LittleEndian.AppendUint64(make([]byte, 0, 8), uint64(v.N)))
+		return scale(hash(v.S), of)
 	}
-	hi, _ := bits.Mul64(h, uint64(of))
+	return scale(hash(binary.LittleEndian.AppendUint64(make([]byte, 0, 8), uint64(v.N))), of)
+}
+
+// scale brings a hash below n.
+func scale(h uint64, n int) int {
+	hi, _ := bits.Mul64(h, uint64(n))
 	return int(hi)
 }
 

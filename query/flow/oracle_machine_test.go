@@ -32,6 +32,7 @@ type machine struct {
 type setup struct {
 	parts  int
 	scheme flow.Scheme
+	spread int
 	seed   uint64
 	twice  int  // percent of messages that come twice
 	crash  int  // percent of commits that are lost
@@ -43,7 +44,11 @@ type setup struct {
 }
 
 func (s setup) String() string {
-	return fmt.Sprintf("parts=%d scheme=%d seed=%d twice=%d crash=%d order=%d keep=%d crawl=%t lazy=%t faults=%v", s.parts, s.scheme, s.seed, s.twice, s.crash, s.order, s.keep, s.crawl, s.lazy, s.faults)
+	return fmt.Sprintf("parts=%d scheme=%s:%d seed=%d twice=%d crash=%d order=%d keep=%d crawl=%t lazy=%t faults=%v", s.parts, s.scheme, s.spread, s.seed, s.twice, s.crash, s.order, s.keep, s.crawl, s.lazy, s.faults)
+}
+
+func (s setup) options() *flow.Options {
+	return &flow.Options{Scheme: s.scheme, Spread: s.spread}
 }
 
 // faults are ways to break the machine on purpose.
@@ -166,7 +171,7 @@ func newQuestion(plan *flow.Plan, crawled *machine, kept []*query.Table) (*machi
 		}
 		for _, row := range rows {
 			r := flowRow(row)
-			m.queue = append(m.queue, message{kind: gives, to: flow.Home(m.scheme, t.Types[0], r[0], m.parts), table: t, row: r})
+			m.queue = append(m.queue, message{kind: gives, to: m.options().Home(t.Types[0], r[0], m.parts), table: t, row: r})
 		}
 	}
 	return m, m.start()
@@ -187,7 +192,7 @@ func (m *machine) start() error {
 }
 
 func (m *machine) home(u string) int {
-	return flow.Home(m.scheme, query.URL, query.Value{S: u}, m.parts)
+	return m.options().Home(query.URL, query.Value{S: u}, m.parts)
 }
 
 // revive makes a partition anew from what it has committed.

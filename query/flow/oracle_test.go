@@ -126,7 +126,7 @@ func (m *meaning) run(s setup) (rows int, diff string, err error) {
 			err = fmt.Errorf("panic: %v\n%s", v, debug.Stack())
 		}
 	}()
-	plan, err := m.plan(flow.Options{Scheme: s.scheme, Crawl: s.crawl, IgnoreRobots: m.trial.web.bold})
+	plan, err := m.plan(flow.Options{Scheme: s.scheme, Spread: s.spread, Crawl: s.crawl, IgnoreRobots: m.trial.web.bold})
 	if err != nil {
 		return 0, "", err
 	}
@@ -159,7 +159,7 @@ func (m *meaning) run(s setup) (rows int, diff string, err error) {
 	for _, t := range kept {
 		given = append(given, t.Name)
 	}
-	if plan, err = m.plan(flow.Options{Scheme: s.scheme, Given: given, IgnoreRobots: m.trial.web.bold}); err != nil {
+	if plan, err = m.plan(flow.Options{Scheme: s.scheme, Spread: s.spread, Given: given, IgnoreRobots: m.trial.web.bold}); err != nil {
 		return 0, "", err
 	}
 	if x, err = newQuestion(plan, x, kept); err != nil {
@@ -195,15 +195,15 @@ func (m *meaning) compare(x *machine, tables []*query.Table) (rows int, diff str
 	return rows, diff, nil
 }
 
-// setups are the ways in which a trial is run: all numbers of partitions, both
+// setups are the ways in which a trial is run: all numbers of partitions, all
 // schemes, and for each another kind of bad luck.
 func (x trial) setups() []setup {
 	r := rand.New(rand.NewPCG(x.seed, 4))
 	var all []setup
 	for _, parts := range []int{1, 2, 3, 8} {
-		for _, scheme := range []flow.Scheme{flow.ByURL, flow.ByHost} {
+		for _, scheme := range []flow.Scheme{flow.ByURL, flow.ByHost, flow.ByHostN} {
 			all = append(all, setup{
-				parts: parts, scheme: scheme, seed: r.Uint64(), twice: pick(r, 0, 10, 30), crash: pick(r, 0, 0, 20),
+				parts: parts, scheme: scheme, spread: pick(r, 1, 2, 3, 9), seed: r.Uint64(), twice: pick(r, 0, 10, 30), crash: pick(r, 0, 0, 20),
 				order: r.IntN(orderKinds), keep: r.IntN(keepKinds), crawl: r.IntN(2) == 0, lazy: r.IntN(2) == 0,
 			})
 		}

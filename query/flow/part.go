@@ -262,7 +262,7 @@ func (x *Part) sound(e *env, rule int) bool {
 }
 
 func (x *Part) home(t query.Type, v query.Value) int {
-	return Home(x.plan.Options.Scheme, t, v, x.of)
+	return x.plan.Options.Home(t, v, x.of)
 }
 
 // deliver brings the row in key and val to a partition.
