@@ -1,0 +1,37 @@
+// Package overlay decides who does what when several nodes are one crawler: which
+// partition a page lives in, which node owns a partition, who may send a request
+// to a host, and how a node's share of a common limit is found (Loo et al. 2004).
+// There is no coordinator; every node runs a [Member] and they agree.
+//
+// The keyspace has a fixed number of partitions. A partition is a log of
+// [Record]s that the nodes keep together, and whoever owns the partition follows
+// its log, crawls what is queued in it and appends what it has done. All that a
+// new owner must know is in the log: rows to crawl ([Tuples], [Shipped], [Facts]),
+// what was learned of hosts ([Hosts]), what has ended ([Done]), and who took over
+// when ([Taken]). Records only ever add, and a record that is read twice changes
+// nothing: so a record may be appended again whenever it is not sure that it was.
+//
+//	Ledger --Parcel--> Member --Append--> carrier ~~~ the partitions' logs
+//	Ledger <--Apply--- Member <-Delivered- carrier ~~~'
+//	Engine <--Adopt, Disown, Fence---- Member <--Members, Owner-- carrier
+//
+// The order of writes is the design. A page and the rows found on it are durable
+// on the node that fetched it; then the rows are appended, then, when all of them
+// are acknowledged, that the page has ended. A crash in between fetches a page
+// twice, and loses none.
+//
+// A partition has one owner at a time. The owner's name is changed by
+// compare-and-swap, and the revision of that change is the owner's epoch. A node
+// that could not renew its session for three quarters of [TTL] orders nothing more
+// and drops its connections ([Fence]); the others take its partitions when the
+// whole of it has passed. So no host is ever asked by two nodes, whatever the
+// network does, as long as clocks run about equally fast.
+//
+// Where the pages of one host live in several partitions, whoever wants to send a
+// request needs a lease (lease.go) of the host's owner, and of the owner of the
+// server's address.
+//
+// Like crawl.Engine a Member is a pure machine: Step takes what happened and when,
+// and returns what is to be done. The live node and the simulator run the same.
+// Not safe for concurrent use; its driver owns it.
+package overlay

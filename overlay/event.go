@@ -1,0 +1,101 @@
+package overlay
+
+import "weir/page"
+
+// Event is something that happened; Member.Step takes it with its time.
+type Event interface{ event() string }
+
+// Peer is a node that has a session.
+type Peer struct {
+	Name     string
+	Session  uint64 // another one each time the node starts, or was fenced
+	Draining bool   // it wants to own nothing
+	Weight   uint16 // its share of partitions beside the others'; 0 = 1
+}
+
+// Members tells which nodes have sessions now, in the order of their names.
+type Members struct{ Peers []Peer }
+
+// Renewed answers a Renew.
+type Renewed struct {
+	Session uint64
+	Sent    page.Time // when it was sent: the session lasts from there
+}
+
+// Owner tells who owns a partition, since when. It answers a Claim, whether that
+// succeeded or not, and comes whenever an owner changes. Older epochs than the one
+// heard last mean nothing.
+type Owner struct {
+	Part    int
+	Node    string
+	Session uint64
+	Epoch   uint64
+}
+
+// Delivered brings the next batch of a log that is followed.
+type Delivered struct {
+	Part   int
+	Offset uint64 // of the batch in its log; they rise, not one by one
+	Batch  Batch
+}
+
+// Parcel is what a durable group of the Ledger has to say to the others. Rows go
+// first; Ended when all the rows of this and of earlier parcels are acknowledged.
+type Parcel struct {
+	Seq   uint64 // one more with each
+	Rows  []Post
+	Ended []Post
+}
+
+// Post is records for a partition.
+type Post struct {
+	Part    int
+	Records []Record
+}
+
+// Acked and Failed answer an Append. A failed one may have been appended
+// nevertheless.
+type (
+	Acked  struct{ ID uint64 }
+	Failed struct{ ID uint64 }
+)
+
+// Empty answers a Disown: all that was ordered for the partition is over and
+// durable, and the parcels that tell of it were handed in before.
+type Empty struct{ Part int }
+
+// Load tells how busy the node is; about once a second, and when it falls idle or
+// has work again.
+type Load struct {
+	Queued int64   // pages that wait in partitions it owns
+	Flying int64   // orders that are not over
+	Unsent int64   // applied or committed, and not handed in as a parcel yet
+	Pages  float64 // a second
+	Wanted float64 // bytes a second that it could use
+	Owed   float64 // of these, promised to sites with deadlines
+}
+
+// Heard brings what another node said.
+type Heard struct {
+	From string
+	Data []byte
+}
+
+// Drain asks the member to give everything away and leave.
+type Drain struct{}
+
+// Tick says that the time of the last Wake has come.
+type Tick struct{}
+
+func (Members) event() string   { return "members" }
+func (Renewed) event() string   { return "renewed" }
+func (Owner) event() string     { return "owner" }
+func (Delivered) event() string { return "delivered" }
+func (Parcel) event() string    { return "parcel" }
+func (Acked) event() string     { return "acked" }
+func (Failed) event() string    { return "failed" }
+func (Empty) event() string     { return "empty" }
+func (Load) event() string      { return "load" }
+func (Heard) event() string     { return "heard" }
+func (Drain) event() string     { return "drain" }
+func (Tick) event() string      { return "tick" }

@@ -1,0 +1,90 @@
+package overlay
+
+import (
+	"time"
+
+	"weir/page"
+)
+
+// Batch is what is appended to a log at once.
+type Batch struct {
+	Origin  uint64 // of the node's store: who has it applied already
+	Records []Record
+}
+
+// Record is one entry of a partition's log.
+type Record interface{ kind() byte }
+
+// Tuples are rows of crawl whose home is the partition.
+type Tuples struct{ Rows []Row }
+
+// Row asks for a page to be crawled.
+type Row struct {
+	URL     page.URL
+	Depth   uint16
+	Hops    uint8
+	Root    bool
+	Seed    bool
+	Rule    uint8
+	Program uint8
+	Score   float32
+}
+
+// Shipped are rows on their way between two stages of a program. See flow.Tuple.
+type Shipped struct {
+	Program uint8
+	Rows    []Ship
+}
+
+// Ship is one of them. Row is opaque.
+type Ship struct {
+	Input uint32
+	Row   []byte
+}
+
+// Facts are those of a page that a stage of a program stores. Body is opaque.
+type Facts struct {
+	Program uint8
+	Body    []byte
+}
+
+// Hosts are what their owner has learned of hosts.
+type Hosts struct{ Hosts []Host }
+
+// Host is what is known of one.
+type Host struct {
+	Name     string
+	Failures uint16
+	Last     time.Duration // how long its last answer took
+	Rest     time.Duration // how long it rests, from when this was written
+	Pace     time.Duration
+	Delay    time.Duration // that its robots.txt asks for
+}
+
+// Done says that pages have ended, and where their records lie.
+type Done struct {
+	Epoch uint64 // of the owner that fetched them
+	Node  string // that holds them
+	Pages []Ended
+}
+
+// Ended is a page that has ended.
+type Ended struct {
+	Site    string // its name, "https://example.org"
+	Hash    uint64 // of the rest, under the crawl's secret
+	Outcome page.Outcome
+	Status  uint16
+}
+
+// Taken says that a node owns the partition from here on.
+type Taken struct {
+	Epoch uint64
+	Node  string
+}
+
+func (Tuples) kind() byte  { return 'T' }
+func (Shipped) kind() byte { return 'S' }
+func (Facts) kind() byte   { return 'F' }
+func (Hosts) kind() byte   { return 'H' }
+func (Done) kind() byte    { return 'D' }
+func (Taken) kind() byte   { return 'E' }
