@@ -1,6 +1,9 @@
 package crawl
 
 import (
+	"bytes"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -23,8 +26,18 @@ type Program struct {
 	part  *flow.Part
 	depth bool // crawl has a depth
 	score bool // crawl has a priority
+	laid  bool // the state says how its rows are laid out
 	out   flow.Out
 }
+
+// ErrLayout says that the rows of a program's tables were kept by another build
+// of weir, which compiled the program to another plan, and cannot be read by this
+// one. They can be derived again, see Ledger.Steer.
+var ErrLayout = errors.New("what the program has derived was kept in another form, by another version of weir")
+
+// layoutKey is where a program's state says how its rows are laid out; no path of
+// a plan has this number.
+var layoutKey = []byte{0xff, 0xff}
 
 // ProgramConfig says which program a crawl runs.
 type ProgramConfig struct {
@@ -35,13 +48,26 @@ type ProgramConfig struct {
 }
 
 // NewProgram returns the rules of a program, with what earlier runs have kept.
+// The error is ErrLayout when that cannot be read.
 func NewProgram(cfg ProgramConfig, kv KV) (*Program, error) {
-	part, err := flow.NewPart(cfg.Plan, partState{kv, []byte{keyFact, cfg.Version}}, 0, 1)
+	state := partState{kv, []byte{keyFact, cfg.Version}}
+	layout, laid, err := state.Get(layoutKey)
+	if err == nil && laid && !bytes.Equal(layout, cfg.layout()) {
+		err = ErrLayout
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open the program's state: %w", err)
+	}
+	part, err := flow.NewPart(cfg.Plan, state, 0, 1)
 	if err != nil {
 		return nil, fmt.Errorf("open the program's state: %w", err)
 	}
 	crawl := cfg.Plan.Program.Table("crawl")
-	return &Program{cfg: cfg, part: part, depth: crawl.Arity() > 1, score: crawl.Arity() > 2}, nil
+	return &Program{cfg: cfg, part: part, depth: crawl.Arity() > 1, score: crawl.Arity() > 2, laid: laid}, nil
+}
+
+func (c *ProgramConfig) layout() []byte {
+	return binary.BigEndian.AppendUint64(nil, c.Plan.Layout())
 }
 
 // Compile makes a plan of the plain crawl.
@@ -112,6 +138,9 @@ func (p *Program) Start(out *Out) error {
 	p.out.Reset()
 	if err := p.part.Start(&p.out); err != nil {
 		return err
+	}
+	if !p.laid {
+		p.out.Put = append(p.out.Put, flow.Pair{Key: layoutKey, Value: p.cfg.layout()})
 	}
 	p.hand(&page.Facts{}, out)
 	tables := p.cfg.Plan.Program

@@ -306,6 +306,8 @@ func folderError(dir string, err error) error {
 		hint = "leave --program and --set out to go on with the program it has; weir steer --program gives a running crawl another one; or start a new crawl with --dir"
 	case errors.Is(err, node.ErrOld):
 		hint = "finish it with the weir that began it, or start a new crawl with --dir"
+	case errors.Is(err, crawl.ErrLayout):
+		hint = "weir crawl" + dirFlag(dir) + " derives it again from the archive; a crawl without one needs the weir that began it"
 	case errors.Is(err, store.ErrDamaged):
 		hint = "keep a copy of the folder; start another crawl with --dir"
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrInvalid), errors.Is(err, fs.ErrExist), isPath(err):

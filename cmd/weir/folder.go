@@ -44,6 +44,9 @@ func openFolder(dir string) (*folder, error) {
 // own is the program that the crawl runs.
 func (f *folder) own() (*ask.Own, error) {
 	own, err := ask.ReadOwn(f.dir, f.store, f.asRun.plain())
+	if errors.Is(err, crawl.ErrLayout) {
+		return nil, folderError(f.dir, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("the program of the crawl in %s: %w", f.dir, err)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -284,6 +285,9 @@ func (f *folder) rules() (rules *crawl.Program, own bool, err error) {
 		return nil, false, err
 	}
 	rules, err = crawl.NewProgram(crawl.ProgramConfig{Plan: plan, Own: src != nil, Version: byte(version), Secret: secret}, f.store)
+	if errors.Is(err, crawl.ErrLayout) {
+		err = folderError(f.dir, err)
+	}
 	return rules, src != nil, err
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"weir/crawl"
 	"weir/internal/program"
+	"weir/internal/store"
 	"weir/query/flow"
 )
 
@@ -64,7 +65,30 @@ func (n *node) openRules() (*crawl.Program, error) {
 	n.version = uint8(version)
 	want := n.cfg.Want.Merge(plan.Wants())
 	n.want.Store(&want)
-	return crawl.NewProgram(crawl.ProgramConfig{Plan: plan, Own: src != nil, Version: byte(version), Secret: n.secret}, n.store)
+	cfg := crawl.ProgramConfig{Plan: plan, Own: src != nil, Version: byte(version), Secret: n.secret}
+	rules, err := crawl.NewProgram(cfg, n.store)
+	if errors.Is(err, crawl.ErrLayout) && n.cfg.Archive != store.None && n.version < maxVersion {
+		return n.relay(cfg, src)
+	}
+	return rules, err
+}
+
+// relay makes the crawl's program its next version: what it has derived is in a
+// form that this build cannot read, so it is derived again, as if the crawl were
+// steered to another program.
+func (n *node) relay(cfg crawl.ProgramConfig, src *program.Source) (*crawl.Program, error) {
+	cfg.Version++
+	var err error
+	if src == nil { // a turn that was killed may have left one
+		err = os.RemoveAll(program.Dir(n.cfg.Dir, int(cfg.Version)))
+	} else {
+		err = src.Save(n.cfg.Dir, int(cfg.Version))
+	}
+	if err != nil {
+		return nil, err
+	}
+	n.version, n.relaid = cfg.Version, true
+	return crawl.NewProgram(cfg, n.store)
 }
 
 // compile makes a plan of a program, or of what the flags mean.

@@ -55,6 +55,7 @@ type node struct {
 	secret  page.Secret
 	version uint8                     // of the program; the committer's
 	want    atomic.Pointer[page.Want] // what the program asks pages for
+	relaid  bool                      // it begins anew, since what it has derived cannot be read
 	resumed bool                      // the folder was there before: hosts may have been visited a moment ago
 	fresh   crawl.Totals
 	began   time.Time
@@ -200,6 +201,15 @@ func (n *node) openCore() error {
 	if err != nil {
 		return err
 	}
+	if n.relaid {
+		n.ledger.Clock(time.Now().UnixNano())
+		if err := n.ledger.Steer(n.version, rules, rules.Traits()); err != nil {
+			return err
+		}
+		if err := n.flush(n.store.Begin()); err != nil {
+			return err
+		}
+	}
 	n.fresh = n.ledger.Totals()
 	c := n.cfg
 	n.ecfg = crawl.EngineConfig{
@@ -247,6 +257,9 @@ func (n *node) run(ctx context.Context, stop <-chan struct{}) error {
 	n.due = len(n.cfg.Demands) > 0 || len(start.Promises) > 0
 	for _, w := range n.cfg.Warnings {
 		n.log.event("warning", map[string]any{"what": w})
+	}
+	if n.relaid {
+		n.log.event("program", map[string]any{"version": n.version, "queued": start.Totals.Queued, "stored": start.Totals.Fetched, "why": crawl.ErrLayout.Error()})
 	}
 	n.log.event("start", map[string]any{"resumed": n.resumed, "queued": start.Totals.Queued, "sites": len(start.Sites)})
 

@@ -1,0 +1,72 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"weir/crawl"
+	"weir/internal/program"
+	"weir/internal/store"
+)
+
+// scramble makes the state as if another build had kept it: in rows that mean
+// something else here.
+func scramble(t *testing.T, cfg Config) {
+	t.Helper()
+	st, err := store.Open(cfg.Dir, store.Options{Form: cfg.Archive})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := st.Begin()
+	err = st.Scan([]byte{'f'}, []byte{'g'}, func(key, value []byte) bool {
+		g.Delete(key)
+		if key[2] == 0xff {
+			g.Set(key, append([]byte(nil), value[1:]...))
+		} else {
+			g.Set(append(key[:len(key):len(key)], "other"...), value)
+		}
+		return true
+	})
+	if err := errors.Join(err, g.Commit(), st.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A build that keeps the tables of a program in another form than the one that
+// began the crawl derives them again from the archive; without one it says that it
+// cannot go on.
+func TestOtherLayout(t *testing.T) {
+	web := turnWeb(t)
+	own := source(near)
+	for name, src := range map[string]*program.Source{"flags": nil, "program": &own} {
+		t.Run(name, func(t *testing.T) {
+			cfg := config(t, web)
+			cfg.Program, cfg.Scope.Depth = src, 4
+			run(t, cfg)
+			want := stateOf(t, cfg.Dir)
+			scramble(t, cfg)
+			if again := run(t, cfg); again.StoppedBy != crawl.StopDone || again.RunPages != 0 {
+				t.Errorf("%+v", again)
+			}
+			stateOf(t, cfg.Dir).as(t, want)
+			n, err := open(cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n.version != 1 || n.relaid {
+				t.Errorf("version %d, laid out anew once more: %t", n.version, n.relaid)
+			}
+			if _, err := n.close(nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	cfg := config(t, web)
+	cfg.Program, cfg.Archive = &own, store.None
+	run(t, cfg)
+	scramble(t, cfg)
+	if _, err := Run(context.Background(), nil, cfg); !errors.Is(err, crawl.ErrLayout) {
+		t.Errorf("without an archive: %v", err)
+	}
+}
