@@ -63,11 +63,15 @@ type (
 	Disown struct{ Part int }
 
 	// Fence stops all partitions at once: connections are dropped, nothing is asked
-	// for. Nothing answers.
+	// for. Nothing answers, nor the Disowns before it.
 	Fence struct{}
 
 	// Posted says that parcels up to Seq are safe with the others.
 	Posted struct{ Seq uint64 }
+
+	// Throttle says that more is unacknowledged than the node should keep: nothing new
+	// is to be ordered until it is taken back.
+	Throttle struct{ On bool }
 
 	// Share sets this node's part of the limit that all nodes have together.
 	Share struct{ Rate int64 }
@@ -94,6 +98,7 @@ func (Adopt) action() string    { return "adopt" }
 func (Disown) action() string   { return "disown" }
 func (Fence) action() string    { return "fence" }
 func (Posted) action() string   { return "posted" }
+func (Throttle) action() string { return "throttle" }
 func (Share) action() string    { return "share" }
 func (Quiet) action() string    { return "quiet" }
 func (Left) action() string     { return "left" }

@@ -13,7 +13,8 @@ type Peer struct {
 	Weight   uint16 // its share of partitions beside the others'; 0 = 1
 }
 
-// Members tells which nodes have sessions now, in the order of their names.
+// Members tells which nodes have sessions now: all of them, in the order of their
+// names, and never less news than before. Peers is the Member's from then on.
 type Members struct{ Peers []Peer }
 
 // Renewed answers a Renew.
@@ -32,7 +33,8 @@ type Owner struct {
 	Epoch   uint64
 }
 
-// Delivered brings the next batch of a log that is followed.
+// Delivered brings the next batch of a log that is followed: the first after the
+// offset of the Follow, then one after the other. It may come after an Unfollow.
 type Delivered struct {
 	Part   int
 	Offset uint64 // of the batch in its log; they rise, not one by one
@@ -53,8 +55,8 @@ type Post struct {
 	Records []Record
 }
 
-// Acked and Failed answer an Append. A failed one may have been appended
-// nevertheless.
+// Acked and Failed answer an Append: one of them does. A failed one may have been
+// appended nevertheless, or may be yet.
 type (
 	Acked  struct{ ID uint64 }
 	Failed struct{ ID uint64 }
@@ -65,7 +67,7 @@ type (
 type Empty struct{ Part int }
 
 // Load tells how busy the node is; about once a second, and when it falls idle or
-// has work again.
+// has work again. It counts all that was given to Apply before.
 type Load struct {
 	Queued int64   // pages that wait in partitions it owns
 	Flying int64   // orders that are not over

@@ -82,9 +82,17 @@ type Taken struct {
 	Node  string
 }
 
+// Mark says nothing. Whoever reads back its own has read all that was appended
+// before it.
+type Mark struct {
+	ID   uint64
+	Node string
+}
+
 func (Tuples) kind() byte  { return 'T' }
 func (Shipped) kind() byte { return 'S' }
 func (Facts) kind() byte   { return 'F' }
 func (Hosts) kind() byte   { return 'H' }
 func (Done) kind() byte    { return 'D' }
 func (Taken) kind() byte   { return 'E' }
+func (Mark) kind() byte    { return 'M' }
