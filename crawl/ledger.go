@@ -79,7 +79,8 @@ type Ledger struct {
 	varying []page.Key
 	ev      Committed
 	out     Out
-	news    []Row // of crawl, that the rules have not heard of
+	news    []Row         // of crawl, that the rules have not heard of
+	ends    []*page.Facts // of pages that ended before their turn, likewise
 	wall    int64
 }
 
@@ -480,7 +481,19 @@ func (l *Ledger) follow(f *page.Facts, links bool) error {
 	if err := l.take(f, links); err != nil {
 		return err
 	}
-	for len(l.news) > 0 {
+	for len(l.news)+len(l.ends) > 0 {
+		if n := len(l.ends); n > 0 {
+			end := l.ends[n-1]
+			l.ends = l.ends[:n-1]
+			l.out.reset()
+			if err := l.cfg.Rules.Page(end, &l.out); err != nil {
+				return err
+			}
+			if err := l.take(end, true); err != nil {
+				return err
+			}
+			continue
+		}
 		l.out.reset()
 		news := l.news
 		l.news = nil
@@ -645,8 +658,9 @@ func (l *Ledger) crawl(f *page.Facts, key page.Key, print uint64, row *Row) (new
 	l.admit(s, r)
 	l.enqueue(s, r)
 	if row.Hops > MaxHops {
-		end := page.Facts{Key: key, URL: row.URL, Depth: row.Depth, Hops: row.Hops, Outcome: page.TooManyRedirects, At: l.wall}
-		return true, l.finish(r, &end, Archived{})
+		end := &page.Facts{Key: key, URL: row.URL, Depth: row.Depth, Hops: row.Hops, Root: row.Root, Score: row.Score, Outcome: page.TooManyRedirects, At: l.wall}
+		l.ends = append(l.ends, end)
+		return true, l.finish(r, end, Archived{})
 	}
 	return true, nil
 }

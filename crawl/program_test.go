@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -160,5 +161,32 @@ func TestScopeThatGrows(t *testing.T) {
 	}
 	if tot := p.totals(); tot.Stale || p.again == 0 {
 		t.Errorf("%d pages were delivered again; %+v", p.again, tot)
+	}
+}
+
+// endless redirects every page to the next one.
+func endless(p *play) {
+	p.answer = func(Fetch) Done { return Done{Outcome: page.Redirected} }
+	p.facts = func(f *page.Facts) {
+		n := 0
+		fmt.Sscanf(f.URL.Path(), "/%d", &n)
+		f.Redirect = link(fmt.Sprintf("http://a.example/%d", n+1))
+	}
+}
+
+// A page that too many redirects lead to is never asked for, and the program hears
+// of that as of any other end.
+func TestProgramHearsOfTooManyRedirects(t *testing.T) {
+	p := newOwn(t, `
+		crawl(U, 0) :- seed(U).
+		crawl(V, D) :- crawl(U, D), redirect(U, V).
+		crawl("http://b.example/alarm", 1) :- fetched(U, 0, _, _, "too-many-redirects").`, nil, "http://a.example/0")
+	endless(p)
+	p.run()
+	if got := p.page("http://a.example/11").Outcome; got != page.TooManyRedirects {
+		t.Errorf("the eleventh redirect ended as %v", got)
+	}
+	if got := p.page("http://b.example/alarm").State; got != "ended" {
+		t.Errorf("what follows from it is %q", got)
 	}
 }
