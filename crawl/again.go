@@ -180,7 +180,7 @@ func (l *Ledger) Again(f *page.Facts) error {
 	if err != nil || r == nil || r.version != l.cfg.Version {
 		return err
 	}
-	f.Depth, f.Root, f.Score = r.depth, r.root, r.score
+	f.Depth, f.Hops, f.Root, f.Score = r.depth, r.hops, r.root, r.score
 	return l.derive(f)
 }
 

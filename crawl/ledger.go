@@ -444,7 +444,7 @@ func (l *Ledger) finish(r *pageRecord, f *page.Facts, at Archived) error {
 			return err
 		}
 	}
-	r.state, r.outcome, r.status, r.at, r.archive = stateEnded, f.Outcome, f.Status, f.At, at
+	r.state, r.outcome, r.status, r.at, r.archive, r.hops = stateEnded, f.Outcome, f.Status, f.At, at, f.Hops
 	if l.purse == nil {
 		r.score = f.Score
 	}
@@ -699,7 +699,7 @@ func (l *Ledger) better(f *page.Facts, r *pageRecord, row *Row) (bool, error) {
 			r.score = row.Score
 		}
 		if nearer {
-			r.depth, r.rule, r.parent = row.Depth, row.By, f.Key
+			r.depth, r.hops, r.rule, r.parent = row.Depth, row.Hops, row.By, f.Key
 			l.nearer(r, old)
 		}
 		if dearer && l.cfg.Traits.Score && l.meansMore(r.outcome) {

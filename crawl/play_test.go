@@ -193,7 +193,7 @@ func (p *play) order(o Order) []Event {
 				p.must(p.ledger.Skip(k))
 				continue
 			}
-			f.Depth, f.Root, f.Score = 0, false, 0 // the archive does not know
+			f.Depth, f.Hops, f.Root, f.Score = 0, 0, false, 0 // the archive does not know
 			p.must(p.ledger.Again(&f))
 			p.again++
 		}

@@ -165,6 +165,7 @@ type urlRow struct {
 	archive Archived
 	due     bool    // its facts are to be delivered again
 	score   float32 // what it was worth, where scores are not split
+	hops    uint8   // redirects that led to it, or indexes of sitemaps
 }
 
 // Archived is where a page's record lies: a file of the archive, and where in
@@ -212,6 +213,9 @@ func (r *urlRow) append(b []byte) []byte {
 			b = binary.AppendUvarint(b, uint64(r.archive.Offset))
 			b = binary.AppendUvarint(b, uint64(r.archive.Length))
 		}
+		if r.hops != 0 {
+			b = append(b, r.hops)
+		}
 	}
 	return b
 }
@@ -243,6 +247,9 @@ func (r *urlRow) read(b []byte) error {
 		if r.archive.File = uint32(d.uvarint()); r.archive.File != 0 {
 			r.archive.Offset = int64(d.uvarint())
 			r.archive.Length = int64(d.uvarint())
+		}
+		if d.err == nil && len(d.b) > 0 {
+			r.hops = d.byte()
 		}
 	}
 	if d.err == nil && (r.state < stateQueued || r.state > stateParked) {

@@ -48,6 +48,7 @@ func TestRowsReadBack(t *testing.T) {
 			u.place = drawPlace(t)
 		case stateEnded:
 			u.outcome, u.status, u.at = page.Outcome(rapid.Uint8().Draw(t, "outcome")), rapid.IntRange(0, 999).Draw(t, "status"), rapid.Int64().Draw(t, "at")
+			u.hops = rapid.Uint8().Draw(t, "hops")
 			if file := rapid.Uint32().Draw(t, "file"); file > 0 {
 				u.archive = Archived{file, rapid.Int64Min(0).Draw(t, "offset"), rapid.Int64Min(0).Draw(t, "length")}
 			}
@@ -109,7 +110,7 @@ func FuzzDecodeRow(f *testing.F) {
 	f.Add(appendPark(nil, "why", &e))
 	f.Add((&siteRow{name: "http://a.example"}).append(nil))
 	f.Add((&textRow{rest: "/"}).append(nil))
-	f.Add((&urlRow{state: stateEnded, archive: Archived{1, 2, 3}}).append(nil))
+	f.Add((&urlRow{state: stateEnded, archive: Archived{1, 2, 3}, hops: 4}).append(nil))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		_, _ = readEntry(make([]byte, 14), b)

@@ -147,7 +147,7 @@ func (l *Ledger) adopt(f *page.Facts, r *pageRecord, row *Row) error {
 			return l.regain(f, r, row)
 		}
 		old := r.depth
-		r.depth, r.rule, r.parent, r.root = row.Depth, row.By, f.Key, row.Root
+		r.depth, r.hops, r.rule, r.parent, r.root = row.Depth, row.Hops, row.By, f.Key, row.Root
 		l.deliver(r, old)
 	case stateQueued:
 		if err := l.load(r); err != nil {

@@ -2,6 +2,8 @@ package crawl
 
 import (
 	"testing"
+
+	"weir/page"
 )
 
 // A crawl that is steered ends with what it had fetched before and all that the
@@ -54,5 +56,22 @@ func TestSteer(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Redirects that pages were found by before the crawl was steered count as much
+// as those after it.
+func TestSteerCountsRedirects(t *testing.T) {
+	p := newPlay(t, "http://a.example/0")
+	endless(p)
+	p.steer = func(f Fetch) *ScopeConfig {
+		if len(p.fetched) < 6 {
+			return nil
+		}
+		return &ScopeConfig{Scope: "any", Depth: 9}
+	}
+	p.run()
+	if got := p.page("http://a.example/11").Outcome; got != page.TooManyRedirects || len(p.fetched) != 11 {
+		t.Errorf("%d pages fetched, the eleventh redirect ended as %v", len(p.fetched), got)
 	}
 }
