@@ -27,6 +27,7 @@ type Row struct {
 	Seed    bool
 	Rule    uint8
 	Program uint8
+	Moves   uint8 // how often it was handed to another node, see Scheme
 	Score   float32
 }
 

@@ -3,6 +3,7 @@ package flow
 import (
 	"slices"
 
+	"weir/page"
 	"weir/query"
 )
 
@@ -114,7 +115,7 @@ func (a *aisle) key(types []query.Type, row Row) string {
 // late says that pages may have asked for a row before it came.
 func (h *hall) late(row Row) bool {
 	for _, a := range h.aisles {
-		if a.asked && h.turned.has(hash(a.key(h.types, row))) {
+		if a.asked && h.turned.has(page.Sum(a.key(h.types, row))) {
 			return true
 		}
 	}

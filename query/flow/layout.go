@@ -3,6 +3,8 @@ package flow
 import (
 	"fmt"
 	"strings"
+
+	"weir/page"
 )
 
 // rowForm counts the ways in which rows were packed, see codec.go.
@@ -29,5 +31,5 @@ func (p *Plan) Layout() uint64 {
 			fmt.Fprintln(&b, "path", path.ID, path.Columns)
 		}
 	}
-	return hash(b.String())
+	return page.Sum(b.String())
 }

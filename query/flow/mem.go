@@ -6,6 +6,8 @@ import (
 	"errors"
 	"slices"
 	"strings"
+
+	"weir/page"
 )
 
 // Mem is a State in memory, the twin of the one on disk. A Part writes to it
@@ -201,7 +203,7 @@ func (s *shelf) value(i int) string {
 	return ""
 }
 
-func half[T string | []byte](s T) uint32 { return uint32(hash(s) >> 32) }
+func half[T string | []byte](s T) uint32 { return uint32(page.Sum(s) >> 32) }
 
 // find returns where a key's row is, or -1 and the slot where it would go.
 func (s *shelf) find(key []byte, h uint32) (row int, slot uint32) {

@@ -3,6 +3,7 @@ package flow
 import (
 	"slices"
 
+	"weir/page"
 	"weir/query"
 )
 
@@ -226,9 +227,9 @@ func (l *line) fromHall(in *Input) walk {
 				x.turn(store)
 			}
 			if bare {
-				t.turned.add(hash(g.takes[0].value(e).S))
+				t.turned.add(page.Sum(g.takes[0].value(e).S))
 			} else {
-				t.turned.add(hash(x.buf))
+				t.turned.add(page.Sum(x.buf))
 			}
 		}
 		found := false
