@@ -243,6 +243,9 @@ func (w *writer) record(r Record) {
 	case Taken:
 		w.uint(r.Epoch)
 		w.node(r.Node)
+	case Mark:
+		w.uint(r.ID)
+		w.node(r.Node)
 	case Unknown:
 		w.b = append(w.b, r.Body...)
 	}

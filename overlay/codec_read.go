@@ -258,6 +258,12 @@ func (r *reader) body(kind byte) Record {
 			r.fail("%d bytes are left over", len(r.b))
 		}
 		return x
+	case Mark{}.kind():
+		x := Mark{ID: r.uint(math.MaxUint64), Node: r.node()}
+		if len(r.b) > 0 {
+			r.fail("%d bytes are left over", len(r.b))
+		}
+		return x
 	}
 	return Unknown{Kind: kind, Body: r.copied(len(r.b))}
 }
