@@ -98,8 +98,8 @@ func (l *Ledger) stale() {
 
 // Due returns the keys of pages to be delivered again, n at most: those whose
 // depth has improved, nearest first, or else the next of all. Each must be given
-// to Again or to Skip, all in one group, and then Delivered be called; until then
-// it names the same ones. A key without a hash means the robots.txt of its site.
+// to Again or to Skip, and Delivered be called in the group of the last; until then
+// it may name the same ones. A key without a hash means the robots.txt of its site.
 // It is for the beginning of a group, and without keys
 // there may be something to Flush.
 func (l *Ledger) Due(n int) ([]page.Key, error) {

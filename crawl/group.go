@@ -90,6 +90,18 @@ func (l *Ledger) Pending() int {
 	return len(l.order) + len(l.ev.IDs) + len(l.extra) + len(l.notes) + len(l.touched)
 }
 
+// What a row of the rules and a new page take in memory besides their texts,
+// about: in the Ledger, in the rules, and in the group that is written.
+const (
+	pairCost   = 128
+	recordCost = 512
+)
+
+// Bytes returns about how much memory the rows of the open group take that
+// follow from its pages. A page may lead to any number of them, so groups should
+// be bounded by it.
+func (l *Ledger) Bytes() int64 { return l.bytes }
+
 // Flush writes the group's rows and begins a new one. What it returns is true
 // once the rows are durable, and must reach the Engine then and not before. They
 // must be durable before the Ledger is asked for anything else.

@@ -77,6 +77,7 @@ type Ledger struct {
 	gone    [][]byte
 	varied  map[page.Key]*variants
 	varying []page.Key
+	bytes   int64 // of what pages have led to, about
 	ev      Committed
 	out     Out
 	news    []Row         // of crawl, that the rules have not heard of
@@ -225,6 +226,7 @@ func (l *Ledger) clear() {
 	l.gone = l.gone[:0]
 	l.varied = emptied(l.varied)
 	l.varying = l.varying[:0]
+	l.bytes = 0
 	l.ev = Committed{}
 }
 
@@ -540,6 +542,7 @@ func (l *Ledger) take(f *page.Facts, links bool) error {
 	}
 	l.ahead.forget()
 	for _, p := range l.out.Put {
+		l.bytes += int64(len(p.Key) + len(p.Value) + pairCost)
 		l.extra = append(l.extra, Pair{Key: append([]byte{keyFact}, p.Key...), Value: p.Value, Gone: p.Gone})
 	}
 	if l.out.Stop != "" && l.ev.Stop == "" {
@@ -631,6 +634,7 @@ func (l *Ledger) crawl(f *page.Facts, key page.Key, print uint64, row *Row) (new
 	r.urlRow = urlRow{depth: row.Depth, rule: row.By, root: row.Root, seed: row.Seed, version: l.cfg.Version, parent: f.Key}
 	r.entry = frontier.Entry{Hash: row.Hash, Depth: row.Depth, Hops: row.Hops, Root: row.Root, Score: row.Score, Rest: strings.Clone(row.URL.Rest())}
 	l.pages[key] = r
+	l.bytes += int64(len(r.entry.Rest) + recordCost)
 	l.totals.Seen++
 	if row.Seed {
 		l.totals.Seeds++

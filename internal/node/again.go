@@ -118,7 +118,7 @@ func (n *node) reread(ctx context.Context, version uint8, keys []page.Key) {
 	}
 }
 
-// deliver gives the Ledger pages that were read again, in a group of their own.
+// deliver gives the Ledger pages that were read again, in groups of their own.
 // Those that were read for an earlier program are still due, if they are.
 func (c *committer) deliver(ctx context.Context, d delivered) error {
 	if d.version != c.n.version {
@@ -134,6 +134,12 @@ func (c *committer) deliver(ctx context.Context, d delivered) error {
 	for _, f := range d.facts {
 		if err := c.n.ledger.Again(f); err != nil {
 			return err
+		}
+		if c.full() {
+			if err := c.commit(ctx); err != nil {
+				return err
+			}
+			c.open()
 		}
 	}
 	for _, k := range d.lost {

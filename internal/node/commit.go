@@ -8,10 +8,12 @@ import (
 	"weir/internal/store"
 )
 
-// A group holds at most so many pages, and groups are at least so far apart
-// unless they are full: a lone page does not wait, a flood shares its syncs.
+// A group holds at most so many pages, and so many bytes that follow from them but
+// for what the last one adds. Groups are at least so far apart unless they are
+// full: a lone page does not wait, a flood shares its syncs.
 const (
 	groupPages = 100
+	groupBytes = 16 << 20
 	groupPause = 50 * time.Millisecond
 )
 
@@ -26,7 +28,7 @@ func (n *node) commitAll(ctx context.Context) error {
 		select {
 		case r := <-n.results:
 			err := c.take(r)
-			for more := true; more && err == nil && c.pages < groupPages; {
+			for more := true; more && err == nil && !c.full(); {
 				select {
 				case r := <-n.results:
 					err = c.take(r)
@@ -84,6 +86,10 @@ func (c *committer) open() *store.Group {
 		c.n.ledger.Clock(time.Now().UnixNano())
 	}
 	return c.group
+}
+
+func (c *committer) full() bool {
+	return c.pages >= groupPages || c.n.ledger.Bytes() >= groupBytes
 }
 
 func (c *committer) take(r *result) error {
@@ -158,7 +164,7 @@ func (c *committer) settle(ctx context.Context) error {
 	if c.group == nil {
 		return nil
 	}
-	if wait := groupPause - time.Since(c.last); c.pages < groupPages && wait > 0 {
+	if wait := groupPause - time.Since(c.last); !c.full() && wait > 0 {
 		if !c.armed {
 			c.armed = true
 			c.timer.Reset(wait)
@@ -192,6 +198,11 @@ func (c *committer) finish(ctx context.Context) error {
 		case r := <-c.n.results:
 			if err := c.take(r); err != nil {
 				return err
+			}
+			if c.full() {
+				if err := c.commit(ctx); err != nil {
+					return err
+				}
 			}
 		default:
 			more = false
