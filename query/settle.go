@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // settle gives every $name its value.
@@ -20,6 +22,13 @@ func (p *parser) settle(given []Setting) {
 		mentioned[n] = true
 	}
 	for i, g := range given {
+		if fault, hint := unprintable(g.Value); fault != "" {
+			p.report(Diag{Message: fmt.Sprintf("--set %s=%s: %s", g.Name, short(g.Value), fault), Hint: hint})
+			if p.sets[g.Name] != nil {
+				continue
+			}
+			g.Value = "" // or it would have no value on top of that
+		}
 		if slices.ContainsFunc(given[:i], func(other Setting) bool { return other.Name == g.Name }) {
 			p.report(Diag{Message: fmt.Sprintf("--set %s=%s: %s is given twice", g.Name, g.Value, g.Name), Hint: "leave one of the two out"})
 			continue
@@ -47,6 +56,21 @@ func (p *parser) settle(given []Setting) {
 				Hint: fmt.Sprintf("give it one with --set %[1]s=VALUE, or a usual one in the program: set %[1]s = 3.", t.Setting)})
 		}
 	}
+}
+
+// unprintable says why a user's value cannot be kept on a line of its own, or "".
+func unprintable(s string) (fault, hint string) {
+	switch {
+	case len(s) > MaxText:
+		return fmt.Sprintf("a text of %d bytes, at most %d are allowed", len(s), MaxText), ""
+	case !utf8.ValidString(s):
+		return "this is no text: it is not UTF-8", ""
+	case strings.ContainsAny(s, "\r\n"):
+		return "a value has one line", `a text of several lines can stand in the program, as in set word = "one\ntwo".`
+	case strings.ContainsFunc(s, func(r rune) bool { return r != '\t' && unicode.IsControl(r) }):
+		return "this is no text: it has a control character", ""
+	}
+	return "", ""
 }
 
 // override gives a setting the user's value. A setting that the program does not

@@ -20,3 +20,22 @@ func TestNotText(t *testing.T) {
 		}
 	}
 }
+
+// Values of --set are kept one a line: what would not read back, or could not be
+// printed, is refused.
+func TestSettingsAreLines(t *testing.T) {
+	const program = "crawl(U, 0) :- seed(U), contains(U, $word).\n"
+	for _, c := range []struct{ value, want string }{
+		{"tab\tand ü", ""},
+		{"one\ntwo", `--set word="one\ntwo": a value has one line`},
+		{"one\r", `--set word="one\r": a value has one line`},
+		{"a\x1b[31m", `--set word="a\x1b[31m": this is no text: it has a control character`},
+		{"a\xff", `--set word="a\xff": this is no text: it is not UTF-8`},
+		{strings.Repeat("x", MaxText+1), "bytes, at most"},
+	} {
+		p, _, diags := Load("x.dl", program, nil, Setting{"word", c.value})
+		if got := format(p, diags); c.want == "" && Failed(diags) || !strings.Contains(got, c.want) {
+			t.Errorf("%.20q: got\n%s", c.value, got)
+		}
+	}
+}
