@@ -1,6 +1,10 @@
 package overlay
 
-import "time"
+import (
+	"time"
+
+	"weir/page"
+)
 
 // How long things last.
 const (
@@ -8,3 +12,224 @@ const (
 	Renewal = 1500 * time.Millisecond // between two renewals
 	Hold    = TTL * 3 / 4             // how long after a renewal was sent a node may order requests
 )
+
+const never = page.Time(1<<63 - 1)
+
+// Config says who a Member is.
+type Config struct {
+	Name string
+	// Session must be higher than any the node had before: the nanoseconds since
+	// 1970 do. The Member counts on from there when it was fenced.
+	Session uint64
+	Origin  uint64   // of the node's store
+	Parts   int      // 0 = Parts
+	Weight  uint16   // see Peer
+	Offsets []uint64 // by partition: what the Ledger has applied; nil = nothing
+	Limit   int64    // bytes a second that all nodes have together; 0 = no limit
+	Unacked int      // bytes that may wait for acknowledgement; 0 = 64 MB
+	Rounds  int      // equal rounds in which all are idle before they are Quiet; 0 = 2
+
+	// Homes tells who should own which partition; nil = a table of the Member's own.
+	// Many Members in one simulation share theirs.
+	Homes func([]Peer) *Owners
+}
+
+// Member is what one node knows of the others, and decides about them: whether it
+// has a session, which partitions it owns, what it has told and who has heard it.
+//
+// At no time do two Members own a partition. One that owns it has renewed its
+// session within Hold, reckoned from when the renewal was sent, and nobody takes a
+// partition from a session before TTL has passed since then. As Step cannot be
+// called while a process is stopped, its driver must look at Until right before it
+// sends a request.
+//
+// Not safe for concurrent use; its driver owns it.
+type Member struct {
+	cfg Config
+	now page.Time
+	out []Action
+
+	session  uint64
+	held     bool      // a renewal of this session was answered
+	renewed  page.Time // when the last one that was answered was sent
+	renewAt  page.Time // when the next is due
+	draining bool
+	left     bool
+
+	peers []Peer
+	homes *Owners
+	here  bool // the session is among peers
+
+	parts    []part
+	claims   int       // under way
+	wanting  []int32   // partitions that wait for their turn to claim
+	doubtAt  page.Time // when to look again at claims, and at owners that are missing
+	settling int       // partitions that wait for acknowledgements
+	owned    int       // partitions that are adopted
+	posts    outbox
+	talk     talk
+	woken    page.Time // the last Wake
+}
+
+// NewMember returns a Member that has not joined yet. It begins with its first Step.
+func NewMember(cfg Config) *Member {
+	if cfg.Parts == 0 {
+		cfg.Parts = Parts
+	}
+	if cfg.Unacked == 0 {
+		cfg.Unacked = 64 << 20
+	}
+	if cfg.Rounds == 0 {
+		cfg.Rounds = 2
+	}
+	m := &Member{cfg: cfg, session: cfg.Session, parts: make([]part, cfg.Parts), homes: NewOwners(cfg.Parts), doubtAt: never, woken: never}
+	for p := range m.parts {
+		if p < len(cfg.Offsets) {
+			m.parts[p].offset = cfg.Offsets[p]
+		}
+		m.parts[p].asked = never
+		m.parts[p].missing = never
+	}
+	m.posts = newOutbox(cfg.Origin, cfg.Parts, cfg.Unacked)
+	m.talk = newTalk()
+	return m
+}
+
+// Step takes what happened at a time and returns what is to be done, in order. The
+// slice is the Member's until the next Step.
+func (m *Member) Step(now page.Time, ev Event) []Action {
+	m.now = max(m.now, now)
+	m.out = m.out[:0]
+	// Whatever the event is, it may have waited while the process was stopped.
+	if m.held && m.now >= m.Until() {
+		m.fence()
+	}
+	switch ev := ev.(type) {
+	case Renewed:
+		m.onRenewed(ev)
+	case Members:
+		m.onMembers(ev)
+	case Owner:
+		m.onOwner(ev)
+	case Delivered:
+		m.onDelivered(ev)
+	case Parcel:
+		m.talk.moves++
+		m.posts.add(m.now, ev)
+	case Acked:
+		m.posts.acked(m.now, ev.ID)
+	case Failed:
+		m.posts.failed(m.now, ev.ID)
+	case Empty:
+		m.onEmpty(ev.Part)
+	case Load:
+		m.onLoad(ev)
+	case Heard:
+		m.onHeard(ev)
+	case Drain:
+		m.draining = true
+		m.renewAt = m.now
+	case Tick:
+		m.woken = never
+	}
+	m.run()
+	return m.out
+}
+
+// Mine reports whether the node may send requests for the pages of a partition,
+// until Until.
+func (m *Member) Mine(part int) bool { return m.held && m.parts[part].phase == owned }
+
+// Until is the time from which nothing may be ordered, unless a later Step moves it.
+func (m *Member) Until() page.Time {
+	if !m.held {
+		return 0
+	}
+	return m.renewed.Add(Hold)
+}
+
+func (m *Member) do(a Action) { m.out = append(m.out, a) }
+
+// run does what is due, and asks for a Tick when something will be.
+func (m *Member) run() {
+	if m.now >= m.renewAt {
+		m.renew()
+	}
+	if m.now >= m.doubtAt {
+		m.review()
+	}
+	m.out = m.posts.run(m.now, m.out)
+	if m.settling > 0 && m.posts.moved {
+		m.settleAll()
+	}
+	m.posts.moved = false
+	m.chat()
+	if m.draining && !m.left && m.owned == 0 && m.posts.empty() && m.resigned() {
+		m.left = true
+		m.do(Left{})
+	}
+	at := min(m.renewAt, m.doubtAt, m.posts.due, m.talk.due)
+	if m.held {
+		at = min(at, m.Until())
+	}
+	if at != m.woken {
+		m.woken = at
+		m.do(Wake{at})
+	}
+}
+
+// renew asks for the session to last longer. Until it knows that it hears answers a
+// node wants to own nothing: one that can only speak would be waited for in vain.
+func (m *Member) renew() {
+	m.renewAt = m.now.Add(Renewal)
+	m.do(Renew{m.self()})
+}
+
+func (m *Member) self() Peer {
+	return Peer{Name: m.cfg.Name, Session: m.session, Draining: m.draining || !m.held, Weight: m.cfg.Weight}
+}
+
+func (m *Member) onRenewed(ev Renewed) {
+	if ev.Session != m.session || m.now >= ev.Sent.Add(Hold) {
+		return
+	}
+	m.renewed = max(m.renewed, ev.Sent)
+	if !m.held {
+		m.held = true
+		m.renewAt = m.now
+		m.settleAll()
+	}
+}
+
+// fence gives up all that the session stood for, and begins another.
+func (m *Member) fence() {
+	m.do(Fence{})
+	for p := range m.parts {
+		s := &m.parts[p]
+		if s.follows() {
+			m.do(Unfollow{p})
+		}
+		s.phase, s.ready, s.emptying = idle, false, false
+		s.asked, s.waits = never, false
+	}
+	m.claims, m.settling, m.owned = 0, 0, 0
+	m.wanting = m.wanting[:0]
+	m.held, m.here = false, false
+	m.session++
+	m.renewAt = m.now
+	m.forget()
+}
+
+// onMembers learns who is there.
+func (m *Member) onMembers(ev Members) {
+	m.missed(ev.Peers)
+	m.peers = ev.Peers
+	if m.cfg.Homes != nil {
+		m.homes = m.cfg.Homes(ev.Peers)
+	} else {
+		m.homes.Set(ev.Peers)
+	}
+	at, ok := seat(m.peers, m.cfg.Name)
+	m.here = ok && m.peers[at].Session == m.session
+	m.settleAll()
+}

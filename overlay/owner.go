@@ -163,3 +163,10 @@ func negLog(h uint64) uint64 {
 	}
 	return uint64(zeros+1)<<logBits - frac
 }
+
+// With returns the owners among other nodes, and leaves o as it was.
+func (o *Owners) With(peers []Peer) *Owners {
+	n := &Owners{peers: o.peers, best: slices.Clone(o.best)}
+	n.Set(peers)
+	return n
+}

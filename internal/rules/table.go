@@ -53,6 +53,7 @@ var table = []room{
 	{dir: "sim/web", imports: []string{"rank"}, why: "a web is numbers; who crawls it is not its business"},
 	{dir: "sim/link", why: "a link carries bytes and knows nobody"},
 	{dir: "sim/chart", why: "a chart draws numbers, whatever they mean"},
+	{dir: "sim/mesh", imports: []string{"page", "overlay"}, why: "mesh runs the nodes of a cluster, and knows nothing of how one of them crawls"},
 	{dir: "sim/paper", imports: []string{"sim", "rank", "sim/web", "sim/link", "sim/chart", "bandwidth", "frontier", "crawl", "plan"}, why: "the papers' experiments use the simulator and the planner as a user would"},
 
 	{dir: "internal/pack", why: "pack turns bytes into fewer bytes and knows nothing of pages"},

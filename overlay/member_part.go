@@ -1,0 +1,356 @@
+package overlay
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"weir/page"
+)
+
+const (
+	maxClaims   = 16              // under way at once
+	claimAgain  = 3 * time.Second // after which a claim that nothing answered is made again
+	confirmGone = time.Second     // how long a session must be missing before it counts as over
+)
+
+// phase is how far the node has come with a partition.
+//
+//	idle -> taking -> owned -> leaving -> emptied -> giving -> idle
+//	          ^                   '---------'---> owned, if it is to stay after all
+//	          '---- a newer owner, or a fence: idle at once
+type phase uint8
+
+const (
+	idle    phase = iota // not ours
+	taking               // ours; Taken is on its way to the log and back
+	owned                // adopted
+	leaving              // disowned; what is under way ends
+	emptied              // that is over; its parcels are not acknowledged yet
+	giving               // somebody else's, as soon as the claim has come through
+)
+
+// part is what a Member knows of a partition.
+type part struct {
+	node    string // who owns it, as heard last
+	session uint64 // 0: only its Taken was read
+	epoch   uint64
+	offset  uint64 // in its log, of what was applied
+
+	phase    phase
+	ready    bool // taking: its own Taken was read
+	emptying bool // a Disown was not answered
+	waits    bool // for its turn to claim
+	seen     bool // the owner's session was among peers
+
+	mark    uint64    // emptied: the last parcel that may tell of it
+	probe   uint64    // ID of the Mark that is on its way; 0 = none
+	asked   page.Time // when the claim under way was sent; never = there is none
+	missing page.Time // since when the owner's session is; never = it is not
+}
+
+func (s *part) follows() bool { return s.phase >= taking && s.phase <= emptied }
+
+// seat finds a peer.
+func seat(peers []Peer, name string) (int, bool) {
+	return slices.BinarySearchFunc(peers, name, func(p Peer, name string) int { return strings.Compare(p.Name, name) })
+}
+
+func (m *Member) settleAll() {
+	for p := range m.parts {
+		m.settle(p)
+	}
+}
+
+// settle does what is next for a partition, as far as anything is.
+func (m *Member) settle(p int) {
+	s := &m.parts[p]
+	if !m.ours(s) {
+		if s.phase != idle {
+			m.lose(p)
+		}
+		m.watch(s)
+		if m.held && m.here && m.homes.Of(p) == m.cfg.Name && m.vacant(s) {
+			m.claim(p, m.cfg.Name)
+		}
+		return
+	}
+	home := m.homes.Of(p)
+	stay := home == m.cfg.Name || home == "" && !m.draining
+	switch {
+	case stay && s.phase == idle:
+		m.take(p)
+	case stay && s.phase == emptied:
+		m.adopt(p)
+	case s.phase == giving:
+		// The claim may have come through, or may yet: only a newer one makes it ours.
+		if stay {
+			home = m.cfg.Name
+		}
+		m.claim(p, home)
+	case !stay && (s.phase == idle || s.phase == taking):
+		if s.phase == taking {
+			m.do(Unfollow{p})
+		}
+		s.phase, s.ready = giving, false
+		m.claim(p, home)
+	case !stay && s.phase == owned:
+		m.enter(p, leaving)
+		s.emptying = true
+		m.do(Disown{p})
+	case !stay && s.phase == emptied && home != "" && m.posts.told() >= s.mark:
+		m.enter(p, giving)
+		m.do(Unfollow{p})
+		m.claim(p, home)
+	}
+}
+
+// enter changes the phase and keeps the counts.
+func (m *Member) enter(p int, to phase) {
+	s := &m.parts[p]
+	switch {
+	case s.phase == owned:
+		m.owned--
+	case s.phase == emptied:
+		m.settling--
+	}
+	s.phase = to
+	switch {
+	case to == owned:
+		m.owned++
+	case to == emptied:
+		m.settling++
+	}
+	m.talk.moves++
+}
+
+func (m *Member) ours(s *part) bool {
+	return m.held && s.epoch != 0 && s.session == m.session && s.node == m.cfg.Name
+}
+
+// watch notes whether the owner of a partition has a session.
+func (m *Member) watch(s *part) {
+	if at, ok := seat(m.peers, s.node); ok && m.peers[at].Session == s.session {
+		s.seen, s.missing = true, never
+	} else if s.missing == never {
+		s.missing = m.now
+	}
+}
+
+// vacant reports whether a partition has no owner, or one whose session is over.
+//
+// News of owners and of sessions come on different ways. A session that was never
+// seen may be younger than the news of peers, so it is waited for; so is one while
+// an older one of its node is there, for a late renewal brings that back. One that
+// was seen and is missing has ended, unless the carrier has begun anew with old
+// news, which a moment tells.
+func (m *Member) vacant(s *part) bool {
+	switch {
+	case s.epoch == 0:
+		return true
+	case s.missing == never:
+		return false
+	case s.session != 0 && s.session < m.sessionOf(s.node):
+		return true
+	}
+	wait := TTL
+	if s.seen && m.sessionOf(s.node) == 0 {
+		wait = confirmGone
+	}
+	over := s.missing.Add(wait)
+	if m.now < over {
+		m.doubtAt = min(m.doubtAt, over)
+	}
+	return m.now >= over
+}
+
+// sessionOf returns a node's last session, 0 if it has none.
+func (m *Member) sessionOf(name string) uint64 {
+	if name == m.cfg.Name {
+		return m.session
+	}
+	if at, ok := seat(m.peers, name); ok {
+		return m.peers[at].Session
+	}
+	return 0
+}
+
+// claim asks for a partition to be a node's. Nodes that drain name nobody when
+// there is nobody else.
+func (m *Member) claim(p int, name string) {
+	s := &m.parts[p]
+	at, ok := seat(m.peers, name)
+	if !ok || s.asked != never {
+		return
+	}
+	if m.claims >= maxClaims {
+		if !s.waits {
+			s.waits = true
+			m.wanting = append(m.wanting, int32(p))
+		}
+		return
+	}
+	c := Claim{Part: p, Before: s.epoch, Node: name, Session: m.peers[at].Session}
+	if s.session == 0 {
+		c.Before = 0 // it will fail and tell who the owner is
+	}
+	m.claims++
+	s.asked = m.now
+	m.doubtAt = min(m.doubtAt, m.now.Add(claimAgain))
+	m.do(c)
+}
+
+// answered makes room for another claim.
+func (m *Member) answered(s *part) {
+	if s.asked == never {
+		return
+	}
+	s.asked = never
+	m.claims--
+	for m.claims < maxClaims && len(m.wanting) > 0 {
+		p := int(m.wanting[0])
+		m.wanting = m.wanting[1:]
+		m.parts[p].waits = false
+		m.settle(p)
+	}
+}
+
+// review makes claims again that nothing has answered, and looks for owners that
+// were missing.
+func (m *Member) review() {
+	m.doubtAt = never
+	for p := range m.parts {
+		s := &m.parts[p]
+		if s.asked == never {
+			continue
+		}
+		if again := s.asked.Add(claimAgain); m.now >= again {
+			m.answered(s)
+		} else {
+			m.doubtAt = min(m.doubtAt, again)
+		}
+	}
+	m.settleAll()
+}
+
+func (m *Member) onOwner(ev Owner) {
+	if ev.Part < 0 || ev.Part >= len(m.parts) {
+		return
+	}
+	s := &m.parts[ev.Part]
+	if ev.Epoch < s.epoch || ev.Epoch == s.epoch && s.session != 0 {
+		return
+	}
+	if s.phase != idle {
+		m.lose(ev.Part)
+	}
+	s.node, s.session, s.epoch = ev.Node, ev.Session, ev.Epoch
+	s.seen, s.missing = false, never
+	m.answered(s)
+	m.settle(ev.Part)
+}
+
+// take begins to own a partition: others shall know, and the node what they know.
+func (m *Member) take(p int) {
+	s := &m.parts[p]
+	m.enter(p, taking)
+	s.ready = false
+	m.do(Follow{Part: p, After: s.offset})
+	m.posts.urgent(m.now, p, Taken{Epoch: s.epoch, Node: m.cfg.Name})
+}
+
+func (m *Member) adopt(p int) {
+	s := &m.parts[p]
+	m.enter(p, owned)
+	s.ready = false
+	m.do(Adopt{Part: p, Epoch: s.epoch})
+}
+
+// lose gives up a partition that somebody else owns.
+func (m *Member) lose(p int) {
+	s := &m.parts[p]
+	if s.phase == owned {
+		s.emptying = true
+		m.do(Disown{p})
+	}
+	if s.follows() {
+		m.do(Unfollow{p})
+	}
+	s.ready = false
+	s.probe = 0
+	m.enter(p, idle)
+}
+
+// onDelivered has the next batch of a log applied. All that comes is applied, also
+// what was on its way when the partition was lost: else the next to come might
+// follow a gap.
+func (m *Member) onDelivered(ev Delivered) {
+	if ev.Part < 0 || ev.Part >= len(m.parts) || ev.Offset <= m.parts[ev.Part].offset {
+		return
+	}
+	s := &m.parts[ev.Part]
+	s.offset = ev.Offset
+	m.do(Apply(ev))
+	for _, r := range ev.Batch.Records {
+		switch r := r.(type) {
+		case Taken:
+			m.onTaken(ev.Part, r)
+		case Mark:
+			if r.ID == s.probe && r.Node == m.cfg.Name {
+				s.probe = 0
+				m.talk.probes--
+			}
+		default:
+			m.worked()
+		}
+	}
+}
+
+func (m *Member) onTaken(p int, t Taken) {
+	s := &m.parts[p]
+	switch {
+	case t.Epoch > s.epoch: // the news of its owner is still on the way
+		if s.phase != idle {
+			m.lose(p)
+		}
+		s.node, s.session, s.epoch = t.Node, 0, t.Epoch
+		s.seen, s.missing = false, never
+		m.answered(s)
+		m.settle(p)
+	case t.Epoch == s.epoch && s.phase == taking && t.Node == m.cfg.Name:
+		s.ready = true
+		if !s.emptying {
+			m.adopt(p)
+		}
+	}
+}
+
+func (m *Member) onEmpty(p int) {
+	if p < 0 || p >= len(m.parts) || !m.parts[p].emptying {
+		return
+	}
+	s := &m.parts[p]
+	s.emptying = false
+	switch {
+	case s.phase == taking && s.ready:
+		m.adopt(p)
+	case s.phase == leaving:
+		m.enter(p, emptied)
+		s.mark = m.posts.last
+		m.settle(p)
+	}
+}
+
+// resigned reports whether a node that drains has given away what it owned, or
+// nobody is there to take it.
+func (m *Member) resigned() bool {
+	if at, ok := seat(m.peers, m.cfg.Name); ok && !m.peers[at].Draining {
+		return false // somebody may give it more
+	}
+	for p := range m.parts {
+		if s := &m.parts[p]; s.emptying || s.phase == taking || m.ours(s) && m.homes.Of(p) != "" {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,115 @@
+package overlay
+
+import (
+	"encoding/binary"
+	"errors"
+)
+
+// What members tell one another beside the logs is a version, a kind and numbers:
+//
+//	1  'l'  load    to all: how busy the node is, for who wants to look
+//	1  'r'  report  to the teller: is the node idle, what could it use
+//	1  'g'  grant   from the teller to one: its share of the limit
+//	1  'q'  round   from the teller to all: say again whether you are idle
+//
+// Each may be lost or come twice, late, or from a node of another version; numbers
+// that a later version adds come last and are not looked at.
+const (
+	wordVersion = 1
+	maxWord     = 256
+)
+
+type word interface {
+	kind() byte
+	numbers() []*uint64
+}
+
+type load struct {
+	session, owned, queued, flying, unsent, pages, unacked, share uint64
+}
+
+type report struct {
+	term    uint64 // epoch of the teller
+	session uint64
+	count   uint64 // of reports in this session
+	moves   uint64 // what the node has done; anything adds to it
+	round   uint64 // the last one that it went through
+	idle    uint64 // 1 = nothing to do, and nothing to say
+	owned   uint64
+	wanted  uint64
+	owed    uint64
+	have    uint64 // its share
+	grant   uint64 // the last one of this term that it has followed
+}
+
+type grant struct{ term, session, number, rate uint64 }
+
+type round struct{ term, number, quiet uint64 }
+
+func (*load) kind() byte   { return 'l' }
+func (*report) kind() byte { return 'r' }
+func (*grant) kind() byte  { return 'g' }
+func (*round) kind() byte  { return 'q' }
+
+func (w *load) numbers() []*uint64 {
+	return []*uint64{&w.session, &w.owned, &w.queued, &w.flying, &w.unsent, &w.pages, &w.unacked, &w.share}
+}
+
+func (w *report) numbers() []*uint64 {
+	return []*uint64{&w.term, &w.session, &w.count, &w.moves, &w.round, &w.idle, &w.owned, &w.wanted, &w.owed, &w.have, &w.grant}
+}
+
+func (w *grant) numbers() []*uint64 {
+	return []*uint64{&w.term, &w.session, &w.number, &w.rate}
+}
+
+func (w *round) numbers() []*uint64 { return []*uint64{&w.term, &w.number, &w.quiet} }
+
+func writeWord(w word) []byte {
+	b := append(make([]byte, 0, 64), wordVersion, w.kind())
+	for _, n := range w.numbers() {
+		b = binary.AppendUvarint(b, *n)
+	}
+	return b
+}
+
+var errWord = errors.New("not a word of a member")
+
+func readWord(b []byte) (word, error) {
+	if len(b) < 2 || len(b) > maxWord || b[0] != wordVersion {
+		return nil, errWord
+	}
+	var w word
+	switch b[1] {
+	case 'l':
+		w = new(load)
+	case 'r':
+		w = new(report)
+	case 'g':
+		w = new(grant)
+	case 'q':
+		w = new(round)
+	default:
+		return nil, errWord
+	}
+	b = b[2:]
+	for _, n := range w.numbers() {
+		x, size := binary.Uvarint(b)
+		if size <= 0 {
+			return nil, errWord
+		}
+		*n = x
+		b = b[size:]
+	}
+	return w, nil
+}
+
+// whole turns a rate or a count into a number that fits sums of many.
+func whole(x float64) uint64 {
+	if !(x > 0) {
+		return 0
+	}
+	return uint64(min(x, maxRate))
+}
+
+const maxRate = 1 << 50

@@ -1,0 +1,321 @@
+package overlay
+
+import (
+	"slices"
+	"time"
+
+	"weir/page"
+)
+
+const (
+	gather     = 250 * time.Millisecond // how long records wait for others to the same partition
+	gatherIdle = 50 * time.Millisecond  // the same while nothing else waits for acknowledgement
+	maxAppend  = 256 << 10              // bytes, about
+	retryFirst = time.Second
+	retryLast  = 8 * time.Second
+	synced     = 3 * time.Second // after which what was acknowledged is on disks
+)
+
+// outbox keeps parcels until all the others have them. The rows of a parcel are
+// appended as they come, what has ended only when all rows of this parcel and of
+// those before it are acknowledged. So it is never known that a page has ended
+// while one of its links is not.
+//
+// Every partition has a lane: one append is under way in it at a time, and what
+// comes meanwhile goes with the next.
+type outbox struct {
+	origin uint64
+	limit  int
+
+	parcels []parcel // oldest first
+	rowed   int      // of these, so many have all their rows acknowledged
+	done    int      // of these, so many have all of it acknowledged
+	last    uint64   // Seq of the last parcel that was handed in
+	safe    uint64   // Seq of the last one that was acknowledged with all before it
+
+	lanes   []*lane // by partition; nil = nothing was ever said in it
+	busy    []int32 // lanes that have something to say
+	appends uint64  // IDs given; an ID is one of these times the number of lanes, plus the lane
+	unacked int     // bytes
+	full    bool
+	moved   bool // safe has moved
+	due     page.Time
+}
+
+type parcel struct {
+	seq   uint64
+	rows  int       // records that are not acknowledged
+	ended int       // the same; not in lanes before rows is 0
+	posts []Post    // Ended
+	at    page.Time // when the last was acknowledged
+}
+
+type lane struct {
+	queue  []entry // the first flying of them are under way
+	flying int
+	id     uint64 // of the append under way; 0 = none
+	busy   bool
+	bytes  int
+	pause  time.Duration // after the last failure
+	due    page.Time
+}
+
+type entry struct {
+	record Record
+	size   int
+	seq    uint64 // of its parcel; 0 = none
+	ended  bool
+}
+
+func newOutbox(origin uint64, parts, limit int) outbox {
+	return outbox{origin: origin, limit: limit, lanes: make([]*lane, parts), due: never}
+}
+
+// add takes a parcel. One that was handed in before is left alone.
+func (o *outbox) add(now page.Time, p Parcel) {
+	if p.Seq <= o.last {
+		return
+	}
+	o.last = p.Seq
+	wait := gather
+	if o.quiet() {
+		wait = gatherIdle
+	}
+	x := parcel{seq: p.Seq, posts: p.Ended}
+	for _, post := range p.Rows {
+		for _, r := range post.Records {
+			e := entry{record: r, size: bulk(r), seq: p.Seq}
+			x.rows++
+			o.unacked += e.size
+			o.push(now.Add(wait), post.Part, e)
+		}
+	}
+	for _, post := range p.Ended {
+		for _, r := range post.Records {
+			x.ended++
+			o.unacked += bulk(r)
+		}
+	}
+	o.parcels = append(o.parcels, x)
+	o.advance(now)
+}
+
+// urgent says something at once, before all that waits.
+func (o *outbox) urgent(now page.Time, part int, r Record) {
+	l := o.lane(part)
+	e := entry{record: r, size: bulk(r)}
+	l.queue = slices.Insert(l.queue, l.flying, e)
+	l.bytes += e.size
+	if l.pause == 0 {
+		l.due = now
+	}
+	o.due = min(o.due, l.due)
+}
+
+// push lets a record wait in its lane, until a time if it is the first.
+func (o *outbox) push(until page.Time, part int, e entry) {
+	l := o.lane(part)
+	if len(l.queue) == l.flying {
+		l.due = until
+	}
+	l.queue = append(l.queue, e)
+	l.bytes += e.size
+	if l.bytes >= maxAppend && l.pause == 0 {
+		l.due = 0
+	}
+	if l.id == 0 {
+		o.due = min(o.due, l.due)
+	}
+}
+
+// lane returns the lane of a partition that has something to say from now on.
+func (o *outbox) lane(part int) *lane {
+	l := o.lanes[part]
+	if l == nil {
+		l = &lane{}
+		o.lanes[part] = l
+	}
+	if !l.busy {
+		l.busy = true
+		o.busy = append(o.busy, int32(part))
+	}
+	return l
+}
+
+// under returns the lane that an append is under way in.
+func (o *outbox) under(id uint64) *lane {
+	if l := o.lanes[id%uint64(len(o.lanes))]; l != nil && l.id == id && id != 0 {
+		return l
+	}
+	return nil
+}
+
+func (o *outbox) acked(now page.Time, id uint64) {
+	l := o.under(id)
+	if l == nil {
+		return
+	}
+	for _, e := range l.queue[:l.flying] {
+		l.bytes -= e.size
+		if e.seq == 0 {
+			continue
+		}
+		o.unacked -= e.size
+		at, ok := slices.BinarySearchFunc(o.parcels, e.seq, func(p parcel, seq uint64) int {
+			if p.seq < seq {
+				return -1
+			}
+			return int(min(p.seq-seq, 1))
+		})
+		if !ok {
+			continue
+		}
+		if e.ended {
+			o.parcels[at].ended--
+		} else {
+			o.parcels[at].rows--
+		}
+	}
+	clear(l.queue[:l.flying])
+	l.queue = l.queue[l.flying:]
+	l.id, l.flying, l.pause = 0, 0, 0
+	o.due = min(o.due, l.due)
+	o.advance(now)
+}
+
+func (o *outbox) failed(now page.Time, id uint64) {
+	l := o.under(id)
+	if l == nil {
+		return
+	}
+	l.pause = min(max(2*l.pause, retryFirst), retryLast)
+	l.id, l.flying = 0, 0
+	l.due = now.Add(l.pause)
+	o.due = min(o.due, l.due)
+}
+
+// advance lets what has ended follow its rows, and finds what is acknowledged.
+func (o *outbox) advance(now page.Time) {
+	for ; o.rowed < len(o.parcels) && o.parcels[o.rowed].rows == 0; o.rowed++ {
+		x := &o.parcels[o.rowed]
+		wait := gather
+		if o.done == len(o.parcels)-1 {
+			wait = gatherIdle
+		}
+		for _, post := range x.posts {
+			for _, r := range post.Records {
+				o.push(now.Add(wait), post.Part, entry{record: r, size: bulk(r), seq: x.seq, ended: true})
+			}
+		}
+		x.posts = nil
+	}
+	for ; o.done < o.rowed && o.parcels[o.done].ended == 0; o.done++ {
+		x := &o.parcels[o.done]
+		x.at = now
+		o.safe = x.seq
+		o.moved = true
+		o.due = min(o.due, now.Add(synced))
+	}
+}
+
+// told is the last parcel that was acknowledged with all before it.
+func (o *outbox) told() uint64 {
+	if o.done == len(o.parcels) {
+		return o.last
+	}
+	return o.safe
+}
+
+// empty reports whether nothing is left, not even to be forgotten.
+func (o *outbox) empty() bool { return len(o.parcels) == 0 }
+
+// quiet reports whether all was acknowledged.
+func (o *outbox) quiet() bool { return o.done == len(o.parcels) }
+
+// run appends what is due.
+func (o *outbox) run(now page.Time, out []Action) []Action {
+	if full := o.unacked > o.limit || o.full && o.unacked > o.limit/4*3; full != o.full {
+		o.full = full
+		out = append(out, Throttle{full})
+	}
+	if now < o.due {
+		return out
+	}
+	o.due = never
+	kept := o.busy[:0]
+	for _, p := range o.busy {
+		l := o.lanes[p]
+		if l.id == 0 && len(l.queue) > 0 && now >= l.due {
+			out = append(out, o.flush(int(p), l))
+		}
+		if l.busy = len(l.queue) > 0; !l.busy {
+			l.queue = nil
+			continue
+		}
+		kept = append(kept, p)
+		if l.id == 0 {
+			o.due = min(o.due, l.due)
+		}
+	}
+	o.busy = kept
+	return o.forget(now, out)
+}
+
+func (o *outbox) flush(part int, l *lane) Action {
+	n, size := 0, 0
+	for n < len(l.queue) && (n == 0 || size+l.queue[n].size <= maxAppend) {
+		size += l.queue[n].size
+		n++
+	}
+	records := make([]Record, n)
+	for i := range records {
+		records[i] = l.queue[i].record
+	}
+	o.appends++
+	l.id, l.flying = o.appends*uint64(len(o.lanes))+uint64(part), n
+	return Append{ID: l.id, Part: part, Batch: Batch{Origin: o.origin, Records: records}}
+}
+
+// forget lets go of parcels that are on the disks of the others.
+func (o *outbox) forget(now page.Time, out []Action) []Action {
+	n := 0
+	for n < o.done && now >= o.parcels[n].at.Add(synced) {
+		n++
+	}
+	if n > 0 {
+		out = append(out, Posted{o.parcels[n-1].seq})
+		o.parcels = slices.Delete(o.parcels, 0, n)
+		o.done -= n
+		o.rowed -= n
+	}
+	if o.done > 0 {
+		o.due = min(o.due, o.parcels[0].at.Add(synced))
+	}
+	return out
+}
+
+// bulk is about how many bytes a record takes.
+func bulk(r Record) int {
+	n := 8
+	switch r := r.(type) {
+	case Tuples:
+		for i := range r.Rows {
+			n += 16 + len(r.Rows[i].URL.String())
+		}
+	case Shipped:
+		for i := range r.Rows {
+			n += 6 + len(r.Rows[i].Row)
+		}
+	case Facts:
+		n += len(r.Body)
+	case Hosts:
+		for i := range r.Hosts {
+			n += 24 + len(r.Hosts[i].Name)
+		}
+	case Done:
+		for i := range r.Pages {
+			n += 12 + len(r.Pages[i].Site)
+		}
+	}
+	return n
+}

@@ -1,0 +1,111 @@
+package overlay
+
+import (
+	"math/bits"
+	"slices"
+)
+
+// The common limit is dealt out by the teller (quiet.go). A share counts from when
+// the teller offers it until the node has said that it follows a smaller one, or
+// its session is over: then it sends no requests. So the shares that nodes follow
+// never add up to more than the limit, whatever is lost or late.
+
+// deal offers shares. What is lowered must be known to be before others get it.
+func (d *desk) deal(m *Member) {
+	total, known := int64(0), true
+	for i := range d.seats {
+		c := &d.seats[i]
+		known = known && c.last.count > 0
+		total += c.counted()
+		if c.open() { // it may have been lost
+			m.offer(i)
+		}
+	}
+	if !known {
+		return
+	}
+	wishes := make([]wish, len(d.seats))
+	for i := range d.seats {
+		wishes[i] = wish{owed: int64(d.seats[i].last.owed), wanted: int64(d.seats[i].last.wanted)}
+	}
+	shares := divide(m.cfg.Limit, wishes)
+	for i, share := range shares {
+		c := &d.seats[i]
+		if slack := share / 20; c.open() || share >= c.have-slack && share <= c.have+slack {
+			continue
+		}
+		if share > c.have {
+			share = min(share, c.have+m.cfg.Limit-total)
+			if share <= c.have {
+				continue
+			}
+			total += share - c.have
+		}
+		c.offer = grant{term: d.term, session: d.peers[i].Session, number: c.offer.number + 1, rate: uint64(share)}
+		m.offer(i)
+	}
+}
+
+// offer sends a node the share that it should have.
+func (m *Member) offer(i int) {
+	d := &m.talk.desk
+	name, g := d.peers[i].Name, d.seats[i].offer
+	if name == m.cfg.Name {
+		m.hear(name, &g)
+	} else {
+		m.do(Send{To: name, Data: writeWord(&g)})
+	}
+}
+
+// open reports whether a grant was not answered.
+func (c *chair) open() bool { return c.offer.number > c.last.grant }
+
+// counted is the most that the node may follow now.
+func (c *chair) counted() int64 {
+	if c.open() {
+		return max(c.have, int64(c.offer.rate))
+	}
+	return c.have
+}
+
+// wish is what a node could use, and what of that it has promised.
+type wish struct{ owed, wanted int64 }
+
+// divide splits a limit: promises first, in proportion if they are too many; then
+// demands, the smallest in full and the others alike; and what nobody has asked
+// for goes to all alike, so that who wants more can begin.
+func divide(limit int64, wishes []wish) []int64 {
+	shares := make([]int64, len(wishes))
+	if len(wishes) == 0 {
+		return shares
+	}
+	owed := int64(0)
+	for _, w := range wishes {
+		owed += w.owed
+	}
+	left := limit
+	for i, w := range wishes {
+		shares[i] = w.owed
+		if owed > limit {
+			hi, lo := bits.Mul64(uint64(w.owed), uint64(limit))
+			part, _ := bits.Div64(hi, lo, uint64(owed))
+			shares[i] = int64(part)
+		}
+		left -= shares[i]
+	}
+	order := make([]int, len(wishes))
+	for i := range order {
+		order[i] = i
+	}
+	want := func(i int) int64 { return max(0, wishes[i].wanted-shares[i]) }
+	slices.SortStableFunc(order, func(i, j int) int { return int(max(-1, min(1, want(i)-want(j)))) })
+	for n, i := range order {
+		more := min(want(i), left/int64(len(order)-n))
+		shares[i] += more
+		left -= more
+	}
+	for i := range shares {
+		shares[i] += left / int64(len(shares))
+	}
+	return shares
+}

@@ -1,0 +1,460 @@
+package mesh
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"weir/overlay"
+	"weir/page"
+)
+
+const (
+	giveUp   = 5 * time.Second        // after which an Append that nothing answered has failed
+	debounce = 100 * time.Millisecond // between two news of who is there
+)
+
+// Net is the service that carries what nodes say. Its time is the true one.
+// Not safe for concurrent use.
+type Net struct {
+	Latency time.Duration // of a message, on average
+	Loss    float64       // of messages that nothing answers, and of requests
+	Late    float64       // of requests: they come up to ten seconds late
+
+	now    page.Time
+	agenda agenda
+	random *rand.Rand
+	ports  []*Port // all that are open, in the order of their opening
+	named  map[string]*Port
+	stall  page.Time
+
+	logs     [][]entry
+	readers  [][]*Port // who follows a log
+	owners   []overlay.Owner
+	revision uint64
+	sessions []session // in the order of names
+	view     []overlay.Peer
+	stale    bool // view is to be made anew
+
+	// Appended is called for each batch as it enters a log.
+	Appended func(part int, offset uint64, b overlay.Batch)
+	Traffic  Traffic
+}
+
+// Traffic counts what was received.
+type Traffic struct {
+	Messages, Bytes int64 // of gossip
+	Claims          int64
+	Batches         int64
+}
+
+type entry struct {
+	offset uint64
+	batch  overlay.Batch
+}
+
+type session struct {
+	peer overlay.Peer
+	ends page.Time
+}
+
+// NewNet returns a service with so many empty logs.
+func NewNet(seed uint64, parts int) *Net {
+	return &Net{
+		Latency: 5 * time.Millisecond, random: rand.New(rand.NewPCG(seed, 1)),
+		named: map[string]*Port{}, logs: make([][]entry, parts), readers: make([][]*Port, parts), owners: make([]overlay.Owner, parts),
+	}
+}
+
+// Now is the true time.
+func (n *Net) Now() page.Time { return n.now }
+
+// After plans something.
+func (n *Net) After(d time.Duration, do func()) { n.agenda.add(n.now.Add(max(d, 0)), do) }
+
+// Run lets time pass, until a moment or until done says so; it reports whether it did.
+func (n *Net) Run(until page.Time, done func() bool) bool {
+	for !done() {
+		if len(n.agenda.items) == 0 || n.agenda.items[0].at > until {
+			n.now = until
+			return done()
+		}
+		x := n.agenda.pop()
+		n.now = x.at
+		x.do()
+	}
+	return true
+}
+
+// Stall lets the service answer nothing for a while.
+func (n *Net) Stall(d time.Duration) { n.stall = max(n.stall, n.now.Add(d)) }
+
+// travel is how long a message takes.
+func (n *Net) travel() time.Duration {
+	return n.Latency/2 + time.Duration(n.random.Int64N(int64(n.Latency)+1))
+}
+
+func (n *Net) chance(p float64) bool { return p > 0 && n.random.Float64() < p }
+
+// Port is one node's way to the others. It is an overlay.Carrier.
+type Port struct {
+	net   *Net
+	name  string
+	clock func() page.Time
+	hear  func(overlay.Event)
+	open  bool
+
+	// Up and Down cut what the node says and what it hears. Nodes of different Sides
+	// do not hear each other; the service is on side 0.
+	up, down bool
+	side     int
+	lag      page.Time // news come no earlier
+
+	news    []overlay.Event // of owners and peers, on their way
+	pending bool            // their arrival is planned
+	follows []follow        // in no order
+}
+
+type follow struct {
+	part    int
+	after   uint64
+	pending bool
+	gone    *bool
+}
+
+var _ overlay.Carrier = (*Port)(nil)
+
+// Open gives a node a port. The clock is the node's own; hear takes what comes.
+// What is known already comes first.
+func (n *Net) Open(name string, clock func() page.Time, hear func(overlay.Event)) *Port {
+	p := &Port{net: n, name: name, clock: clock, hear: hear, open: true}
+	n.ports = append(n.ports, p)
+	n.named[name] = p
+	for _, o := range n.owners {
+		if o.Epoch != 0 {
+			p.news = append(p.news, o)
+		}
+	}
+	p.tell(overlay.Members{Peers: n.peers()})
+	return p
+}
+
+// Close ends it. What was said on it may still arrive; nothing comes back.
+func (p *Port) Close() {
+	p.open = false
+	n := p.net
+	for len(p.follows) > 0 {
+		p.unfollow(p.follows[0].part)
+	}
+	if n.named[p.name] == p {
+		delete(n.named, p.name)
+	}
+	n.ports = slices.DeleteFunc(n.ports, func(q *Port) bool { return q == p })
+}
+
+// Cut sets which ways are cut.
+func (p *Port) Cut(up, down bool) {
+	p.up, p.down = up, down
+	p.resume()
+}
+
+// Side puts the node on one side of a cut between nodes. The service is on side 0.
+func (p *Port) Side(side int) {
+	p.side = side
+	p.resume()
+}
+
+// Lag lets news of owners and peers be late for a while.
+func (p *Port) Lag(d time.Duration) { p.lag = max(p.lag, p.net.now.Add(d)) }
+
+// speaks and hears report whether messages to and from the service pass.
+func (p *Port) speaks() bool { return p.open && !p.up && p.side == 0 }
+func (p *Port) hears() bool  { return p.open && !p.down && p.side == 0 }
+
+// resume goes on after a cut.
+func (p *Port) resume() {
+	if !p.hears() {
+		return
+	}
+	p.flush()
+	for i := range p.follows {
+		p.pump(&p.follows[i])
+	}
+}
+
+// Do carries out an action of the first group.
+func (p *Port) Do(a overlay.Action) {
+	n := p.net
+	switch a := a.(type) {
+	case overlay.Renew:
+		sent := p.clock()
+		p.request(func() {
+			n.renew(a.Peer)
+			p.answer(overlay.Renewed{Session: a.Peer.Session, Sent: sent})
+		})
+	case overlay.Claim:
+		n.Traffic.Claims++
+		p.request(func() {
+			n.claim(a)
+			p.answer(n.owners[a.Part])
+		})
+	case overlay.Append:
+		answered := new(bool)
+		n.After(giveUp, func() {
+			if !*answered && p.open {
+				*answered = true
+				p.hear(overlay.Failed{ID: a.ID})
+			}
+		})
+		p.request(func() {
+			n.push(a.Part, a.Batch)
+			if !p.hears() || n.chance(n.Loss) {
+				return
+			}
+			n.After(n.travel(), func() {
+				if !*answered && p.hears() {
+					*answered = true
+					p.hear(overlay.Acked{ID: a.ID})
+				}
+			})
+		})
+	case overlay.Follow:
+		p.unfollow(a.Part)
+		p.follows = append(p.follows, follow{part: a.Part, after: a.After, gone: new(bool)})
+		n.readers[a.Part] = append(n.readers[a.Part], p)
+		p.pump(&p.follows[len(p.follows)-1])
+	case overlay.Unfollow:
+		p.unfollow(a.Part)
+	case overlay.Say:
+		for _, q := range n.ports {
+			if q != p {
+				p.whisper(q, a.Data)
+			}
+		}
+	case overlay.Send:
+		if q := n.named[a.To]; q != nil {
+			p.whisper(q, a.Data)
+		}
+	}
+}
+
+func (p *Port) unfollow(part int) {
+	if f := p.following(part); f != nil {
+		*f.gone = true
+		p.follows = slices.DeleteFunc(p.follows, func(f follow) bool { return f.part == part })
+		readers := p.net.readers
+		readers[part] = slices.DeleteFunc(readers[part], func(q *Port) bool { return q == p })
+	}
+}
+
+// request takes something to the service, if it gets there.
+func (p *Port) request(do func()) {
+	n := p.net
+	if !p.speaks() || n.chance(n.Loss) {
+		return
+	}
+	wait := n.travel()
+	if n.chance(n.Late) {
+		wait += time.Duration(n.random.Int64N(int64(10 * time.Second)))
+	}
+	n.After(wait, func() { n.serve(do) })
+}
+
+// serve does what was requested, now or when the service moves again.
+func (n *Net) serve(do func()) {
+	switch {
+	case n.now >= n.stall:
+		do()
+	case n.chance(0.5):
+		n.agenda.add(n.stall, func() { n.serve(do) })
+	}
+}
+
+// answer brings an event back.
+func (p *Port) answer(ev overlay.Event) {
+	n := p.net
+	if !p.hears() || n.chance(n.Loss) {
+		return
+	}
+	n.After(n.travel(), func() {
+		if p.hears() {
+			p.hear(ev)
+		}
+	})
+}
+
+// whisper takes gossip to another node.
+func (p *Port) whisper(q *Port, data []byte) {
+	n := p.net
+	if p.up || q.down || p.side != q.side || n.chance(n.Loss) {
+		return
+	}
+	n.After(n.travel(), func() {
+		if q.open {
+			n.Traffic.Messages++
+			n.Traffic.Bytes += int64(len(data))
+			q.hear(overlay.Heard{From: p.name, Data: data})
+		}
+	})
+}
+
+// tell lets a node know what has changed, after what it is told before.
+func (p *Port) tell(ev overlay.Event) {
+	p.news = append(p.news, ev)
+	p.flush()
+}
+
+func (p *Port) flush() {
+	if p.pending || len(p.news) == 0 || !p.hears() {
+		return
+	}
+	p.pending = true
+	n := p.net
+	n.agenda.add(max(n.now.Add(n.travel()), p.lag), func() {
+		p.pending = false
+		if !p.hears() || n.now < p.lag {
+			p.flush()
+			return
+		}
+		news := p.news
+		p.news = nil
+		for _, ev := range news {
+			if p.open {
+				p.hear(ev)
+			}
+		}
+	})
+}
+
+// pump brings the next batches of a log, if there are any.
+func (p *Port) pump(f *follow) {
+	n := p.net
+	log := n.logs[f.part]
+	if f.pending || !p.hears() || len(log) == 0 || log[len(log)-1].offset <= f.after {
+		return
+	}
+	f.pending = true
+	part, gone := f.part, f.gone
+	n.After(n.travel(), func() {
+		f := p.following(part)
+		if *gone || f == nil || !p.open {
+			return
+		}
+		f.pending = false
+		if !p.hears() {
+			return
+		}
+		log := n.logs[part]
+		at, _ := slices.BinarySearchFunc(log, f.after+1, func(e entry, offset uint64) int {
+			if e.offset < offset {
+				return -1
+			}
+			return int(min(e.offset-offset, 1))
+		})
+		batch := log[at:min(at+64, len(log))]
+		f.after = batch[len(batch)-1].offset
+		for _, e := range batch {
+			if *gone || !p.open {
+				return
+			}
+			n.Traffic.Batches++
+			p.hear(overlay.Delivered{Part: part, Offset: e.offset, Batch: e.batch})
+		}
+		if f := p.following(part); f != nil {
+			p.pump(f)
+		}
+	})
+}
+
+func (p *Port) following(part int) *follow {
+	for i := range p.follows {
+		if p.follows[i].part == part {
+			return &p.follows[i]
+		}
+	}
+	return nil
+}
+
+// renew keeps a session, or begins it.
+func (n *Net) renew(peer overlay.Peer) {
+	at, ok := slices.BinarySearchFunc(n.sessions, peer.Name, func(s session, name string) int { return strings.Compare(s.peer.Name, name) })
+	if !ok {
+		n.sessions = slices.Insert(n.sessions, at, session{})
+	}
+	s := &n.sessions[at]
+	if s.peer != peer {
+		s.peer = peer
+		n.changed()
+	}
+	s.ends = n.now.Add(overlay.TTL)
+	n.agenda.add(s.ends, func() { n.expire(peer.Name) })
+}
+
+// expire ends a session that was not renewed.
+func (n *Net) expire(name string) {
+	at, ok := slices.BinarySearchFunc(n.sessions, name, func(s session, name string) int { return strings.Compare(s.peer.Name, name) })
+	switch {
+	case !ok || n.now < n.sessions[at].ends:
+	case n.now < n.stall:
+		n.agenda.add(n.stall, func() { n.expire(name) })
+	default:
+		n.sessions = slices.Delete(n.sessions, at, at+1)
+		n.changed()
+	}
+}
+
+// changed lets all know who is there, soon.
+func (n *Net) changed() {
+	n.view = nil
+	if n.stale {
+		return
+	}
+	n.stale = true
+	n.After(debounce, func() {
+		n.stale = false
+		view := overlay.Members{Peers: n.peers()}
+		for _, p := range n.ports {
+			p.tell(view)
+		}
+	})
+}
+
+// peers lists the sessions. The slice is never changed.
+func (n *Net) peers() []overlay.Peer {
+	if n.view == nil {
+		n.view = make([]overlay.Peer, 0, len(n.sessions))
+		for i := range n.sessions {
+			n.view = append(n.view, n.sessions[i].peer)
+		}
+	}
+	return n.view
+}
+
+// claim changes an owner by compare-and-swap.
+func (n *Net) claim(c overlay.Claim) {
+	if n.owners[c.Part].Epoch != c.Before {
+		return
+	}
+	n.revision++
+	n.owners[c.Part] = overlay.Owner{Part: c.Part, Node: c.Node, Session: c.Session, Epoch: n.revision}
+	for _, p := range n.ports {
+		p.tell(n.owners[c.Part])
+	}
+}
+
+// push adds a batch to a log.
+func (n *Net) push(part int, b overlay.Batch) {
+	log := n.logs[part]
+	offset := uint64(1 + n.random.IntN(3))
+	if len(log) > 0 {
+		offset += log[len(log)-1].offset
+	}
+	n.logs[part] = append(log, entry{offset, b})
+	if n.Appended != nil {
+		n.Appended(part, offset, b)
+	}
+	for _, p := range n.readers[part] {
+		p.pump(p.following(part))
+	}
+}

@@ -1,0 +1,266 @@
+package mesh
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"weir/overlay"
+	"weir/page"
+)
+
+// Setting says what a World is like.
+type Setting struct {
+	Seed   uint64
+	Parts  int
+	Pages  int           // of the web
+	Fetch  time.Duration // that a request takes, on average
+	Skew   float64       // by how much of its rate a clock may be off
+	Loss   float64       // of messages
+	Late   float64       // of requests
+	Limit  int64         // of all nodes together
+	Rounds int           // see overlay.Config
+
+	New    func(overlay.Config) Machine          // nil = overlay.NewMember
+	Wanted func(node int, now page.Time) float64 // bytes a second that a node could use; nil = none
+}
+
+// World is some nodes that crawl a web together, and one who sees all of it.
+type World struct {
+	Setting
+	Net    *Net
+	random *rand.Rand
+	nodes  []*node
+	lives  uint64
+
+	pagesOf [][]int // by partition
+	shared  *overlay.Owners
+	sharing []overlay.Peer // whom shared is about
+
+	// What is true.
+	queued  []bool   // by page: it is in its log
+	doneAt  []uint64 // by page: where its log first says that it has ended; 0 = nowhere
+	takenAt []map[uint64]uint64
+	fetches []int // by page
+	again   int   // fetches of pages that were fetched before
+	faults  []string
+
+	// Moves counts adoptions, and tells when the last was.
+	Moves    int
+	LastMove page.Time
+}
+
+// NewWorld returns a world of so many nodes. They start at once.
+func NewWorld(s Setting, nodes int) *World {
+	if s.New == nil {
+		s.New = func(c overlay.Config) Machine { return overlay.NewMember(c) }
+	}
+	if s.Wanted == nil {
+		s.Wanted = func(int, page.Time) float64 { return 0 }
+	}
+	w := &World{
+		Setting: s, Net: NewNet(s.Seed, s.Parts), random: rand.New(rand.NewPCG(s.Seed, 2)), shared: overlay.NewOwners(s.Parts),
+		pagesOf: make([][]int, s.Parts), queued: make([]bool, s.Pages), doneAt: make([]uint64, s.Pages),
+		takenAt: make([]map[uint64]uint64, s.Parts), fetches: make([]int, s.Pages),
+	}
+	w.Net.Loss, w.Net.Late, w.Net.Appended = s.Loss, s.Late, w.appended
+	for id := range s.Pages {
+		w.pagesOf[w.part(id)] = append(w.pagesOf[w.part(id)], id)
+	}
+	for p := range w.takenAt {
+		w.takenAt[p] = map[uint64]uint64{}
+	}
+	for range nodes {
+		w.join()
+	}
+	return w
+}
+
+// join adds a node.
+func (w *World) join() *node {
+	n := &node{w: w, id: len(w.nodes), name: fmt.Sprintf("n%05d", len(w.nodes)), disk: w.newDisk()}
+	w.nodes = append(w.nodes, n)
+	n.start()
+	return n
+}
+
+// homes finds the owners of partitions once for all nodes that know of the same peers.
+func (w *World) homes(peers []overlay.Peer) *overlay.Owners {
+	if len(peers) == len(w.sharing) && (len(peers) == 0 || &peers[0] == &w.sharing[0]) {
+		return w.shared
+	}
+	w.shared, w.sharing = w.shared.With(peers), peers
+	return w.shared
+}
+
+// part is the partition of a page, children are the pages that it links to: three of
+// its own and some that others link to as well.
+func (w *World) part(id int) int { return int(mix(uint64(id)) % uint64(w.Parts)) }
+
+func (w *World) children(id int) []int {
+	var list []int
+	for k := 1; k <= 3; k++ {
+		if c := 3*id + k; c < w.Pages {
+			list = append(list, c)
+		}
+	}
+	for k := range 3 {
+		list = append(list, int(mix(uint64(id)<<8|uint64(k))%uint64(id+1)))
+	}
+	return list
+}
+
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// fail notes that something happened that must not.
+func (w *World) fail(format string, args ...any) {
+	if len(w.faults) < 20 {
+		w.faults = append(w.faults, fmt.Sprintf("%v: ", time.Duration(w.Net.now))+fmt.Sprintf(format, args...))
+	}
+}
+
+// appended sees what enters the logs.
+func (w *World) appended(part int, offset uint64, b overlay.Batch) {
+	for _, r := range b.Records {
+		switch r := r.(type) {
+		case overlay.Shipped:
+			for _, s := range r.Rows {
+				w.queued[s.Input] = true
+			}
+		case overlay.Done:
+			for _, e := range r.Pages {
+				if w.doneAt[e.Hash] == 0 {
+					w.doneAt[e.Hash] = offset
+				}
+				for _, c := range w.children(int(e.Hash)) {
+					if !w.queued[c] {
+						w.fail("page %d has ended, and %d that it links to is in no log", e.Hash, c)
+					}
+				}
+			}
+		case overlay.Taken:
+			if w.takenAt[part][r.Epoch] == 0 {
+				w.takenAt[part][r.Epoch] = offset
+			}
+		}
+	}
+}
+
+func (w *World) adopted(n *node, part int) {
+	w.Moves++
+	w.LastMove = w.Net.now
+}
+
+// checkOrder sees a request being sent.
+func (w *World) checkOrder(n *node, part, id int) {
+	if !n.m.Mine(part) {
+		w.fail("%v asks for page %d of partition %d, which is not its own", n, id, part)
+	}
+	for _, other := range w.nodes {
+		if other == n || !other.alive() {
+			continue
+		}
+		if other.m.Mine(part) && other.clock() < other.m.Until() {
+			w.fail("%v asks for page %d of partition %d, which %v owns", n, id, part, other)
+		}
+		if other.flying[part] > 0 && !other.paused {
+			w.fail("%v asks for page %d of partition %d while %v has a request there", n, id, part, other)
+		}
+	}
+	taken := w.takenAt[part][n.epochs[part]]
+	if done := w.doneAt[id]; done != 0 && done < taken {
+		w.fail("%v asks for page %d, whose end is %d in the log, before %d where it took over", n, id, done, taken)
+	}
+	if w.fetches[id] > 0 {
+		w.again++
+	}
+	w.fetches[id]++
+}
+
+// checkQuiet sees a node say that nothing is left to do.
+func (w *World) checkQuiet(n *node) {
+	for id, queued := range w.queued {
+		if queued && w.doneAt[id] == 0 {
+			w.fail("%v is quiet, and page %d is queued", n, id)
+			return
+		}
+	}
+	for _, other := range w.nodes {
+		if other.alive() && len(other.group) > 0 {
+			w.fail("%v is quiet, and %v has fetched something", n, other)
+		}
+		if !other.alive() {
+			continue
+		}
+		for _, p := range other.disk.outbox {
+			for _, post := range p.Rows {
+				for _, s := range post.Records[0].(overlay.Shipped).Rows {
+					if !w.queued[s.Input] {
+						w.fail("%v is quiet, and %v has page %d to tell of", n, other, s.Input)
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// checkShares sees a share change.
+func (w *World) checkShares() {
+	sum := int64(0)
+	for _, n := range w.nodes {
+		if n.alive() && n.clock() < n.m.Until() {
+			sum += n.share
+		}
+	}
+	if sum > w.Limit {
+		w.fail("shares of %d exceed the limit of %d", sum, w.Limit)
+	}
+}
+
+// checkLeft sees a node leave.
+func (w *World) checkLeft(n *node) {
+	if len(n.disk.outbox) > 0 || n.total > 0 || len(n.group) > 0 {
+		w.fail("%v has left, and has something to say", n)
+	}
+}
+
+// finished reports whether every page has ended, and all nodes know.
+func (w *World) finished() bool {
+	for _, n := range w.nodes {
+		if n.alive() && !n.left && !n.quiet {
+			return false
+		}
+	}
+	for id := range w.doneAt {
+		if w.doneAt[id] == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// settled reports whether every partition is owned by who should own it.
+func (w *World) settled() bool {
+	for p, o := range w.Net.owners {
+		if o.Node == "" {
+			return false
+		}
+		n := w.byName(o.Node)
+		if !n.alive() || n.epochs[p] != o.Epoch {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *World) byName(name string) *node {
+	var id int
+	fmt.Sscanf(name, "n%d", &id)
+	return w.nodes[id]
+}
