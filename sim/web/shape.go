@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"math"
+	"strings"
 )
 
 // Shape says what a made-up web looks like. Each field tells where its value
@@ -121,17 +122,19 @@ type Ending struct {
 }
 
 // Presets are the names that Preset knows.
-var Presets = []string{"chile", "core", "isolated"}
+var Presets = []string{"chile", "core", "isolated", "world", "domain", "single"}
 
 // Preset returns a shape by name. Scale is its number of pages in proportion
-// to the full one of 3.5 million: 0.01 is a hundredth.
+// to the full one, which has 3.5 million in the first three: 0.01 is a hundredth.
 //
 //   - chile is like the sample of the Chilean web that Castillo crawled;
 //   - core has half of all links lead to its largest sites, which are flat:
 //     where a page stands says little, on which site it stands says much, and
 //     so length finds what is ranked high before depth does;
 //   - isolated has nine of ten sites, and nine of ten pages, that no link
-//     leads to from elsewhere.
+//     leads to from elsewhere;
+//   - world, domain and single stand for what Loo et al. (2004) crawled: see
+//     cluster.go.
 //
 // Scaling keeps the exponent of the sizes of sites and the share of the web
 // that the largest site may hold, so the cap shrinks with the pages. What
@@ -143,6 +146,9 @@ var Presets = []string{"chile", "core", "isolated"}
 // number of sites, such as how many connections find work at the start,
 // therefore shift with the scale.
 func Preset(name string, scale float64) (Shape, error) {
+	if s, ok := clustered(name); ok {
+		return s.scaled(scale)
+	}
 	const pages, sites, most = 3_500_000, 50_000, 25_000
 	if !(scale > 0) || scale*pages > MaxPages {
 		return Shape{}, fmt.Errorf("scale %v: it must be above 0 and at most %.0f", scale, math.Floor(MaxPages/pages))
@@ -167,7 +173,7 @@ func Preset(name string, scale float64) (Shape, error) {
 		s.Isolated, s.IsolatedPages = 0.9, 0.9
 		s.Away /= 10
 	default:
-		return Shape{}, fmt.Errorf("no web is called %q; there are chile, core and isolated", name)
+		return Shape{}, fmt.Errorf("no web is called %q; there are %s", name, strings.Join(Presets, ", "))
 	}
 	if scale != 1 {
 		a := s.Exponent()
