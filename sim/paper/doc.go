@@ -33,4 +33,7 @@
 // figures 4 to 11 are arithmetic, made by package plan whatever the scale; figures
 // 2 and 3 are live crawls (Visit), which the caller makes, since a simulator
 // knows no network.
+//
+// Loo, Cooper and Krishnamurthy, Distributed Web Crawling over DHTs (2004), section 4:
+// figure 12 is arithmetic on round trips that are made up.
 package paper

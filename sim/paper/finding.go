@@ -10,7 +10,7 @@ import (
 
 // Experiment is a table or figure of a paper and how it is made again.
 type Experiment struct {
-	Name  string // as the paper numbers it: table-6.1; figure 4 of Zhu et al. is zhu-4
+	Name  string // as the paper numbers it: table-6.1; figure 4 of Zhu et al. is zhu-4, of Loo et al. loo-4
 	Title string
 	Paper string // what the paper says, with its numbers where it prints any
 	Setup string // how it is made here, and what had to be assumed
@@ -125,7 +125,7 @@ func Experiments() []Experiment {
 		speedUps(), downloaded(), siteSizes(), oneRobot(), moreRobots(), typicalBatch(), idleRobots(), keptConnections(),
 		byDay(), rankByDay(), rankByDepth(), actual(), beyond(), field(),
 	}
-	return slices.Concat(castillo, liveFigures(), sixSites(), queues(), []Experiment{slotted()})
+	return slices.Concat(castillo, liveFigures(), sixSites(), queues(), []Experiment{slotted()}, roundTrips())
 }
 
 // lines joins paragraphs.

@@ -50,6 +50,7 @@ type Progress struct {
 // record is what the trials gave.
 type record struct {
 	scale  float64
+	seed   uint64
 	trials map[trial]sim.Result
 	webs   map[string]facts
 	visits map[Visit]Visited
@@ -57,8 +58,8 @@ type record struct {
 	crowd  func() ([]queued, error) // made when first asked for
 }
 
-func newRecord(scale float64) record {
-	return record{scale: scale, trials: map[trial]sim.Result{}, webs: map[string]facts{}, visits: map[Visit]Visited{}, solved: map[program]Solved{}, crowd: sync.OnceValues(crowd)}
+func newRecord(scale float64, seed uint64) record {
+	return record{scale: scale, seed: seed, trials: map[trial]sim.Result{}, webs: map[string]facts{}, visits: map[Visit]Visited{}, solved: map[program]Solved{}, crowd: sync.OnceValues(crowd)}
 }
 
 // of returns a trial's result, if there is one.
@@ -114,7 +115,7 @@ func Run(ctx context.Context, opt Options) ([]Finding, error) {
 	if len(chosen) == 0 {
 		return nil, fmt.Errorf("no experiment is called like %q", opt.Only)
 	}
-	l := &lab{ctx: ctx, opt: opt, rec: newRecord(opt.Scale)}
+	l := &lab{ctx: ctx, opt: opt, rec: newRecord(opt.Scale, opt.Seed)}
 	l.stock = newStock(opt.Scale, opt.Seed, l.on)
 	if err := l.play(chosen); err != nil {
 		return nil, err

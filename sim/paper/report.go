@@ -17,7 +17,8 @@ func Report(all []Finding, scale float64) *chart.Report {
 		Title: "The papers, repeated",
 		Intro: lines(
 			"Tables and figures of chapter 6, Scheduling Algorithms for Web Crawling, of Castillo's thesis, Effective Web Crawling (2004), made again with weir's own scheduler in virtual time; "+
-				"and the figures of Zhu, Li, Xu and Cui, Optimal Bandwidth Allocation for Web Crawler Systems (2019), made again with weir's planner, and with live crawls where the paper has them.",
+				"and the figures of Zhu, Li, Xu and Cui, Optimal Bandwidth Allocation for Web Crawler Systems (2019), made again with weir's planner, and with live crawls where the paper has them; "+
+				"and the figures of Loo, Cooper and Krishnamurthy, Distributed Web Crawling over DHTs (2004), made again with weir's own nodes.",
 			fmt.Sprintf("Castillo's webs at a scale of %g of the paper's 3.5 million pages; Zhu et al. as they are. %s.", scale, Summary(all))),
 	}
 	for _, f := range all {
@@ -28,11 +29,13 @@ func Report(all []Finding, scale float64) *chart.Report {
 
 // heading writes an experiment's name for people.
 func heading(name string) string {
-	if figure, ok := strings.CutPrefix(name, "zhu-"); ok {
-		if strings.Trim(figure, "0123456789") == "" {
-			figure = "figure " + figure
+	for _, by := range []struct{ prefix, authors string }{{"zhu-", "Zhu et al., "}, {"loo-", "Loo et al., "}} {
+		if figure, ok := strings.CutPrefix(name, by.prefix); ok {
+			if strings.Trim(figure, "0123456789ab") == "" {
+				figure = "figure " + figure
+			}
+			return by.authors + strings.Replace(figure, "table-", "table ", 1)
 		}
-		return "Zhu et al., " + figure
 	}
 	return strings.ToUpper(name[:1]) + strings.Replace(name[1:], "-", " ", 1)
 }

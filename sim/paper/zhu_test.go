@@ -210,7 +210,7 @@ func TestLiveCrawlThatFailsIsAnError(t *testing.T) {
 
 func TestRepairedProgramIsHeldAgainstOthers(t *testing.T) {
 	slotsAt := func(sums ...float64) *Finding {
-		r := newRecord(1)
+		r := newRecord(1, 1)
 		for i, s := range sums {
 			r.solved[programs[i]] = Solved{By: "cbc", Objective: s, Proved: true}
 		}
