@@ -51,11 +51,12 @@ func (f *Frontier) sweep() {
 		}
 		s := f.emptySites.pop().who
 		s.leaving = false
+		_, loading := f.loads[s.id]
 		switch {
-		case s.finished():
+		case s.finished() && !loading:
 			f.forgetSite(s)
 		case s.queued == 0:
-			f.empty(s) // what became of its last page is not durable yet
+			f.empty(s) // what became of its last page is not durable yet, or it was dropped
 		}
 	}
 	for range sweepStep {
@@ -94,17 +95,23 @@ func (f *Frontier) forgetHost(h *host) {
 	delete(f.hosts, h.name)
 }
 
-// Recall tells what earlier runs learned of a host, before its sites are added:
-// its state, and the crawl-delay of one of its sites.
+// Recall tells what others, or earlier runs, learned of a host, before its sites
+// are added: its state, and the crawl-delay of one of its sites.
 func (f *Frontier) Recall(now page.Time, name string, st HostState, delay time.Duration) {
-	c := f.cares[name]
-	if c == nil {
+	h, c := f.hosts[name], f.cares[name]
+	switch {
+	case h != nil:
+		c = f.mind(h)
+	case c == nil:
 		c = &care{}
 		f.cares[name] = c
 	}
 	if st != (HostState{}) {
-		c.failures, c.last, c.saved = int32(st.Failures), st.Last, st
-		c.until = now.Add(st.Rest)
+		c.failures, c.last, c.saved = int32(st.Failures), max(c.last, st.Last), st
+		if c.until = now.Add(st.Rest); h != nil {
+			f.postpone(h, c.until)
+			c.until = 0
+		}
 	}
 	c.delay = max(c.delay, delay)
 }

@@ -100,6 +100,8 @@ type Frontier struct {
 	emptySites fifo[left[*site]]
 	emptyHosts fifo[left[*host]]
 
+	parts    []uint16             // of sites, by their number; none unless there are several
+	loads    map[page.SiteID]bool // sites that are being loaded; true: dropped meanwhile, what comes is of no use
 	siteLess func(a, b *site) bool
 	batched  bool     // the order holds pages back
 	byCash   bool     // the order looks at nothing but the cash of sites
@@ -129,6 +131,7 @@ func New(cfg Config) *Frontier {
 		domains: map[string]int64{},
 		cares:   map[string]*care{},
 		fates:   map[page.SiteID]fate{},
+		loads:   map[page.SiteID]bool{},
 	}
 	traits := cfg.Order.Traits()
 	f.batched, f.byCash = traits.Batched, traits.ByCash
@@ -186,6 +189,8 @@ type Known struct {
 	Used   int64   `json:",omitempty"` // pages of it that were fetched
 	Old    bool    `json:",omitempty"` // pages of it have ended: its rules may be on disk
 	Cash   float64 `json:",omitempty"` // the sum of the scores of its entries
+	Part   uint16  `json:",omitempty"` // the partition it belongs to, see Drop
+	Met    bool    `json:",omitempty"` // others may have visited it a moment ago: it first waits its full wait
 }
 
 // HostState is what of a host survives a restart.
@@ -206,9 +211,13 @@ func (f *Frontier) Add(now page.Time, k Known) {
 		s.host = f.host(hostPart(k.Name))
 		s.host.known++
 		f.sites.add(s)
+		f.place(k)
 		if k.Queued == 0 {
 			f.empty(s)
 		}
+	}
+	if k.Met {
+		f.met(now, s.host)
 	}
 	if k.Queued > s.queued {
 		s.complete = false
@@ -480,7 +489,9 @@ func (f *Frontier) Loaded(now page.Time, b Batch) {
 	if s == nil || s.host.state != loading {
 		return
 	}
-	if !s.low().Before(b.From) { // else an earlier entry came meanwhile: load again from there
+	dropped := f.loads[s.id]
+	delete(f.loads, s.id)
+	if !dropped && !s.low().Before(b.From) { // else an earlier entry came meanwhile: load again from there
 		w := s.heated()
 		for _, e := range b.Entries {
 			if len(w.window) < f.cfg.Window && !f.out(s, e.Hash) {

@@ -35,7 +35,13 @@ type driver struct {
 	gate    *dGate // nil: none
 	depth   int    // of the gate
 	version uint32 // of the last batch
+	away    [parts]bool
 }
+
+// parts is how many partitions the sites of a driver are in.
+const parts = 3
+
+func (s *dSite) part() uint16 { return uint16(s.id % parts) }
 
 type dSite struct {
 	id      page.SiteID
@@ -48,9 +54,10 @@ type dSite struct {
 	ruled   bool
 	fetched int64
 	flying  int64
-	ended   bool // a page of it has ended durably
-	over    bool // given up: its pages ended as the failures of its host
-	asks    int  // robots.txt for it under way
+	ended   bool    // a page of it has ended durably
+	over    bool    // given up: its pages ended as the failures of its host
+	asks    int     // robots.txt for it under way
+	others  []Entry // what waits of it while it is dropped
 }
 
 type dHost struct {
@@ -118,7 +125,7 @@ func newDriver(t *rapid.T) *driver {
 				s.disk = append(s.disk, d.entry(s))
 			}
 			slices.SortFunc(s.disk, byPlace)
-			d.f.Add(d.now, Known{ID: s.id, Name: s.name, Queued: int64(len(s.disk)), Old: len(s.disk) > 0, Cash: s.cash(nil)})
+			d.f.Add(d.now, Known{ID: s.id, Name: s.name, Queued: int64(len(s.disk)), Old: len(s.disk) > 0, Cash: s.cash(nil), Part: s.part()})
 		}
 	}
 	return d
@@ -497,8 +504,12 @@ func (d *driver) commit() {
 // queue makes an entry durable and known, with its site: the frontier may have
 // forgotten that.
 func (d *driver) queue(s *dSite, e Entry) {
+	if d.away[s.part()] {
+		s.others = append(s.others, e)
+		return
+	}
 	s.insert(e)
-	d.f.Add(d.now, Known{ID: s.id, Name: s.name, Used: s.fetched, Old: s.ended})
+	d.f.Add(d.now, Known{ID: s.id, Name: s.name, Used: s.fetched, Old: s.ended, Part: s.part()})
 	d.f.Push(d.now, s.id, e)
 }
 
@@ -511,7 +522,7 @@ func (d *driver) push() {
 // move gives a queued page a better place.
 func (d *driver) move() {
 	s := rapid.SampledFrom(d.sites).Draw(d.t, "site")
-	if len(s.disk) == 0 {
+	if len(s.disk) == 0 || d.away[s.part()] {
 		return
 	}
 	e := rapid.SampledFrom(s.disk).Draw(d.t, "entry")
@@ -535,7 +546,7 @@ func (d *driver) place(s *dSite, e Entry, place Place) {
 			d.taken[i].e.Place = e.Place
 		}
 	}
-	d.f.Add(d.now, Known{ID: s.id, Name: s.name, Used: s.fetched, Old: s.ended})
+	d.f.Add(d.now, Known{ID: s.id, Name: s.name, Used: s.fetched, Old: s.ended, Part: s.part()})
 	d.f.Move(d.now, s.id, old, 9, e)
 }
 
@@ -562,7 +573,7 @@ func (d *driver) answerOne() {
 }
 
 func (d *driver) act() {
-	switch n := d.n("act", 0, 12); {
+	switch n := d.n("act", 0, 13); {
 	case n < 5 && len(d.pending) > 0:
 		d.answerOne()
 	case n < 7 && len(d.taken) > 0:
@@ -581,14 +592,72 @@ func (d *driver) act() {
 		d.now = d.now.Add(RobotsAge)
 	case n == 12:
 		d.f.Urge(rapid.SliceOfNDistinct(rapid.SampledFrom(d.names), 0, len(d.names), rapid.ID).Draw(d.t, "urgent"))
+	case n == 13:
+		if p := d.n("part", 0, parts-1); d.away[p] {
+			d.adopt(uint16(p))
+		} else {
+			d.drop(uint16(p))
+		}
 	}
 	d.check()
+}
+
+// drop gives the sites of a partition to others. What was handed out goes on.
+func (d *driver) drop(part uint16) {
+	d.away[part] = true
+	d.f.Drop([]uint16{part})
+	for _, s := range d.sites {
+		if s.part() != part {
+			continue
+		}
+		var out []Entry
+		for _, e := range s.disk {
+			if _, taken := d.f.taken[page.Key{Site: s.id, Hash: e.Hash}]; taken {
+				out = append(out, e)
+			} else {
+				s.others = append(s.others, e)
+			}
+		}
+		s.disk = out
+	}
+}
+
+// adopt takes a partition back, once nothing of it is under way. The others have
+// fetched some of its pages, just now.
+func (d *driver) adopt(part uint16) {
+	for _, s := range d.sites {
+		if s.part() == part && (len(s.disk) > 0 || s.asks > 0 || s.flying > 0) {
+			return
+		}
+	}
+	d.away[part] = false
+	for _, s := range d.sites {
+		if s.part() != part {
+			continue
+		}
+		slices.SortFunc(s.others, byPlace)
+		s.disk, s.others = s.others[d.n("theirs", 0, len(s.others)):], nil
+		if !s.host.open {
+			s.host.end, s.host.any = d.now, true
+		}
+		d.f.Add(d.now, Known{ID: s.id, Name: s.name, Queued: int64(len(s.disk)), Used: s.fetched, Old: true, Cash: s.cash(nil), Part: part, Met: true})
+	}
+}
+
+// gather takes all partitions back that can be.
+func (d *driver) gather() {
+	for p, away := range d.away {
+		if away {
+			d.adopt(uint16(p))
+		}
+	}
 }
 
 // finish answers everything well until nothing is left.
 func (d *driver) finish() {
 	d.calm = true
 	for i := 0; ; i++ {
+		d.gather()
 		d.pump()
 		at, ok := d.f.Wake()
 		switch {

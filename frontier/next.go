@@ -164,7 +164,7 @@ func (f *Frontier) step(now page.Time, h *host, room Room) (Pick, bool) {
 		if room.Load == 0 {
 			return f.stallOn(h, needLoad)
 		}
-		h.state = loading
+		h.state, f.loads[s.id] = loading, false
 		if h.line.conn == nil {
 			f.ahead++
 		}
