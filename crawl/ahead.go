@@ -38,7 +38,7 @@ func (l *Ledger) lookAhead(rows []Row) error {
 	a.keys, a.bytes = a.keys[:0], a.bytes[:0]
 	for i := range rows {
 		row, k := &rows[i], l.keys[i]
-		if l.remembered(k, l.prints[i], row) {
+		if k.Site == 0 || l.remembered(k, l.prints[i], row) {
 			continue
 		}
 		if _, twice := a.none[k]; !twice {

@@ -50,6 +50,10 @@ type EngineConfig struct {
 	Bandwidth Bandwidth `json:",omitzero"`
 
 	Demands []Demand `json:",omitempty"` // hosts that shall be done by a time
+
+	// Shared: other nodes crawl with this one. It may have nothing to do for now,
+	// and does not finish for that.
+	Shared bool `json:",omitempty"`
 }
 
 // Engine decides what to do next. See the package doc. Not safe for concurrent
@@ -77,6 +81,7 @@ type Engine struct {
 	clock    bandwidth.Clock
 	valve    *valve // nil: there is no limit, and never was
 	promises promises
+	estates  estates
 	again    bool   // a Redeliver is under way
 	kept     []Keep // what earlier runs learned, for the valve that may come
 	out      []Order
@@ -139,6 +144,10 @@ func (e *Engine) Step(now page.Time, ev Event) []Order {
 		e.reserved(now, ev)
 	case Redelivered:
 		e.again = false
+	case Adopted:
+		e.adopted(now, ev)
+	case Disowned:
+		e.disowned(now, ev)
 	case Tick:
 		e.wake = 0
 	}
@@ -237,6 +246,7 @@ func (e *Engine) committed(now page.Time, ev Committed) {
 	e.acquaint(ev.Sites)
 	e.ranker.news = e.ranker.news || len(ev.Queued) > 0
 	e.totals = ev.Totals
+	e.handOver(now)
 	if ev.Steered {
 		e.f.Reload()
 	}
@@ -309,7 +319,7 @@ func (e *Engine) pump(now page.Time) {
 			e.finish(now, e.stop)
 		case e.totals.Due > 0 || e.totals.Stale || e.totals.Steered:
 			e.redeliver()
-		case e.f.Count().Waiting == 0:
+		case e.f.Count().Waiting == 0 && !e.cfg.Shared:
 			e.finish(now, StopDone)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"weir/bandwidth"
 	"weir/frontier"
+	"weir/overlay"
 	"weir/page"
 	"weir/plan"
 	"weir/robots"
@@ -75,6 +76,11 @@ type Committed struct {
 	// again before its turn.
 	Steered bool `json:",omitempty"`
 	Totals  Totals
+
+	// For the node of a crawl that is shared: what the others must hear of, and the
+	// pages that wait in the partitions that it has adopted.
+	Parcel  *overlay.Parcel `json:"-"`
+	Waiting int64           `json:"-"`
 }
 
 // Queued is an entry that waits durably.

@@ -115,7 +115,7 @@ func (l *Ledger) Flush(w Writer) (Committed, error) {
 		if s.fresh {
 			var id [4]byte
 			binary.BigEndian.PutUint32(id[:], uint32(s.id))
-			w.Set(nameKey(s.name), id[:])
+			w.Set(nameKey(s.filed()), id[:])
 		}
 		l.key, l.value = appendSiteKey(l.key[:0], keySite, s.id), s.siteRow.append(l.value[:0])
 		w.Set(l.key, l.value)
@@ -163,6 +163,9 @@ func (l *Ledger) Flush(w Writer) (Committed, error) {
 	l.value = l.totals.append(l.value[:0])
 	w.Set(totalsKey, l.value)
 	ev.Totals = l.totals
+	if l.share != nil {
+		l.pack(w, &ev)
+	}
 	for _, s := range l.told {
 		s.told = false
 	}
@@ -192,7 +195,7 @@ func (l *Ledger) write(w Writer, r *pageRecord, ev *Committed) error {
 		}
 		l.key, l.value = appendQueueKey(l.key[:0], r.key.Site, r.place), appendEntry(l.value[:0], &r.entry)
 		w.Set(l.key, l.value)
-		if err := l.tell(r.key.Site, ev); err != nil {
+		if known, err := l.tell(r.key.Site, ev); err != nil || !known {
 			return err
 		}
 		r.entry.Away = r.version != l.cfg.Version
@@ -216,22 +219,25 @@ func (l *Ledger) write(w Writer, r *pageRecord, ev *Committed) error {
 // tell describes a site to the Engine before it hears of the site's pages, once
 // in a group. Whether the Engine knows the site is the Engine's business. One
 // that it does not know had nothing queued before this group, and the group's
-// entries follow one by one.
-func (l *Ledger) tell(id page.SiteID, ev *Committed) error {
+// entries follow one by one. Of a site that is another node's it hears nothing.
+func (l *Ledger) tell(id page.SiteID, ev *Committed) (bool, error) {
 	s, err := l.site(id)
-	if err != nil || s.told {
-		return err
+	if err != nil || l.share != nil && !l.share.stakes[s.part].adopted {
+		return false, err
+	}
+	if s.told {
+		return true, nil
 	}
 	s.told = true
 	l.told = append(l.told, s)
 	k := s.known()
 	k.Queued, k.Cash = 0, 0
 	ev.Sites = append(ev.Sites, k)
-	return nil
+	return true, nil
 }
 
 func (s *siteRecord) known() frontier.Known {
-	return frontier.Known{ID: s.id, Name: s.name, Queued: s.queued, Used: s.fetched, Old: s.ended > 0, Cash: s.cash}
+	return frontier.Known{ID: s.id, Name: s.name, Queued: s.queued, Used: s.fetched, Old: s.ended > 0, Cash: s.cash, Part: s.part}
 }
 
 // Load reads the head of a site's queue from the durable state.

@@ -25,12 +25,13 @@ type LedgerConfig struct {
 	Rules   Rules
 	Traits  RuleTraits // of the Rules
 	Secret  page.Secret
-	Domains bool  // registered domains have a budget: Start counts their pages
-	Memory  int64 // bytes that the memory of seen pages may take; 0 = no bound
-	Links   bool  // what pages link to is kept, for ReadLinks
-	Kept    int   // rows about servers that Start reads, at most; 0 = nothing is read about the link
-	Again   bool  // the driver can deliver the facts of pages again
-	Version uint8 // of the program, see Steer
+	Domains bool     // registered domains have a budget: Start counts their pages
+	Memory  int64    // bytes that the memory of seen pages may take; 0 = no bound
+	Links   bool     // what pages link to is kept, for ReadLinks
+	Kept    int      // rows about servers that Start reads, at most; 0 = nothing is read about the link
+	Again   bool     // the driver can deliver the facts of pages again
+	Version uint8    // of the program, see Steer
+	Share   *Sharing // nil: no other node crawls with this one
 }
 
 // Ledger turns what was learned into durable rows. Between two calls of Flush
@@ -56,6 +57,7 @@ type Ledger struct {
 	keys   []page.Key // of the rows that are being taken
 	prints []uint64   // their fingerprints
 
+	share   *share // nil: as LedgerConfig.Share
 	version uint32 // of the last ranking
 	nth     uint32 // page of its batch
 	sweep   sweep
@@ -160,6 +162,9 @@ func NewLedger(kv KV, cfg LedgerConfig) (*Ledger, error) {
 	}
 	l.seen = newSeen(cfg.Memory, l.totals.Seen == 0)
 	l.rows = newRows(cfg.Memory)
+	if err == nil && cfg.Share != nil {
+		err = l.openShare(*cfg.Share)
+	}
 	return l, err
 }
 
@@ -364,6 +369,13 @@ func (l *Ledger) Settle(id uint64, site page.SiteID, e frontier.Entry, o page.Ou
 
 // Host keeps a host's state.
 func (l *Ledger) Host(name string, st frontier.HostState) {
+	l.keepHost(name, st)
+	if l.share != nil {
+		l.logHost(name, st)
+	}
+}
+
+func (l *Ledger) keepHost(name string, st frontier.HostState) {
 	key := append([]byte{keyHost}, name...)
 	b := binary.AppendVarint(nil, int64(st.Failures))
 	b = binary.AppendVarint(b, int64(st.Last))
@@ -453,6 +465,9 @@ func (l *Ledger) finish(r *pageRecord, f *page.Facts, at Archived) error {
 	if f.Outcome == page.SteeredAway {
 		l.lose(r)
 	}
+	if l.share != nil {
+		l.logEnd(s, r)
+	}
 	r.told, r.text = true, textRow{rest: f.URL.Rest(), mime: f.Mime, server: f.Server, bytes: f.Bytes, elapsed: f.Elapsed}
 	l.mark(r)
 	l.totals.Queued--
@@ -532,13 +547,23 @@ func (l *Ledger) take(f *page.Facts, links bool) error {
 	}
 	for i := range l.out.Crawl {
 		row := &l.out.Crawl[i]
+		if l.keys[i].Site == 0 {
+			l.send(row, l.prints[i])
+			continue
+		}
 		news, err := l.crawl(f, l.keys[i], l.prints[i], row)
 		if err != nil {
 			return err
 		}
+		if news && l.share != nil && l.share.applying < 0 {
+			l.logRow(l.share.parts[i], row)
+		}
 		if news && l.cfg.Traits.Crawled {
 			l.news = append(l.news, *row)
 		}
+	}
+	if l.share != nil {
+		l.share.applying = -1
 	}
 	l.ahead.forget()
 	for _, p := range l.out.Put {
@@ -559,6 +584,9 @@ func (l *Ledger) take(f *page.Facts, links bool) error {
 // that of the link before.
 func (l *Ledger) name(rows []Row) error {
 	l.keys, l.prints = l.keys[:0], l.prints[:0]
+	if l.share != nil {
+		return l.place(rows)
+	}
 	last, id := "", page.SiteID(0)
 	for i := range rows {
 		site := rows[i].Site
@@ -659,6 +687,7 @@ func (l *Ledger) crawl(f *page.Facts, key page.Key, print uint64, row *Row) (new
 	}
 	s.queued++
 	l.totals.Queued++
+	l.staked(s)
 	l.admit(s, r)
 	l.enqueue(s, r)
 	if row.Hops > MaxHops {
@@ -697,6 +726,9 @@ func (l *Ledger) better(f *page.Facts, r *pageRecord, row *Row) (bool, error) {
 		}
 		if r.outcome == page.SteeredAway {
 			return true, l.regain(f, r, row)
+		}
+		if r.archive.File == elsewhere {
+			return nearer, l.refetch(f, r, row)
 		}
 		old := r.depth
 		if dearer {

@@ -33,6 +33,7 @@ import (
 //	b|s, n, d or g|...   -> what the bandwidth.Predictor keeps
 //	b|q                  -> bandwidth.Usage of the quota
 //	b|p|host             -> promiseRow: a deadline, and what was learned of its site
+//	c|...                -> what a crawl that is shared keeps, see share.go
 //	m|totals             -> Totals
 //	m|secret             -> the hash's key
 //	m|seeded             -> digest of the seeds that were taken
@@ -322,6 +323,7 @@ type siteRow struct {
 	seq     uint64        // entries it has had
 	delay   time.Duration // its robots.txt's crawl-delay
 	cash    float64       // the sum of its queued pages' scores, where scores are split
+	part    uint16        // its partition, where several nodes share a crawl
 }
 
 func (r *siteRow) append(b []byte) []byte {
@@ -330,6 +332,9 @@ func (r *siteRow) append(b []byte) []byte {
 	}
 	if r.cash != 0 || r.name != "" && r.name[0] == 0 { // no site is called so
 		b = binary.BigEndian.AppendUint64(append(b, 0), math.Float64bits(r.cash))
+	}
+	if r.part != 0 {
+		b = binary.BigEndian.AppendUint16(append(b, 1), r.part) // no site is called so either
 	}
 	return append(b, r.name...)
 }
@@ -341,6 +346,10 @@ func (r *siteRow) read(b []byte) error {
 	if r.cash = 0; len(d.b) > 0 && d.b[0] == 0 {
 		d.byte()
 		r.cash = math.Float64frombits(d.uint64())
+	}
+	if r.part = 0; len(d.b) > 0 && d.b[0] == 1 {
+		d.byte()
+		r.part = binary.BigEndian.Uint16(d.take(2))
 	}
 	r.name = d.rest()
 	return d.err

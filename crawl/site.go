@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"strings"
@@ -27,6 +28,7 @@ const siteCache = 1 << 15
 type siteRecord struct {
 	siteRow
 	id    page.SiteID
+	key   string // that it is filed under; "" = its name
 	dirty bool
 	fresh bool // made in this group
 	told  bool // this group describes it to the Engine
@@ -49,7 +51,7 @@ func (s *sites) age() {
 }
 
 func (s *sites) number(name string) (page.SiteID, bool) {
-	if s.last != nil && s.last.name == name {
+	if s.last != nil && s.last.filed() == name {
 		return s.last.id, true
 	}
 	id, ok := s.young.names[name]
@@ -79,32 +81,43 @@ func (s *sites) row(id page.SiteID) *siteRecord {
 
 func (s *sites) keep(r *siteRecord) {
 	s.young.rows[r.id] = r
-	s.young.names[r.name] = r.id
+	s.young.names[r.filed()] = r.id
 }
+
+// filed is the key that a site is looked up by: its name, unless it shares that
+// with others.
+func (r *siteRecord) filed() string { return cmp.Or(r.key, r.name) }
 
 // siteID returns the number of a site, giving it one when it is new.
 func (l *Ledger) siteID(name string) (page.SiteID, error) {
-	if id, ok := l.sites.number(name); ok {
-		return id, nil
+	id, _, err := l.siteNamed(name, name)
+	return id, err
+}
+
+// siteNamed is siteID for a site that is filed under a key; it says whether the
+// site is new.
+func (l *Ledger) siteNamed(key, name string) (id page.SiteID, fresh bool, err error) {
+	if id, ok := l.sites.number(key); ok {
+		return id, false, nil
 	}
-	b, ok, err := l.kv.Get(nameKey(name))
+	b, ok, err := l.kv.Get(nameKey(key))
 	if err != nil {
-		return 0, fmt.Errorf("look a site up: %w", err)
+		return 0, false, fmt.Errorf("look a site up: %w", err)
 	}
-	name = strings.Clone(name) // it may be part of a whole page's links
+	key = strings.Clone(key) // it may be part of a whole page's links
 	if ok {
 		if len(b) != 4 {
-			return 0, errRow
+			return 0, false, errRow
 		}
 		id := page.SiteID(binary.BigEndian.Uint32(b))
-		l.sites.young.names[name] = id
-		return id, nil
+		l.sites.young.names[key] = id
+		return id, false, nil
 	}
 	l.totals.Sites++
-	s := &siteRecord{id: page.SiteID(l.totals.Sites), fresh: true, siteRow: siteRow{name: name}}
+	s := &siteRecord{id: page.SiteID(l.totals.Sites), fresh: true, key: key, siteRow: siteRow{name: key[:len(name)]}}
 	l.sites.keep(s)
 	l.touch(s)
-	return s.id, nil
+	return s.id, true, nil
 }
 
 func (l *Ledger) site(id page.SiteID) (*siteRecord, error) {

@@ -32,7 +32,7 @@ func (f *Frontier) Drop(parts []uint16) {
 }
 
 func (f *Frontier) gone(parts []uint16, s *site) bool {
-	_, is := slices.BinarySearch(parts, f.partOf(s.id))
+	_, is := slices.BinarySearch(parts, f.Part(s.id))
 	return is
 }
 
@@ -47,7 +47,8 @@ func (f *Frontier) place(k Known) {
 	f.parts[k.ID] = k.Part
 }
 
-func (f *Frontier) partOf(id page.SiteID) uint16 {
+// Part returns the partition of a site.
+func (f *Frontier) Part(id page.SiteID) uint16 {
 	if int(id) >= len(f.parts) {
 		return 0
 	}

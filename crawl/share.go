@@ -1,0 +1,582 @@
+package crawl
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"weir/frontier"
+	"weir/overlay"
+	"weir/page"
+)
+
+// Sharing is a Ledger's part in a crawl that several nodes share. Pages belong to
+// partitions; see package overlay. A row of a partition that this node has not
+// adopted is not kept but sent to where it belongs; of one that it has, what is
+// new goes into the partition's log as well, so that another owner finds it
+// there. What is to be sent is durable together with the page it comes from, in
+// the outbox, until Posted.
+type Sharing struct {
+	Keys   Keys
+	Parts  int
+	Node   string // its name
+	Origin uint64 // of its store: says which records it has written itself
+}
+
+// Keys say in which partition pages are, and who decides about their hosts.
+type Keys interface {
+	Part(u page.URL) int
+	HostPart(host string) int
+	// Spreads says that the pages of a site are in several partitions.
+	Spreads() bool
+}
+
+// share is the state of a Ledger that shares.
+type share struct {
+	Sharing
+	stakes   []stake // by partition
+	seq      uint64  // of the last parcel
+	offsets  []int   // partitions whose offset is to be written
+	posts    posts
+	sent     sent
+	posted   uint64 // parcels up to here may be forgotten
+	gone     uint64 // parcels up to here are
+	parts    []int  // of the rows that are being taken; -1: it is another node's
+	applying int    // the partition whose log's rows are being taken; -1: they were derived here
+}
+
+// stake is what this node has to do with a partition.
+type stake struct {
+	adopted bool
+	epoch   uint64
+	queued  int64  // pages of it that wait, while it is adopted
+	offset  uint64 // of its log, as applied
+	moved   bool   // the offset, since it was written
+}
+
+// posts gathers what a group has to say, by partition.
+type posts struct {
+	list []post
+	at   map[int]int // the partition's place in the list
+}
+
+type post struct {
+	part  int
+	rows  []overlay.Row
+	hosts []overlay.Host
+	ended []overlay.Ended
+}
+
+func (p *posts) to(part int) *post {
+	i, ok := p.at[part]
+	if !ok {
+		if p.at == nil {
+			p.at = map[int]int{}
+		}
+		i = len(p.list)
+		p.at[part] = i
+		p.list = append(p.list, post{part: part})
+	}
+	return &p.list[i]
+}
+
+// sent remembers rows that were sent of late, with their depths: most links lead
+// to pages that were named a moment ago.
+type sent struct{ slots []sentSlot }
+
+type sentSlot struct {
+	print uint64
+	depth uint16
+}
+
+const sentSlots = 1 << 16
+
+// add says whether the row is news, and remembers it.
+func (s *sent) add(print uint64, depth uint16) bool {
+	if s.slots == nil {
+		s.slots = make([]sentSlot, sentSlots)
+	}
+	x := &s.slots[print%sentSlots]
+	if x.print == print && x.depth <= depth {
+		return false
+	}
+	*x = sentSlot{print, depth}
+	return true
+}
+
+// openShare reads what a node that shares has kept.
+func (l *Ledger) openShare(cfg Sharing) error {
+	l.share = &share{Sharing: cfg, stakes: make([]stake, cfg.Parts), applying: -1}
+	var bad error
+	err := l.kv.Scan([]byte{keyShare, shareLog}, []byte{keyShare, shareLog + 1}, func(key, value []byte) bool {
+		if len(key) != 4 || len(value) != 8 {
+			bad = errRow
+			return false
+		}
+		if p := int(binary.BigEndian.Uint16(key[2:])); p < cfg.Parts {
+			l.share.stakes[p].offset = binary.BigEndian.Uint64(value)
+		}
+		return true
+	})
+	if err == nil {
+		err = bad
+	}
+	if err != nil {
+		return fmt.Errorf("read how far logs were applied: %w", err)
+	}
+	parcels, err := l.Outbox()
+	if err == nil && len(parcels) > 0 {
+		l.share.seq = parcels[len(parcels)-1].Seq
+		l.share.gone = parcels[0].Seq - 1
+	}
+	return err
+}
+
+// Keys of a crawl that is shared.
+//
+//	c|l|partition        -> offset of its log, as applied
+//	c|o|seq              -> outbox: a parcel that may not be with the others yet
+//	c|s|partition|site   -> the sites of a partition
+const (
+	keyShare    = 'c'
+	shareLog    = 'l'
+	shareOutbox = 'o'
+	shareSite   = 's'
+)
+
+func logKey(part int) []byte {
+	return binary.BigEndian.AppendUint16([]byte{keyShare, shareLog}, uint16(part))
+}
+
+func outboxKey(seq uint64) []byte {
+	return binary.BigEndian.AppendUint64([]byte{keyShare, shareOutbox}, seq)
+}
+
+func partKey(part int) []byte {
+	return binary.BigEndian.AppendUint16([]byte{keyShare, shareSite}, uint16(part))
+}
+
+func partSiteKey(part int, id page.SiteID) []byte {
+	return binary.BigEndian.AppendUint32(partKey(part), uint32(id))
+}
+
+// Outbox returns the parcels that are not posted, as of the last commit.
+func (l *Ledger) Outbox() (parcels []overlay.Parcel, err error) {
+	var bad error
+	err = l.kv.Scan([]byte{keyShare, shareOutbox}, []byte{keyShare, shareOutbox + 1}, func(_, value []byte) bool {
+		var p overlay.Parcel
+		if p, bad = overlay.ReadParcel(value); bad == nil {
+			parcels = append(parcels, p)
+		}
+		return bad == nil
+	})
+	if err == nil {
+		err = bad
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the outbox: %w", err)
+	}
+	return parcels, nil
+}
+
+// Posted says that parcels up to seq are safe with the others. They are forgotten
+// with the next group.
+func (l *Ledger) Posted(seq uint64) { l.share.posted = max(l.share.posted, seq) }
+
+// Offsets returns how far the log of each partition was applied.
+func (l *Ledger) Offsets() []uint64 {
+	offsets := make([]uint64, l.share.Parts)
+	for i, s := range l.share.stakes {
+		offsets[i] = s.offset
+	}
+	return offsets
+}
+
+// Waiting returns how many pages wait in the partitions that are adopted, those
+// of the open group included.
+func (l *Ledger) Waiting() (n int64) {
+	for i := range l.share.stakes {
+		n += l.share.stakes[i].queued
+	}
+	return n
+}
+
+// Adopt says that the pages of a partition are this node's from now on, under an
+// epoch, and returns what the Engine must know of them. There must be no open
+// group.
+func (l *Ledger) Adopt(part int, epoch uint64) (Adopted, error) {
+	ev := Adopted{Part: uint16(part)}
+	st := &l.share.stakes[part]
+	st.adopted, st.epoch, st.queued = true, epoch, 0
+	var ids []page.SiteID
+	err := l.kv.Scan(partKey(part), after(partKey(part)), func(key, _ []byte) bool {
+		ids = append(ids, page.SiteID(binary.BigEndian.Uint32(key[len(key)-4:])))
+		return true
+	})
+	if err != nil {
+		return ev, fmt.Errorf("read the sites of partition %d: %w", part, err)
+	}
+	last := ""
+	for _, id := range ids {
+		s, err := l.site(id)
+		if err != nil {
+			return ev, err
+		}
+		if s.queued == 0 {
+			continue
+		}
+		st.queued += s.queued
+		k := s.known()
+		k.Met = true
+		ev.Sites = append(ev.Sites, k)
+		host := page.SiteHost(s.name)
+		if host == last {
+			continue
+		}
+		last = host
+		care, err := l.care(host, s)
+		if err != nil {
+			return ev, err
+		}
+		if care != (Care{Host: host}) {
+			ev.Hosts = append(ev.Hosts, care)
+		}
+	}
+	return ev, nil
+}
+
+// care is what is known of the host of a site.
+func (l *Ledger) care(host string, s *siteRecord) (Care, error) {
+	c := Care{Host: host, Delay: s.delay}
+	b, ok, err := l.kv.Get(append([]byte{keyHost}, host...))
+	if ok && err == nil {
+		c.State, err = l.readHost(b)
+	}
+	if err != nil {
+		return c, fmt.Errorf("read host %s: %w", host, err)
+	}
+	return c, nil
+}
+
+// staked counts a page that waits now.
+func (l *Ledger) staked(s *siteRecord) {
+	if l.share != nil && l.share.stakes[s.part].adopted {
+		l.share.stakes[s.part].queued++
+	}
+}
+
+// refetch queues a page again whose facts would mean more, and lie with another
+// node.
+func (l *Ledger) refetch(f *page.Facts, r *pageRecord, row *Row) error {
+	if row.Depth >= r.depth {
+		return nil
+	}
+	r.depth, r.rule, r.parent = row.Depth, row.By, f.Key
+	l.mark(r)
+	if !l.cfg.Traits.Depth || !l.meansMore(r.outcome) {
+		return nil
+	}
+	s, err := l.site(r.key.Site)
+	if err != nil {
+		return err
+	}
+	r.loaded = true
+	r.entry = frontier.Entry{Hash: row.Hash, Depth: row.Depth, Hops: row.Hops, Root: row.Root || r.root, Score: row.Score, Rest: strings.Clone(row.URL.Rest())}
+	s.queued++
+	s.ended--
+	l.totals.Queued++
+	l.staked(s)
+	l.admit(s, r)
+	l.enqueue(s, r)
+	return nil
+}
+
+// Disown says that the pages of a partition are not this node's any more.
+func (l *Ledger) Disown(part int) {
+	st := &l.share.stakes[part]
+	st.adopted, st.queued = false, 0
+}
+
+// Apply takes a batch from a partition's log. What this node has written itself
+// about ends and hosts it knows; rows it may not: it was not the owner when it
+// sent them.
+func (l *Ledger) Apply(part int, offset uint64, b overlay.Batch) error {
+	st := &l.share.stakes[part]
+	if offset <= st.offset {
+		return nil
+	}
+	own := b.Origin == l.share.Origin
+	for _, r := range b.Records {
+		var err error
+		switch r := r.(type) {
+		case overlay.Tuples:
+			err = l.applyRows(part, r.Rows)
+		case overlay.Done:
+			if !own {
+				err = l.applyDone(part, r)
+			}
+		case overlay.Hosts:
+			if !own {
+				for _, h := range r.Hosts {
+					l.keepHost(h.Name, frontier.HostState{Failures: int(h.Failures), Last: h.Last, Rest: h.Rest, Pace: h.Pace})
+				}
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if st.offset = offset; !st.moved {
+		st.moved = true
+		l.share.offsets = append(l.share.offsets, part)
+	}
+	return nil
+}
+
+func (l *Ledger) applyRows(part int, rows []overlay.Row) error {
+	l.out.reset()
+	for _, r := range rows {
+		l.out.Crawl = append(l.out.Crawl, Row{
+			URL: r.URL, Hash: l.cfg.Secret.Hash(r.URL.Rest()), Depth: r.Depth, Hops: r.Hops, Root: r.Root, Seed: r.Seed, Score: r.Score, By: Rule(r.Rule),
+		})
+	}
+	l.share.applying = part
+	return l.follow(&page.Facts{}, false)
+}
+
+// applyDone ends pages that another node has fetched. They are not among this
+// node's numbers.
+func (l *Ledger) applyDone(part int, d overlay.Done) error {
+	for _, p := range d.Pages {
+		id, err := l.siteIn(p.Site, part)
+		if err != nil {
+			return err
+		}
+		k := page.Key{Site: id, Hash: p.Hash}
+		r, err := l.page(k)
+		if err != nil {
+			return err
+		}
+		if r == nil || r.state != stateQueued {
+			continue
+		}
+		s, err := l.site(id)
+		if err != nil {
+			return err
+		}
+		s.queued--
+		s.ended++
+		if l.purse != nil {
+			if _, err := l.spend(s, r); err != nil {
+				return err
+			}
+		}
+		if st := &l.share.stakes[part]; st.adopted {
+			st.queued--
+		}
+		r.state, r.outcome, r.status, r.at, r.archive = stateEnded, p.Outcome, int(p.Status), l.wall, Archived{File: elsewhere}
+		l.totals.Queued--
+		l.mark(r)
+		l.touch(s)
+	}
+	return nil
+}
+
+// logRow sends a row of crawl to its partition's log.
+func (l *Ledger) logRow(part int, row *Row) {
+	to := l.share.posts.to(part)
+	to.rows = append(to.rows, overlay.Row{
+		URL: row.URL, Depth: row.Depth, Hops: row.Hops, Root: row.Root, Seed: row.Seed, Rule: uint8(row.By), Score: row.Score,
+	})
+}
+
+// logEnd tells a page's partition that it has ended.
+func (l *Ledger) logEnd(s *siteRecord, r *pageRecord) {
+	if st := &l.share.stakes[s.part]; st.adopted {
+		st.queued--
+	}
+	to := l.share.posts.to(int(s.part))
+	to.ended = append(to.ended, overlay.Ended{Site: s.name, Hash: r.key.Hash, Outcome: r.outcome, Status: uint16(r.status)})
+}
+
+// logHost tells the partition of a host what was learned of it.
+func (l *Ledger) logHost(name string, st frontier.HostState) {
+	to := l.share.posts.to(l.share.Keys.HostPart(name))
+	to.hosts = append(to.hosts, overlay.Host{Name: name, Failures: uint16(min(st.Failures, math.MaxUint16)), Last: st.Last, Rest: st.Rest, Pace: st.Pace})
+}
+
+// send hands a row on to the node whose it is.
+func (l *Ledger) send(row *Row, print uint64) {
+	if row.plain() && !l.share.sent.add(print, row.Depth) {
+		return
+	}
+	l.logRow(l.share.Keys.Part(row.URL), row)
+}
+
+// place finds the partitions of rows, and the keys of those that are kept here.
+// Others have no site in their key.
+func (l *Ledger) place(rows []Row) error {
+	sh := l.share
+	sh.parts = sh.parts[:0]
+	last, lastPart, id := "", -1, page.SiteID(0)
+	for i := range rows {
+		part := sh.applying
+		if part < 0 {
+			part = sh.Keys.Part(rows[i].URL)
+		}
+		k := page.Key{Hash: rows[i].Hash}
+		if sh.applying >= 0 || sh.stakes[part].adopted {
+			if name := rows[i].URL.Site(); name != last || part != lastPart {
+				var err error
+				if id, err = l.siteIn(name, part); err != nil {
+					return err
+				}
+				last, lastPart = name, part
+			}
+			k.Site = id
+		} else {
+			k.Hash = l.cfg.Secret.Hash(rows[i].URL.String())
+		}
+		sh.parts = append(sh.parts, part)
+		l.keys, l.prints = append(l.keys, k), append(l.prints, fingerprint(k))
+	}
+	return nil
+}
+
+// elsewhere is the file of a record that another node holds.
+const elsewhere = math.MaxUint32
+
+// siteIn returns the number of a site in a partition, giving it one when it is
+// new. A site whose pages are spread over partitions has one in each.
+func (l *Ledger) siteIn(name string, part int) (page.SiteID, error) {
+	key := name
+	if l.share.Keys.Spreads() {
+		key = fmt.Sprintf("%s %d", name, part)
+	}
+	id, fresh, err := l.siteNamed(key, name)
+	if err != nil || !fresh {
+		return id, err
+	}
+	s, err := l.site(id)
+	if err != nil {
+		return 0, err
+	}
+	s.part = uint16(part)
+	l.extra = append(l.extra, Pair{Key: partSiteKey(part, id), Value: []byte{}})
+	return id, nil
+}
+
+// pack writes what is to be sent into the outbox, and the offsets of logs.
+func (l *Ledger) pack(w Writer, ev *Committed) {
+	sh := l.share
+	for ; sh.gone < sh.posted; sh.gone++ {
+		w.Delete(outboxKey(sh.gone + 1))
+	}
+	for _, part := range sh.offsets {
+		st := &sh.stakes[part]
+		st.moved = false
+		w.Set(logKey(part), binary.BigEndian.AppendUint64(nil, st.offset))
+	}
+	sh.offsets = sh.offsets[:0]
+	ev.Waiting = l.Waiting()
+	if len(sh.posts.list) == 0 {
+		return
+	}
+	sh.seq++
+	ev.Parcel = &overlay.Parcel{Seq: sh.seq}
+	for _, p := range sh.posts.list {
+		var rows []overlay.Record
+		if len(p.rows) > 0 {
+			rows = append(rows, overlay.Tuples{Rows: p.rows})
+		}
+		if len(p.hosts) > 0 {
+			rows = append(rows, overlay.Hosts{Hosts: p.hosts})
+		}
+		if len(rows) > 0 {
+			ev.Parcel.Rows = append(ev.Parcel.Rows, overlay.Post{Part: p.part, Records: rows})
+		}
+		if len(p.ended) > 0 {
+			done := overlay.Done{Epoch: sh.stakes[p.part].epoch, Node: sh.Node, Pages: p.ended}
+			ev.Parcel.Ended = append(ev.Parcel.Ended, overlay.Post{Part: p.part, Records: []overlay.Record{done}})
+		}
+	}
+	clear(sh.posts.list)
+	sh.posts.list = sh.posts.list[:0]
+	clear(sh.posts.at)
+	w.Set(outboxKey(sh.seq), overlay.AppendParcel(nil, ev.Parcel))
+}
+
+// Adopted says that the pages of a partition are this node's to crawl.
+type Adopted struct {
+	Part  uint16
+	Hosts []Care           `json:",omitempty"`
+	Sites []frontier.Known `json:",omitempty"`
+}
+
+// Disowned says that those of these partitions, in order, are not any more. What
+// is under way may finish; Released answers for each.
+type Disowned struct{ Parts []uint16 }
+
+// Released says that nothing of a partition is under way any more.
+type Released struct{ Part uint16 }
+
+func (Adopted) event() string  { return "adopted" }
+func (Disowned) event() string { return "disowned" }
+func (Released) order() string { return "released" }
+
+// estates are the partitions of an Engine that come and go.
+type estates struct {
+	leaving []uint16
+	coming  []Adopted
+}
+
+func (e *Engine) disowned(now page.Time, ev Disowned) {
+	e.f.Drop(ev.Parts)
+	e.estates.coming = slices.DeleteFunc(e.estates.coming, func(a Adopted) bool {
+		_, gone := slices.BinarySearch(ev.Parts, a.Part)
+		return gone
+	})
+	e.estates.leaving = append(e.estates.leaving, ev.Parts...)
+	e.handOver(now)
+}
+
+func (e *Engine) adopted(now page.Time, ev Adopted) {
+	e.estates.coming = append(e.estates.coming, ev)
+	e.handOver(now)
+}
+
+// handOver releases partitions that nothing is under way of, and begins with
+// those that were adopted while the last of their pages from before was still
+// being asked for.
+func (e *Engine) handOver(now page.Time) {
+	if len(e.estates.leaving) == 0 && len(e.estates.coming) == 0 {
+		return
+	}
+	flying := map[uint16]bool{}
+	for _, fl := range e.flights.slots {
+		if fl.id>>slotBits != 0 {
+			flying[e.f.Part(fl.key.Site)] = true
+		}
+	}
+	e.estates.leaving = slices.DeleteFunc(e.estates.leaving, func(p uint16) bool {
+		if !flying[p] {
+			e.out = append(e.out, Released{Part: p})
+		}
+		return !flying[p]
+	})
+	e.estates.coming = slices.DeleteFunc(e.estates.coming, func(a Adopted) bool {
+		if flying[a.Part] {
+			return false
+		}
+		for _, h := range a.Hosts {
+			e.f.Recall(now, h.Host, h.State, h.Delay)
+		}
+		for _, s := range a.Sites {
+			e.f.Add(now, s)
+		}
+		e.acquaint(a.Sites)
+		return true
+	})
+}
