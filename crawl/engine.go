@@ -97,7 +97,7 @@ func NewEngine(cfg EngineConfig) (*Engine, error) {
 		return nil, fmt.Errorf("%d open orders: there can be at most %d", cfg.Open, 1<<slotBits)
 	}
 	cfg.Frontier.Order = order
-	e := &Engine{cfg: cfg, traits: order.Traits(), f: frontier.New(cfg.Frontier)}
+	e := &Engine{cfg: cfg, traits: order.Traits(), f: frontier.New(cfg.Frontier), estates: estates{own: map[uint16]bool{}}}
 	for _, d := range cfg.Demands {
 		e.demand(d)
 	}
@@ -148,6 +148,10 @@ func (e *Engine) Step(now page.Time, ev Event) []Order {
 		e.adopted(now, ev)
 	case Disowned:
 		e.disowned(now, ev)
+	case Hold:
+		e.estates.held = ev.On
+	case Census:
+		e.census()
 	case Tick:
 		e.wake = 0
 	}
@@ -215,8 +219,16 @@ func (e *Engine) done(now page.Time, ev Done) {
 }
 
 func (e *Engine) committed(now page.Time, ev Committed) {
+	var foreign map[page.SiteID]bool // of a fence that the Ledger had not heard of
 	for _, s := range ev.Sites {
-		e.f.Add(now, s)
+		if e.owns(s) {
+			e.f.Add(now, s)
+			continue
+		}
+		if foreign == nil {
+			foreign = map[page.SiteID]bool{}
+		}
+		foreign[s.ID] = true
 	}
 	for _, id := range ev.IDs {
 		fl := e.flights.find(id)
@@ -238,9 +250,15 @@ func (e *Engine) committed(now page.Time, ev Committed) {
 		}
 	}
 	for _, m := range ev.Moved {
+		if foreign[m.Site] {
+			continue
+		}
 		e.f.Move(now, m.Site, m.Old, float64(m.Entry.Score)-float64(m.Was), m.Entry)
 	}
 	for _, q := range ev.Queued {
+		if foreign[q.Site] {
+			continue
+		}
 		e.f.Push(now, q.Site, q.Entry)
 	}
 	e.acquaint(ev.Sites)
@@ -299,6 +317,9 @@ func (e *Engine) pump(now page.Time) {
 		// keep all others from being asked.
 		room.Settle = min(free, max(e.cfg.Open/2, 1)-e.settling)
 		if e.valve != nil && e.valve.limit == bandwidth.Off {
+			free, room.Fetch = 0, 0
+		}
+		if e.estates.held {
 			free, room.Fetch = 0, 0
 		}
 		if e.totals.Steered {

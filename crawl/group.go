@@ -315,6 +315,10 @@ func (l *Ledger) Start(resumed bool) (Start, error) {
 			st.Hosts = append(st.Hosts, Care{Host: w.Host, Delay: w.Delay})
 		}
 	}
+	if l.share != nil {
+		st.Hosts = nil
+		return st, nil // Adopt tells of sites and their hosts
+	}
 	used := map[string]int{}
 	err = l.kv.Scan([]byte{keySite}, []byte{keySite + 1}, func(key, value []byte) bool {
 		s := siteRecord{}

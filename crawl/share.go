@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"weir/frontier"
@@ -19,18 +18,10 @@ import (
 // there. What is to be sent is durable together with the page it comes from, in
 // the outbox, until Posted.
 type Sharing struct {
-	Keys   Keys
+	Keys   overlay.Keys
 	Parts  int
 	Node   string // its name
 	Origin uint64 // of its store: says which records it has written itself
-}
-
-// Keys say in which partition pages are, and who decides about their hosts.
-type Keys interface {
-	Part(u page.URL) int
-	HostPart(host string) int
-	// Spreads says that the pages of a site are in several partitions.
-	Spreads() bool
 }
 
 // share is the state of a Ledger that shares.
@@ -412,7 +403,7 @@ func (l *Ledger) send(row *Row, print uint64) {
 	if row.plain() && !l.share.sent.add(print, row.Depth) {
 		return
 	}
-	l.logRow(l.share.Keys.Part(row.URL), row)
+	l.logRow(l.share.Keys.Home(row.URL), row)
 }
 
 // place finds the partitions of rows, and the keys of those that are kept here.
@@ -424,7 +415,7 @@ func (l *Ledger) place(rows []Row) error {
 	for i := range rows {
 		part := sh.applying
 		if part < 0 {
-			part = sh.Keys.Part(rows[i].URL)
+			part = sh.Keys.Home(rows[i].URL)
 		}
 		k := page.Key{Hash: rows[i].Hash}
 		if sh.applying >= 0 || sh.stakes[part].adopted {
@@ -452,7 +443,7 @@ const elsewhere = math.MaxUint32
 // new. A site whose pages are spread over partitions has one in each.
 func (l *Ledger) siteIn(name string, part int) (page.SiteID, error) {
 	key := name
-	if l.share.Keys.Spreads() {
+	if l.share.Keys.Scheme().By != overlay.ByHost {
 		key = fmt.Sprintf("%s %d", name, part)
 	}
 	id, fresh, err := l.siteNamed(key, name)
@@ -506,77 +497,4 @@ func (l *Ledger) pack(w Writer, ev *Committed) {
 	sh.posts.list = sh.posts.list[:0]
 	clear(sh.posts.at)
 	w.Set(outboxKey(sh.seq), overlay.AppendParcel(nil, ev.Parcel))
-}
-
-// Adopted says that the pages of a partition are this node's to crawl.
-type Adopted struct {
-	Part  uint16
-	Hosts []Care           `json:",omitempty"`
-	Sites []frontier.Known `json:",omitempty"`
-}
-
-// Disowned says that those of these partitions, in order, are not any more. What
-// is under way may finish; Released answers for each.
-type Disowned struct{ Parts []uint16 }
-
-// Released says that nothing of a partition is under way any more.
-type Released struct{ Part uint16 }
-
-func (Adopted) event() string  { return "adopted" }
-func (Disowned) event() string { return "disowned" }
-func (Released) order() string { return "released" }
-
-// estates are the partitions of an Engine that come and go.
-type estates struct {
-	leaving []uint16
-	coming  []Adopted
-}
-
-func (e *Engine) disowned(now page.Time, ev Disowned) {
-	e.f.Drop(ev.Parts)
-	e.estates.coming = slices.DeleteFunc(e.estates.coming, func(a Adopted) bool {
-		_, gone := slices.BinarySearch(ev.Parts, a.Part)
-		return gone
-	})
-	e.estates.leaving = append(e.estates.leaving, ev.Parts...)
-	e.handOver(now)
-}
-
-func (e *Engine) adopted(now page.Time, ev Adopted) {
-	e.estates.coming = append(e.estates.coming, ev)
-	e.handOver(now)
-}
-
-// handOver releases partitions that nothing is under way of, and begins with
-// those that were adopted while the last of their pages from before was still
-// being asked for.
-func (e *Engine) handOver(now page.Time) {
-	if len(e.estates.leaving) == 0 && len(e.estates.coming) == 0 {
-		return
-	}
-	flying := map[uint16]bool{}
-	for _, fl := range e.flights.slots {
-		if fl.id>>slotBits != 0 {
-			flying[e.f.Part(fl.key.Site)] = true
-		}
-	}
-	e.estates.leaving = slices.DeleteFunc(e.estates.leaving, func(p uint16) bool {
-		if !flying[p] {
-			e.out = append(e.out, Released{Part: p})
-		}
-		return !flying[p]
-	})
-	e.estates.coming = slices.DeleteFunc(e.estates.coming, func(a Adopted) bool {
-		if flying[a.Part] {
-			return false
-		}
-		for _, h := range a.Hosts {
-			e.f.Recall(now, h.Host, h.State, h.Delay)
-		}
-		for _, s := range a.Sites {
-			e.f.Add(now, s)
-		}
-		e.acquaint(a.Sites)
-		return true
-	})
 }

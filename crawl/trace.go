@@ -209,6 +209,14 @@ func decodeEvent(kind string, data []byte) (Event, error) {
 		return decode[Planned](data)
 	case "redelivered":
 		return Redelivered{}, nil
+	case "adopted":
+		return decode[Adopted](data)
+	case "disowned":
+		return decode[Disowned](data)
+	case "hold":
+		return decode[Hold](data)
+	case "census":
+		return Census{}, nil
 	case "tick":
 		return Tick{}, nil
 	}

@@ -1,0 +1,119 @@
+package crawl
+
+import (
+	"slices"
+
+	"weir/frontier"
+	"weir/page"
+)
+
+// Adopted says that the pages of a partition are this node's to crawl.
+type Adopted struct {
+	Part  uint16
+	Hosts []Care           `json:",omitempty"`
+	Sites []frontier.Known `json:",omitempty"`
+}
+
+// Disowned says that those of these partitions, in order, are not any more. What
+// is under way may finish; Released answers for each.
+type Disowned struct{ Parts []uint16 }
+
+// Released says that nothing of a partition is under way any more.
+type Released struct{ Part uint16 }
+
+// Census asks how much there is to do; Counted answers.
+type Census struct{}
+
+// Counted is how much there was to do when the Census came.
+type Counted struct {
+	Queued int64 // pages that wait, but for those whose robots.txt could not be had
+	Flying int64 // whatever else is not over
+}
+
+// Hold lets nothing new be ordered while it is on: the others have not heard yet
+// of what was found before.
+type Hold struct{ On bool }
+
+func (Adopted) event() string  { return "adopted" }
+func (Disowned) event() string { return "disowned" }
+func (Hold) event() string     { return "hold" }
+func (Census) event() string   { return "census" }
+func (Released) order() string { return "released" }
+func (Counted) order() string  { return "counted" }
+
+// estates are the partitions of an Engine that come and go.
+type estates struct {
+	own     map[uint16]bool
+	leaving []uint16
+	coming  []Adopted
+	held    bool
+}
+
+// census answers a Census.
+func (e *Engine) census() {
+	c := Counted{Queued: e.f.Count().Waiting, Flying: int64(e.flights.n + e.loads + len(e.estates.leaving) + len(e.estates.coming))}
+	if e.again || e.totals.Due > 0 || e.totals.Stale || e.totals.Steered {
+		c.Flying++
+	}
+	e.out = append(e.out, c)
+}
+
+// owns says whether the Engine has adopted the partition of a site.
+func (e *Engine) owns(s frontier.Known) bool {
+	return !e.cfg.Shared || e.estates.own[s.Part]
+}
+
+func (e *Engine) disowned(now page.Time, ev Disowned) {
+	e.f.Drop(ev.Parts)
+	e.estates.coming = slices.DeleteFunc(e.estates.coming, func(a Adopted) bool {
+		_, gone := slices.BinarySearch(ev.Parts, a.Part)
+		return gone
+	})
+	for _, p := range ev.Parts {
+		delete(e.estates.own, p)
+		if !slices.Contains(e.estates.leaving, p) {
+			e.estates.leaving = append(e.estates.leaving, p)
+		}
+	}
+	e.handOver(now)
+}
+
+func (e *Engine) adopted(now page.Time, ev Adopted) {
+	e.estates.coming = append(e.estates.coming, ev)
+	e.handOver(now)
+}
+
+// handOver releases partitions that nothing is under way of, and begins with
+// those that were adopted while the last of their pages from before was still
+// being asked for.
+func (e *Engine) handOver(now page.Time) {
+	if len(e.estates.leaving) == 0 && len(e.estates.coming) == 0 {
+		return
+	}
+	flying := map[uint16]bool{}
+	for _, fl := range e.flights.slots {
+		if fl.id>>slotBits != 0 {
+			flying[e.f.Part(fl.key.Site)] = true
+		}
+	}
+	e.estates.leaving = slices.DeleteFunc(e.estates.leaving, func(p uint16) bool {
+		if !flying[p] {
+			e.out = append(e.out, Released{Part: p})
+		}
+		return !flying[p]
+	})
+	e.estates.coming = slices.DeleteFunc(e.estates.coming, func(a Adopted) bool {
+		if flying[a.Part] {
+			return false
+		}
+		e.estates.own[a.Part] = true
+		for _, h := range a.Hosts {
+			e.f.Recall(now, h.Host, h.State, h.Delay)
+		}
+		for _, s := range a.Sites {
+			e.f.Add(now, s)
+		}
+		e.acquaint(a.Sites)
+		return true
+	})
+}

@@ -1,0 +1,296 @@
+package crawl
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"weir/frontier"
+	"weir/overlay"
+	"weir/page"
+	"weir/query/flow"
+)
+
+// fleet are the Ledgers of several nodes, and the logs between them. Who owns a
+// partition is the test's to say; package overlay has its own tests.
+type fleet struct {
+	t     *rapid.T
+	keys  overlay.Keys
+	logs  [][]overlay.Batch // by partition
+	nodes []*ship
+	owner []int // by partition; -1 = nobody
+	plan  *flow.Plan
+	web   map[string][]string
+	asked map[string]int
+	ended map[string]bool // as the logs say
+}
+
+type ship struct {
+	fl     *fleet
+	name   string
+	kv     *memory
+	origin uint64
+	l      *Ledger
+	outbox []overlay.Parcel
+	queued map[page.Key]string // pages that the Engine would know of
+	site   map[page.SiteID]frontier.Known
+	id     uint64
+}
+
+const fleetParts = 5
+
+func (s *ship) open() {
+	rules, err := NewProgram(ProgramConfig{Plan: s.fl.plan, Secret: worldSecret}, s.kv)
+	s.must(err)
+	s.l, err = NewLedger(s.kv, LedgerConfig{
+		Order: frontier.Length{}, Trap: frontier.DefaultTrap(), Rules: rules, Traits: rules.Traits(), Secret: worldSecret,
+		Share: &Sharing{Keys: s.fl.keys, Parts: fleetParts, Node: s.name, Origin: s.origin},
+	})
+	s.must(err)
+	s.l.Clock(1e18)
+	s.outbox, err = s.l.Outbox()
+	s.must(err)
+	s.queued, s.site = map[page.Key]string{}, map[page.SiteID]frontier.Known{}
+}
+
+func (s *ship) must(err error) {
+	if err != nil {
+		s.fl.t.Fatal(err)
+	}
+}
+
+func (s *ship) commit() {
+	w := &batch{}
+	ev, err := s.l.Flush(w)
+	s.must(err)
+	s.kv.commit(w)
+	if ev.Parcel != nil {
+		s.outbox = append(s.outbox, *ev.Parcel)
+	}
+	for _, k := range ev.Sites {
+		s.site[k.ID] = k
+	}
+	for _, q := range ev.Queued {
+		if s.fl.owner[s.site[q.Site].Part] != s.fl.index(s) {
+			s.fl.t.Fatalf("%s heard of a page in partition %d, which is not its own", s.name, s.site[q.Site].Part)
+		}
+		s.queued[page.Key{Site: q.Site, Hash: q.Entry.Hash}] = s.site[q.Site].Name + q.Entry.Rest
+	}
+}
+
+func (f *fleet) index(s *ship) int { return slices.Index(f.nodes, s) }
+
+// post appends the first parcel of the outbox to the logs: rows first. It may be
+// cut short, and begins anew then.
+func (s *ship) post(cut bool) {
+	p := s.outbox[0]
+	for i, post := range p.Rows {
+		if cut && i == len(p.Rows)/2 {
+			return
+		}
+		s.fl.append(s, post)
+	}
+	if cut {
+		return
+	}
+	for _, post := range p.Ended {
+		s.fl.append(s, post)
+	}
+	s.outbox = s.outbox[1:]
+	s.l.Posted(p.Seq)
+}
+
+func (f *fleet) append(s *ship, p overlay.Post) {
+	b, err := overlay.ReadBatch(overlay.AppendBatch(nil, &overlay.Batch{Origin: s.origin, Records: p.Records}))
+	s.must(err)
+	f.logs[p.Part] = append(f.logs[p.Part], b)
+	for _, r := range p.Records {
+		if d, ok := r.(overlay.Done); ok {
+			for _, e := range d.Pages {
+				f.ended[fmt.Sprint(e.Site, e.Hash)] = true
+			}
+		}
+	}
+}
+
+// read applies what is new in the log of a partition.
+func (s *ship) read(part int) {
+	for i, b := range s.fl.logs[part] {
+		s.must(s.l.Apply(part, uint64(i+1), b))
+	}
+	s.commit()
+}
+
+func (s *ship) adopt(part int) {
+	s.read(part)
+	s.fl.owner[part] = s.fl.index(s)
+	ev, err := s.l.Adopt(part, 1)
+	s.must(err)
+	for _, k := range ev.Sites {
+		s.site[k.ID] = k
+		got, err := s.l.Load(Load{Site: k.ID, N: 1 << 20})
+		s.must(err)
+		if len(got.Entries) != int(k.Queued) {
+			s.fl.t.Fatalf("%s: %d pages of %s, %d are said to wait", s.name, len(got.Entries), k.Name, k.Queued)
+		}
+		for _, e := range got.Entries {
+			if s.fl.ended[fmt.Sprint(k.Name, e.Hash)] {
+				s.fl.t.Fatalf("%s: %s%s has ended, and waits", s.name, k.Name, e.Rest)
+			}
+			s.queued[page.Key{Site: k.ID, Hash: e.Hash}] = k.Name + e.Rest
+		}
+	}
+}
+
+func (s *ship) disown(part int) {
+	s.l.Disown(part)
+	s.fl.owner[part] = -1
+	for k := range s.queued {
+		if int(s.site[k.Site].Part) == part {
+			delete(s.queued, k)
+		}
+	}
+}
+
+// fetch takes one page that waits.
+func (s *ship) fetch() {
+	keys := make([]page.Key, 0, len(s.queued))
+	for k := range s.queued {
+		keys = append(keys, k)
+	}
+	if len(keys) == 0 {
+		return
+	}
+	slices.SortFunc(keys, func(a, b page.Key) int { return strings.Compare(s.queued[a], s.queued[b]) })
+	k := rapid.SampledFrom(keys).Draw(s.fl.t, "page")
+	u := s.queued[k]
+	delete(s.queued, k)
+	s.fl.asked[u]++
+	f := &page.Facts{Key: k, URL: mustURL(u), Outcome: page.OK, Status: 200}
+	for _, to := range s.fl.web[u] {
+		f.Links = append(f.Links, link(to))
+	}
+	s.id++
+	s.must(s.l.Page(s.id, f, Archived{File: 1, Length: 1}, false))
+}
+
+// TestSharing moves partitions between nodes that crash and are late: in the end
+// every page was fetched, none twice unless its end had not been posted, and all
+// who read the logs agree.
+func TestSharing(t *testing.T) {
+	plan, err := ScopeConfig{Scope: "any", Depth: -1}.Compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		scheme, err := overlay.ParseScheme(rapid.SampledFrom([]string{"host", "url", "host-2"}).Draw(t, "scheme"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := &fleet{t: t, keys: overlay.NewKeys(scheme, fleetParts), logs: make([][]overlay.Batch, fleetParts), plan: plan, web: map[string][]string{}, asked: map[string]int{}, ended: map[string]bool{}}
+		var all []string
+		for i := range 40 {
+			all = append(all, fmt.Sprintf("http://h%d.test/p%d", i%7, i))
+		}
+		for i, u := range all {
+			if i+1 < len(all) {
+				f.web[u] = append(f.web[u], all[i+1])
+			}
+			for range 3 {
+				f.web[u] = append(f.web[u], rapid.SampledFrom(all).Draw(t, "link"))
+			}
+		}
+		for i := range 3 {
+			s := &ship{fl: f, name: fmt.Sprintf("n%d", i), kv: &memory{}, origin: uint64(i + 1)}
+			f.nodes = append(f.nodes, s)
+			s.open()
+			s.must(s.l.Begin())
+			s.must(s.l.Seed(mustURL(all[0]), 0))
+			s.commit()
+		}
+		f.owner = slices.Repeat([]int{-1}, fleetParts)
+		crashes := 0
+		n := func(label string, most int) int { return rapid.IntRange(0, most).Draw(t, label) }
+		for range n("steps", 200) {
+			s := f.nodes[n("node", 2)]
+			part := n("part", fleetParts-1)
+			switch n("act", 8) {
+			case 0, 1, 2:
+				s.fetch()
+			case 3:
+				s.commit()
+			case 4:
+				if len(s.outbox) > 0 {
+					s.post(n("cut", 3) == 0)
+				}
+			case 5:
+				if f.owner[part] == f.index(s) {
+					s.read(part)
+				}
+			case 6:
+				if f.owner[part] < 0 {
+					s.commit()
+					s.adopt(part)
+				}
+			case 7: // a hand-over: everything is told first
+				if f.owner[part] == f.index(s) {
+					s.commit()
+					for len(s.outbox) > 0 {
+						s.post(false)
+					}
+					s.disown(part)
+				}
+			case 8: // a crash
+				for p, o := range f.owner {
+					if o == f.index(s) {
+						f.owner[p] = -1
+					}
+				}
+				crashes++
+				s.open()
+			}
+		}
+		for range 50 {
+			for i, s := range f.nodes {
+				s.commit()
+				for part := range fleetParts {
+					if f.owner[part] < 0 && part%3 == i {
+						s.adopt(part)
+					}
+				}
+				for len(s.outbox) > 0 {
+					s.post(false)
+				}
+				for part, o := range f.owner {
+					if o == i {
+						s.read(part)
+					}
+				}
+				for len(s.queued) > 0 {
+					s.fetch()
+				}
+			}
+		}
+		for _, u := range all {
+			if n := f.asked[u]; n == 0 || n > 1+crashes {
+				t.Fatalf("%s was asked for %d times, after %d crashes", u, n, crashes)
+			}
+		}
+		reader := &ship{fl: f, name: "reader", kv: &memory{}, origin: 9}
+		reader.open()
+		for part := range fleetParts {
+			reader.adopt(part)
+		}
+		if len(reader.queued) > 0 {
+			t.Fatalf("the logs say that these wait: %v", reader.queued)
+		}
+		for _, s := range append(f.nodes, reader) {
+			if n := s.l.Waiting(); n != 0 {
+				t.Fatalf("%s: %d pages wait", s.name, n)
+			}
+		}
+	})
+}
