@@ -62,6 +62,7 @@ var table = []room{
 	{dir: "internal/store", imports: []string{"page", "robots", "internal/pack"}, why: whyOrgan},
 	{dir: "internal/store/storetest", imports: []string{"page", "robots", "internal/store"}, why: whyAlone},
 	{dir: "internal/cluster", imports: []string{"page", "overlay"}, why: "cluster carries what a Member of the overlay says, and knows nothing of crawls"},
+	{dir: "internal/cluster/clustertest", imports: []string{"page", "overlay"}, why: whyAlone},
 	{dir: "internal/extract", imports: []string{"page", "robots", "crawl", "internal/fetch", "internal/parse", "internal/store"}, why: "extract reads answers, from the wire or the archive of a crawl, and leaves what becomes of them to others"},
 	{dir: "internal/ask", imports: slices.Concat(machines, []string{"internal/extract", "internal/parse", "internal/program", "internal/store"}), why: "it reads what a crawl has left, whether node still runs or not"},
 	{dir: "internal/search", imports: []string{"page", "internal/parse", "internal/store"}, why: "an index is made of what pages say and where they are; who crawls them, and who asks, is not its business"},
@@ -82,7 +83,7 @@ var table = []room{
 }
 
 // testTools may be imported by the tests of every room but the root's.
-var testTools = []string{"internal/cputime", "internal/testweb", "internal/wirelab", "internal/store/storetest"}
+var testTools = []string{"internal/cputime", "internal/testweb", "internal/wirelab", "internal/store/storetest", "internal/cluster/clustertest"}
 
 func find(dir string) (room, bool) {
 	for _, r := range table {

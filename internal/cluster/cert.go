@@ -1,0 +1,276 @@
+package cluster
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Files of an authority (the first two) and of a node (the last three).
+const (
+	caKeyFile = "ca.key"
+	caFile    = "ca.pem"
+	certFile  = "node.pem"
+	keyFile   = "node.key"
+)
+
+const (
+	caLasts   = 10 * 365 * 24 * time.Hour
+	nodeLasts = 2 * 365 * 24 * time.Hour
+	backdate  = 5 * time.Minute // clocks differ a little
+)
+
+// CertFault says what is wrong with a certificate.
+type CertFault uint8
+
+const (
+	CertUnreadable CertFault = iota + 1
+	CertExpired
+	CertEarly   // it is not valid yet: one of two clocks is wrong
+	CertForeign // another authority made it
+	CertName    // it was made for another node
+	CertHost    // it does not name the host that was dialled
+)
+
+// CertError refuses a certificate.
+type CertError struct {
+	Fault CertFault
+	Whose string
+	Text  string
+}
+
+func (e *CertError) Error() string { return "the certificate of " + e.Whose + " " + e.Text }
+
+// InitCA makes an authority for a new cluster: ca.pem, that every node has, and
+// ca.key, that only the one who makes certificates needs.
+func InitCA(dir string) error { return initCA(dir, time.Now()) }
+
+func initCA(dir string, now time.Time) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("make an authority: %w", err)
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return fmt.Errorf("make an authority: %w", err)
+	}
+	serial, err := serialNumber()
+	if err != nil {
+		return fmt.Errorf("make an authority: %w", err)
+	}
+	ca := &x509.Certificate{
+		SerialNumber:          serial,
+		Subject:               pkix.Name{CommonName: fmt.Sprintf("weir cluster %x", serial.Bytes()[:4])},
+		NotBefore:             now.Add(-backdate),
+		NotAfter:              now.Add(caLasts),
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+		MaxPathLenZero:        true,
+		KeyUsage:              x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, ca, ca, &key.PublicKey, key)
+	if err != nil {
+		return fmt.Errorf("make an authority: %w", err)
+	}
+	// The key goes first: without it the certificate is of no use, and a file that
+	// is there already stops us before anything changed.
+	if err := writeKey(filepath.Join(dir, caKeyFile), key); err != nil {
+		return fmt.Errorf("make an authority: %w", err)
+	}
+	if err := writePEM(filepath.Join(dir, caFile), "CERTIFICATE", der, 0o644); err != nil {
+		return fmt.Errorf("make an authority: %w", err)
+	}
+	return nil
+}
+
+// Issue makes a certificate for a node, or for someone at a command line, and
+// returns the folder with the three files to bring to its machine. Hosts are the
+// names and addresses that others reach it at.
+func Issue(dir, name string, hosts []string) (string, error) {
+	return issue(dir, name, hosts, time.Now(), nodeLasts)
+}
+
+func issue(dir, name string, hosts []string, now time.Time, lasts time.Duration) (string, error) {
+	if err := checkName(name); err != nil {
+		return "", err
+	}
+	fail := func(err error) (string, error) { return "", fmt.Errorf("make a certificate for %s: %w", name, err) }
+	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, caFile), filepath.Join(dir, caKeyFile))
+	if err != nil {
+		return fail(fmt.Errorf("%s holds no authority: %w", dir, err))
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return fail(err)
+	}
+	serial, err := serialNumber()
+	if err != nil {
+		return fail(err)
+	}
+	c := &x509.Certificate{
+		SerialNumber: serial,
+		Subject:      pkix.Name{CommonName: name},
+		NotBefore:    now.Add(-backdate),
+		NotAfter:     now.Add(lasts),
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	for _, h := range hosts {
+		if ip := net.ParseIP(h); ip != nil {
+			c.IPAddresses = append(c.IPAddresses, ip)
+		} else {
+			c.DNSNames = append(c.DNSNames, h)
+		}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, c, pair.Leaf, &key.PublicKey, pair.PrivateKey)
+	if err != nil {
+		return fail(err)
+	}
+	folder := filepath.Join(dir, name)
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		return fail(err)
+	}
+	if err := writeKey(filepath.Join(folder, keyFile), key); err != nil {
+		return fail(err)
+	}
+	if err := writePEM(filepath.Join(folder, certFile), "CERTIFICATE", der, 0o644); err != nil {
+		return fail(err)
+	}
+	if err := writePEM(filepath.Join(folder, caFile), "CERTIFICATE", pair.Leaf.Raw, 0o644); err != nil {
+		return fail(err)
+	}
+	return folder, nil
+}
+
+func serialNumber() (*big.Int, error) {
+	b := make([]byte, 16)
+	if _, err := rand.Read(b); err != nil {
+		return nil, err
+	}
+	b[0] = b[0]&0x7f | 0x40
+	return new(big.Int).SetBytes(b), nil
+}
+
+func writeKey(file string, key *ecdsa.PrivateKey) error {
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return err
+	}
+	return writePEM(file, "PRIVATE KEY", der, 0o600)
+}
+
+// writePEM never overwrites: a key that is gone takes a cluster with it.
+func writePEM(file, kind string, der []byte, mode os.FileMode) error {
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	if err != nil {
+		return err
+	}
+	return errors.Join(pem.Encode(f, &pem.Block{Type: kind, Bytes: der}), f.Close())
+}
+
+// certs are what a node shows, and what it wants to be shown.
+type certs struct {
+	name  string
+	hosts []string
+	conf  *tls.Config
+}
+
+// loadCerts reads a node's three files and holds them to what others will.
+func loadCerts(dir, name string, clock func() time.Time) (*certs, error) {
+	whose := name
+	if whose == "" {
+		whose = dir
+	}
+	bad := func(f CertFault, format string, a ...any) (*certs, error) {
+		return nil, &CertError{Fault: f, Whose: whose, Text: fmt.Sprintf(format, a...)}
+	}
+	pemCA, err := os.ReadFile(filepath.Join(dir, caFile))
+	if err != nil {
+		return bad(CertUnreadable, "cannot be checked: %v", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pemCA) {
+		return bad(CertUnreadable, "cannot be checked: no certificate in %s", filepath.Join(dir, caFile))
+	}
+	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, certFile), filepath.Join(dir, keyFile))
+	if err != nil {
+		return bad(CertUnreadable, "cannot be read: %v", err)
+	}
+	leaf := pair.Leaf
+	if name != "" && leaf.Subject.CommonName != name {
+		return bad(CertName, "was made for %q: start the node by that name, or make a certificate for %s", leaf.Subject.CommonName, name)
+	}
+	_, err = leaf.Verify(x509.VerifyOptions{Roots: pool, CurrentTime: clock(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	if err != nil {
+		return nil, explain(err, whose, leaf, clock())
+	}
+	c := &certs{name: leaf.Subject.CommonName, hosts: leaf.DNSNames}
+	for _, ip := range leaf.IPAddresses {
+		c.hosts = append(c.hosts, ip.String())
+	}
+	c.conf = &tls.Config{
+		MinVersion:   tls.VersionTLS13,
+		Certificates: []tls.Certificate{pair},
+		RootCAs:      pool,
+		ClientCAs:    pool,
+		ClientAuth:   tls.RequireAndVerifyClientCert,
+		Time:         clock,
+	}
+	return c, nil
+}
+
+// explain says in words what the verification of a certificate said, or what the
+// other side's alert means. Errors that are about something else stay.
+func explain(err error, whose string, leaf *x509.Certificate, now time.Time) error {
+	var (
+		invalid x509.CertificateInvalidError
+		host    x509.HostnameError
+		foreign x509.UnknownAuthorityError
+		alert   tls.AlertError
+		verify  *tls.CertificateVerificationError
+	)
+	if errors.As(err, &verify) && leaf == nil && len(verify.UnverifiedCertificates) > 0 {
+		leaf = verify.UnverifiedCertificates[0]
+	}
+	is := func(f CertFault, text string) error { return &CertError{Fault: f, Whose: whose, Text: text} }
+	switch {
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		c := invalid.Cert
+		if c == nil {
+			c = leaf
+		}
+		if c != nil && now.Before(c.NotBefore) {
+			return is(CertEarly, fmt.Sprintf("is not valid before %s, and here it is %s: is a clock wrong?", stamp(c.NotBefore), stamp(now)))
+		}
+		if c != nil {
+			return is(CertExpired, fmt.Sprintf("expired on %s, and here it is %s: issue a new one, unless the clock is wrong", stamp(c.NotAfter), stamp(now)))
+		}
+		return is(CertExpired, "expired")
+	case errors.As(err, &foreign):
+		return is(CertForeign, "was made by another authority: it belongs to another cluster")
+	case errors.As(err, &host):
+		return is(CertHost, fmt.Sprintf("does not name %s: issue one with this host", host.Host))
+	case errors.As(err, &alert):
+		switch uint8(alert) {
+		case 42, 48: // bad certificate, unknown authority
+			return &CertError{Fault: CertForeign, Whose: "this node", Text: "was refused by " + whose + ": it belongs to another cluster"}
+		case 45:
+			return &CertError{Fault: CertExpired, Whose: "this node", Text: "was refused by " + whose + ": by the clock there it has expired or is not valid yet"}
+		case 116:
+			return &CertError{Fault: CertUnreadable, Whose: "this node", Text: "was asked for by " + whose + ", and not shown"}
+		}
+	}
+	return err
+}
+
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 MST") }

@@ -1,0 +1,286 @@
+package clustertest
+
+import (
+	"fmt"
+	"slices"
+
+	"weir/overlay"
+)
+
+// same fails unless all nodes have read the same of a partition.
+func (s *scene) same(part int) {
+	s.t.Helper()
+	at, want := s.nodes["a"].log(part)
+	for _, name := range names[1:] {
+		if o, got := s.nodes[name].log(part); !slices.Equal(got, want) || !slices.Equal(o, at) {
+			s.t.Errorf("partition %d: a has read\n%v at %v, %s\n%v at %v", part, want, at, name, got, o)
+		}
+	}
+}
+
+func order(s *scene) {
+	const parts = 3
+	for _, name := range names {
+		for part := range parts {
+			s.nodes[name].follow(part, 0)
+		}
+	}
+	var all [parts][]uint64
+	own := map[string]*[parts][]uint64{}
+	for _, name := range names {
+		own[name] = new([parts][]uint64)
+	}
+	for range 30 {
+		for _, name := range names {
+			for part := range parts {
+				id := s.nodes[name].append(part)
+				own[name][part] = append(own[name][part], id)
+				all[part] = append(all[part], id)
+			}
+		}
+	}
+	s.until("all is acknowledged and read by all", func() bool {
+		for _, name := range names {
+			for part := range parts {
+				if !s.nodes[name].settled(part, own[name][part]) || !s.nodes[name].has(part, all[part]) {
+					return false
+				}
+			}
+		}
+		return true
+	})
+	for part := range parts {
+		s.same(part)
+	}
+}
+
+func offsets(s *scene) {
+	a, b, c := s.nodes["a"], s.nodes["b"], s.nodes["c"]
+	a.follow(7, 0)
+	var ids []uint64
+	for range 20 {
+		ids = append(ids, a.append(7))
+		a.append(15) // shares offsets with 7 where logs do
+	}
+	s.until("a has read its own", func() bool { return a.settled(7, ids) && a.has(7, ids) })
+	at, got := a.log(7)
+	half := len(at) / 2
+	b.follow(7, at[half-1])
+	c.follow(7, 0)
+	s.until("b and c have read theirs", func() bool { return b.has(7, got[half:]) && c.has(7, ids) })
+	if o, _ := b.log(7); o[0] != at[half] {
+		s.t.Errorf("b follows after %d and reads from %d on, not %d", at[half-1], o[0], at[half])
+	}
+	b.carrier.Do(overlay.Unfollow{Part: 7})
+	more := []uint64{c.append(7)}
+	s.until("the next is read", func() bool { return c.settled(7, more) && c.has(7, more) && a.has(7, more) })
+	b.follow(7, at[half-1])
+	s.until("b reads on after it had stopped", func() bool { return b.has(7, more) })
+}
+
+func claims(s *scene) {
+	const parts = 16
+	for part := range parts {
+		for _, name := range names {
+			s.nodes[name].claim(part, 0)
+		}
+	}
+	agreed := func() bool {
+		for part := range parts {
+			w := s.nodes["a"].owner(part)
+			if w.Epoch == 0 || w != s.nodes["b"].owner(part) || w != s.nodes["c"].owner(part) {
+				return false
+			}
+		}
+		return true
+	}
+	s.until("all know one owner of each partition", agreed)
+	first := map[int]overlay.Owner{}
+	for part := range parts {
+		first[part] = s.nodes["a"].owner(part)
+	}
+	// Who comes with an old epoch gets nothing; of those with the right one, one does.
+	for part := range parts {
+		s.nodes["a"].claim(part, 0)
+		s.nodes["b"].claim(part, first[part].Epoch)
+		s.nodes["c"].claim(part, first[part].Epoch)
+	}
+	s.until("each partition has changed its owner", func() bool {
+		for part := range parts {
+			if s.nodes["a"].owner(part).Epoch <= first[part].Epoch {
+				return false
+			}
+		}
+		return agreed()
+	})
+	for part := range parts {
+		if w := s.nodes["a"].owner(part); w.Node == "a" || w.Session != s.nodes[w.Node].session {
+			s.t.Errorf("partition %d went to %+v", part, w)
+		}
+	}
+}
+
+func (s *scene) expect(alive ...string) func() bool {
+	want := ""
+	for _, name := range alive {
+		want += fmt.Sprintf("%s:%d ", name, s.nodes[name].session)
+	}
+	return func() bool {
+		for _, name := range alive {
+			if s.nodes[name].peers() != want {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+func sessions(s *scene) {
+	s.until("all see all", s.expect("a", "b", "c"))
+	// b is there and no longer renews.
+	s.nodes["b"].alive = false
+	s.until("b's session runs out", s.expect("a", "c"))
+	s.nodes["b"].alive = true
+	s.nodes["b"].session++
+	s.until("b is back with another session", s.expect("a", "b", "c"))
+	for _, name := range names {
+		n := s.nodes[name]
+		n.mu.Lock()
+		if n.renewed == 0 {
+			s.t.Errorf("%s was never told that its session was renewed", name)
+		}
+		n.mu.Unlock()
+	}
+}
+
+func talk(s *scene) {
+	a, b, c := s.nodes["a"], s.nodes["b"], s.nodes["c"]
+	heard := func(n *node, from, text string) bool {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		return slices.ContainsFunc(n.heard, func(h overlay.Heard) bool { return h.From == from && string(h.Data) == text })
+	}
+	s.until("b and c hear what a says", func() bool {
+		a.carrier.Do(overlay.Say{Data: []byte("to all")})
+		a.carrier.Do(overlay.Send{To: "c", Data: []byte("to c")})
+		return heard(b, "a", "to all") && heard(c, "a", "to all") && heard(c, "a", "to c")
+	})
+	if heard(a, "a", "to all") {
+		s.t.Error("a hears itself")
+	}
+	if heard(b, "a", "to c") {
+		s.t.Error("b hears what was for c")
+	}
+}
+
+func death(s *scene) {
+	a, b, c := s.nodes["a"], s.nodes["b"], s.nodes["c"]
+	parts := []int{0, 1, 2, 3}
+	own := map[int][]uint64{}
+	add := func(n *node) {
+		for _, part := range parts {
+			own[part] = append(own[part], n.append(part))
+		}
+	}
+	settled := func(n *node, after int) bool {
+		for _, part := range parts {
+			if !n.settled(part, own[part][after:]) {
+				return false
+			}
+		}
+		return true
+	}
+	read := func(n *node) bool {
+		for _, part := range parts {
+			if !n.has(part, own[part]) {
+				return false
+			}
+		}
+		return true
+	}
+	for _, n := range []*node{a, b, c} {
+		for _, part := range parts {
+			n.follow(part, 0)
+		}
+	}
+	add(a)
+	c.claim(5, 0)
+	s.until("the first batches are read", func() bool { return settled(a, 0) && read(a) && read(b) && read(c) && a.owner(5).Epoch > 0 })
+	s.until("all see all", s.expect("a", "b", "c"))
+
+	s.kill("c")
+	before := len(own[0])
+	for range 10 {
+		add(b)
+	}
+	s.until("a and b go on", func() bool { return settled(b, before) && read(a) && read(b) })
+	s.until("c's session runs out", s.expect("a", "b"))
+	epoch := a.owner(5).Epoch
+	a.claim(5, epoch)
+	s.until("a owns what c did", func() bool { return a.owner(5).Node == "a" && b.owner(5).Node == "a" })
+
+	last := map[int]uint64{}
+	for _, part := range parts {
+		at, _ := c.log(part)
+		last[part] = at[len(at)-1]
+	}
+	s.start("c")
+	for _, part := range parts {
+		c.follow(part, last[part])
+	}
+	s.until("c has caught up", func() bool { return read(c) && c.owner(5).Node == "a" })
+	s.until("all see all", s.expect("a", "b", "c"))
+	for _, part := range parts {
+		s.same(part)
+	}
+}
+
+func blackout(s *scene) {
+	a := s.nodes["a"]
+	parts := []int{0, 1, 2, 3, 4, 5, 6, 7}
+	own := map[int][]uint64{}
+	for range 10 {
+		for _, part := range parts {
+			own[part] = append(own[part], a.append(part))
+		}
+	}
+	a.claim(3, 0)
+	s.until("all is acknowledged", func() bool {
+		for _, part := range parts {
+			if !a.settled(part, own[part]) {
+				return false
+			}
+		}
+		return a.owner(3).Epoch > 0
+	})
+	was := a.owner(3)
+	for _, name := range names {
+		s.kill(name)
+	}
+	for _, name := range names {
+		n := s.nodes[name]
+		n.mu.Lock()
+		clear(n.owners)
+		n.mu.Unlock()
+		s.start(name)
+	}
+	for _, name := range names {
+		for _, part := range parts {
+			s.nodes[name].follow(part, 0)
+		}
+	}
+	s.until("all is read that was acknowledged", func() bool {
+		for _, name := range names {
+			for _, part := range parts {
+				if !s.nodes[name].has(part, own[part]) {
+					return false
+				}
+			}
+		}
+		return true
+	})
+	s.until("the owner is known", func() bool { return s.nodes["b"].owner(3) == was })
+	for _, part := range parts {
+		s.same(part)
+	}
+}

@@ -1,0 +1,172 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"weir/overlay"
+	"weir/page"
+)
+
+// Config says who a node is, and where it finds the others.
+type Config struct {
+	Dir   string // of its own; what the server keeps is here
+	Certs string // the folder with ca.pem, node.pem, node.key
+	Name  string // as its certificate says
+	Join  []string
+
+	Listen    string // HOST:PORT of the lobby
+	Routes    string // HOST:PORT between servers; "" is the next port after Listen
+	Advertise string // the host that others reach it at; "" is that of Listen, or the first of the certificate
+
+	Storage  bool // it keeps logs; the others of a cluster may come and go
+	Expect   int  // nodes with storage that found the cluster, 3 or 5; 0 = 3
+	Replicas int  // of everything; 0 = 3
+	Always   bool // to disk before each acknowledgement: slower, and nothing is lost if all lose power at once
+
+	MaxStore int64         // bytes of the disk; 0 is what the server finds sensible
+	Forget   time.Duration // a node with storage that was away so long is removed; 0 = 24 h, < 0 never
+
+	Now  func() page.Time    // the driver's clock
+	Tell func(overlay.Event) // may block: what follows waits
+	Warn func(error)         // something a person should know of; once while it lasts
+	Log  func(string)        // what the server has to say, and what a node waits for; nil is silence
+
+	// Set by tests only.
+	version, least int
+	clock          func() time.Time
+	ttl            time.Duration
+	logs           int
+}
+
+const (
+	defaultExpect   = 3
+	defaultReplicas = 3
+	defaultForget   = 24 * time.Hour
+	streams         = 8 // few: each is a Raft group of its own
+)
+
+// The protocol between nodes. A node talks to those whose version is at least
+// its least, and the other way round.
+const (
+	version = 1
+	least   = 1
+)
+
+// ErrTwo refuses a cluster of two nodes.
+var ErrTwo = errors.New("two nodes cannot be a cluster: when one does not hear the other it cannot know which of them is cut off, so neither could go on alone; run one node, or three or more")
+
+func (c Config) filled() (Config, error) {
+	if err := checkName(c.Name); err != nil {
+		return c, err
+	}
+	if c.Dir == "" || c.Certs == "" {
+		return c, errors.New("a node needs a folder of its own and one with its certificates")
+	}
+	if c.Now == nil || c.Tell == nil {
+		return c, errors.New("a node needs a clock and someone to tell")
+	}
+	if c.Expect == 0 {
+		c.Expect = defaultExpect
+	}
+	switch {
+	case c.Expect == 2:
+		return c, ErrTwo
+	case c.Expect < 3 || c.Expect > 7 || c.Expect%2 == 0:
+		return c, fmt.Errorf("a cluster is founded by 3, 5 or 7 nodes with storage, not by %d", c.Expect)
+	}
+	if c.Replicas == 0 {
+		c.Replicas = defaultReplicas
+	}
+	if c.Replicas < 1 || c.Replicas > c.Expect {
+		return c, fmt.Errorf("%d copies on %d nodes with storage", c.Replicas, c.Expect)
+	}
+	if c.Forget == 0 {
+		c.Forget = defaultForget
+	}
+	if c.Warn == nil {
+		c.Warn = func(error) {}
+	}
+	if c.Log == nil {
+		c.Log = func(string) {}
+	}
+	if c.clock == nil {
+		c.clock = time.Now
+	}
+	if c.version == 0 {
+		c.version, c.least = version, least
+	}
+	if c.ttl == 0 {
+		c.ttl = overlay.TTL
+	}
+	if c.logs == 0 {
+		c.logs = streams
+	}
+	return c, nil
+}
+
+// checkName holds names to what can stand in a subject, a file name and a
+// certificate alike.
+func checkName(name string) error {
+	ok := len(name) >= 1 && len(name) <= 63
+	for i := 0; ok && i < len(name); i++ {
+		c := name[i]
+		ok = c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || (c == '-' || c == '_') && i > 0
+	}
+	if !ok {
+		return fmt.Errorf("%q is no name: letters, digits, - and _, at most 63", name)
+	}
+	return nil
+}
+
+// place splits the addresses into where to listen and what to tell others.
+func (c Config) place(hosts []string) (listen, routes address, err error) {
+	listen, err = split(c.Listen)
+	if err != nil {
+		return listen, routes, fmt.Errorf("the address to listen on: %w", err)
+	}
+	routes = listen
+	if c.Routes != "" {
+		if routes, err = split(c.Routes); err != nil {
+			return listen, routes, fmt.Errorf("the address for other servers: %w", err)
+		}
+	} else if routes.port != 0 {
+		routes.port++
+	}
+	for _, a := range []*address{&listen, &routes} {
+		a.known = a.host
+		if ip := net.ParseIP(a.host); c.Advertise != "" {
+			a.known = c.Advertise
+		} else if a.host == "" || ip != nil && ip.IsUnspecified() {
+			if len(hosts) == 0 {
+				return listen, routes, fmt.Errorf("listening on %s, but at which host do others reach this node? Say so, or name it in the certificate", c.Listen)
+			}
+			a.known = hosts[0]
+		}
+	}
+	return listen, routes, nil
+}
+
+// address is where a node listens, and by which host others know it.
+type address struct {
+	host, known string
+	port        int
+}
+
+func (a address) bind() string  { return net.JoinHostPort(a.host, strconv.Itoa(a.port)) }
+func (a address) reach() string { return net.JoinHostPort(a.known, strconv.Itoa(a.port)) }
+
+func split(s string) (address, error) {
+	host, port, err := net.SplitHostPort(s)
+	if err != nil {
+		return address{}, fmt.Errorf("%q is not HOST:PORT", s)
+	}
+	p, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return address{}, fmt.Errorf("%q has no port", s)
+	}
+	return address{host: host, port: int(p)}, nil
+}

@@ -1,0 +1,455 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// proposal is a cluster that someone wants to found.
+type proposal struct {
+	Cluster string  `json:"cluster"`
+	Secret  string  `json:"secret"`
+	By      string  `json:"by"`
+	Members []place `json:"members"`
+}
+
+const (
+	gatherEvery = 250 * time.Millisecond
+	sayEvery    = 5 * time.Second
+)
+
+// host is the node's side of the lobby: it keeps the identity, and decides about
+// guests. Safe for concurrent use.
+type host struct {
+	cfg   Config
+	certs *certs
+	self  place
+
+	mu      sync.Mutex
+	id      *identity
+	fresh   map[string]hello                 // nodes without a cluster that were met, by name
+	told    map[string]time.Time             // warnings, so that each comes once in a while
+	live    func(name string) (record, bool) // who has a session; nil until that is known
+	ask     func(context.Context, *question) ([]byte, error)
+	removed func(name string) bool
+}
+
+func (h *host) hello() hello {
+	return hello{place: h.self, Version: h.cfg.version, Least: h.cfg.least, Node: h.id.Node, Cluster: h.id.Cluster, Expect: h.cfg.Expect}
+}
+
+// serve answers a guest whose certificate has the given name.
+func (h *host) serve(ctx context.Context, name string, r *request) *answer {
+	if r.Ask != nil {
+		return h.question(ctx, r.Ask)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	a := &answer{Hello: h.hello()}
+	if why, text := h.judge(name, &r.Hello); why != "" {
+		a.Refused = &Refused{Why: why, By: h.self.Name + " at " + h.self.Lobby, Who: r.Hello.Name + " at " + r.Hello.Lobby, Text: text}
+		if why != Busy {
+			h.warnOnce(a.Refused)
+		}
+		return a
+	}
+	if r.Vote != nil {
+		a.Refused = h.vote(name, r.Vote)
+	}
+	if h.id.Promised != nil {
+		a.Proposal = h.id.Promised.Cluster
+	}
+	if h.id.Cluster != "" {
+		a.Secret = h.id.Secret
+	} else if r.Hello.Cluster == "" && r.Hello.Node != h.id.Node {
+		h.fresh[r.Hello.Name] = r.Hello
+	}
+	a.Peers = slices.Clone(h.id.Peers)
+	for _, n := range slices.Sorted(maps.Keys(h.fresh)) {
+		a.Peers = append(a.Peers, h.fresh[n].place)
+	}
+	return a
+}
+
+// judge says why a guest is not let in, or nothing.
+func (h *host) judge(name string, g *hello) (Reason, string) {
+	switch {
+	case checkName(g.Name) != nil || g.Name != name:
+		return NotItself, fmt.Sprintf("it says that it is %q, and its certificate that it is %q", g.Name, name)
+	case g.Version < h.cfg.least || h.cfg.version < g.Least:
+		return OtherVersion, fmt.Sprintf("it speaks version %d of the protocol and understands %d and later; here it is version %d, from %d on: upgrade one of them", g.Version, g.Least, h.cfg.version, h.cfg.least)
+	case g.Node == h.id.Node && g.Name == h.id.Name:
+		return "", "" // this very node: its own address is in its list
+	case g.Name == h.id.Name:
+		return NameTaken, fmt.Sprintf("this node has that name; it is at %s", h.self.Lobby)
+	case g.Cluster != "" && h.id.Cluster != "" && g.Cluster != h.id.Cluster:
+		return OtherCluster, fmt.Sprintf("it belongs to cluster %s, and this is %s; a node with an empty folder could join", g.Cluster, h.id.Cluster)
+	case g.Cluster == "" && h.id.Cluster == "" && g.Expect != h.cfg.Expect:
+		return OtherExpect, fmt.Sprintf("it expects %d nodes with storage to found a cluster, and this node %d", g.Expect, h.cfg.Expect)
+	}
+	if h.removed != nil && h.removed(g.Name) && g.Cluster != "" {
+		return Removed, "it was removed from the cluster while it was away; with an empty folder it can join again"
+	}
+	if h.live != nil {
+		if m, ok := h.live(g.Name); ok && m.Node != g.Node {
+			return NameTaken, fmt.Sprintf("a node of that name is alive at %s; choose another one, or wait until its session has run out", m.Lobby)
+		}
+	} else if f, ok := h.fresh[g.Name]; ok && f.Node != g.Node && f.Lobby != g.Lobby {
+		return NameTaken, fmt.Sprintf("a node of that name waits at %s; choose another one", f.Lobby)
+	}
+	return "", ""
+}
+
+// vote gives this node's word to a proposal, once.
+func (h *host) vote(by string, p *proposal) *Refused {
+	no := func(text string) *Refused {
+		return &Refused{Why: Busy, By: h.self.Name, Who: by, Text: text}
+	}
+	switch {
+	case p.By != by || len(p.Cluster) == 0 || !slices.ContainsFunc(p.Members, func(m place) bool { return m.Name == h.self.Name }):
+		return no("the proposal is not about this node")
+	case h.id.Cluster == p.Cluster:
+		return nil
+	case h.id.Cluster != "":
+		return no("it belongs to a cluster already")
+	case h.id.Promised != nil && h.id.Promised.Cluster != p.Cluster:
+		return no("it has promised itself to a proposal of " + h.id.Promised.By)
+	}
+	h.id.Promised = p
+	if err := h.id.save(h.cfg.Dir); err != nil {
+		h.id.Promised = nil
+		return no(err.Error())
+	}
+	return nil
+}
+
+func (h *host) question(ctx context.Context, q *question) *answer {
+	h.mu.Lock()
+	ask := h.ask
+	h.mu.Unlock()
+	if ask == nil {
+		return &answer{Error: "the node is not ready yet"}
+	}
+	data, err := ask(ctx, q)
+	if err != nil {
+		return &answer{Error: err.Error()}
+	}
+	return &answer{Data: data}
+}
+
+// warnOnce passes a warning on, unless the same one was a moment ago.
+func (h *host) warnOnce(err error) {
+	now := time.Now()
+	if t, ok := h.told[err.Error()]; ok && now.Sub(t) < 30*time.Second {
+		return
+	}
+	if len(h.told) > 1000 {
+		clear(h.told)
+	}
+	h.told[err.Error()] = now
+	h.cfg.Warn(err)
+}
+
+// greeting is what came of calling one address.
+type greeting struct {
+	addr string
+	*answer
+	err error
+}
+
+// greet says hello to everybody that might know something.
+func (h *host) greet(ctx context.Context) []greeting {
+	ctx, cancel := context.WithTimeout(ctx, helloTime)
+	defer cancel()
+	h.mu.Lock()
+	addrs := slices.Clone(h.cfg.Join)
+	for _, p := range h.id.Peers {
+		addrs = append(addrs, p.Lobby)
+	}
+	for _, f := range h.fresh {
+		addrs = append(addrs, f.Lobby)
+	}
+	r := &request{Hello: h.hello()}
+	h.mu.Unlock()
+	slices.Sort(addrs)
+	addrs = slices.DeleteFunc(slices.Compact(addrs), func(a string) bool { return a == h.self.Lobby })
+
+	out := make([]greeting, len(addrs))
+	var wg sync.WaitGroup
+	for i, addr := range addrs {
+		wg.Go(func() {
+			a, err := call(ctx, addr, h.certs, maxHello, r)
+			out[i] = greeting{addr, a, err}
+		})
+	}
+	wg.Wait()
+	return slices.DeleteFunc(out, func(g greeting) bool {
+		return g.answer != nil && g.Hello.Node == r.Hello.Node && g.Hello.Name == h.self.Name
+	})
+}
+
+// check holds what others answer to what this node is. It is the mirror of
+// judge: whoever is asked first, both learn of it.
+func (h *host) check(g greeting) error {
+	if g.err != nil {
+		if errors.As(g.err, new(*CertError)) {
+			return g.err
+		}
+		return nil
+	}
+	if g.Refused != nil && g.Refused.Why != Busy {
+		return g.Refused
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	why, text := h.judge(g.Hello.Name, &g.Hello)
+	if why == "" || why == NotItself {
+		return nil
+	}
+	return &Refused{Why: why, By: h.self.Name, Who: g.Hello.Name + " at " + g.addr, Text: text}
+}
+
+// gather returns when the node belongs to a cluster.
+func (h *host) gather(ctx context.Context) error {
+	tick := time.NewTicker(gatherEvery)
+	defer tick.Stop()
+	said := time.Time{}
+	for {
+		done, wait, err := h.round(ctx)
+		if done || err != nil {
+			return err
+		}
+		if now := time.Now(); now.Sub(said) >= sayEvery {
+			said = now
+			h.cfg.Log(wait)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s: %w", wait, context.Cause(ctx))
+		case <-tick.C:
+		}
+	}
+}
+
+// round greets everybody once, and joins or founds a cluster if that can be. Else
+// it says what the node waits for.
+func (h *host) round(ctx context.Context) (done bool, wait string, err error) {
+	var (
+		silent []string
+		member *greeting
+	)
+	for _, g := range h.greet(ctx) {
+		if err := h.check(g); err != nil {
+			return false, "", err
+		}
+		if g.err != nil {
+			silent = append(silent, fmt.Sprintf("%s does not answer (%v)", g.addr, brief(g.err)))
+			continue
+		}
+		if g.Hello.Cluster != "" {
+			if member != nil && member.Hello.Cluster != g.Hello.Cluster {
+				return false, "", &Refused{Why: OtherCluster, By: h.self.Name, Who: g.Hello.Name + " at " + g.addr,
+					Text: fmt.Sprintf("%s belongs to another cluster than %s: name nodes of one only", g.Hello.Name, member.Hello.Name)}
+			}
+			member = &g
+			continue
+		}
+		h.mu.Lock()
+		h.fresh[g.Hello.Name] = g.Hello
+		for _, p := range g.Peers {
+			if _, ok := h.fresh[p.Name]; !ok && p.Name != h.self.Name && len(h.fresh) < 1000 {
+				// Known by hearsay: it counts when it has answered itself.
+				h.fresh[p.Name] = hello{place: p}
+			}
+		}
+		h.mu.Unlock()
+		h.release(&g)
+	}
+	if member != nil {
+		return true, "", h.join(member)
+	}
+	return h.found(ctx, silent)
+}
+
+// release takes the word back that was given to a proposal which its author has
+// dropped.
+func (h *host) release(g *greeting) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if p := h.id.Promised; p != nil && p.By == g.Hello.Name && g.Proposal != p.Cluster {
+		h.id.Promised = nil
+	}
+}
+
+// join takes over the identity of a member's cluster.
+func (h *host) join(g *greeting) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.id.Cluster, h.id.Secret, h.id.Promised = g.Hello.Cluster, g.Secret, nil
+	h.id.meet(g.Hello.place)
+	for _, p := range g.Peers {
+		h.id.meet(p)
+	}
+	if _, err := h.id.secret(); err != nil {
+		return err
+	}
+	return h.id.save(h.cfg.Dir)
+}
+
+// found proposes a cluster when enough nodes are there and this one is the first
+// of them by name. All of them must agree; the cluster exists as soon as the
+// identity of its founder is on disk, and the others find it by their next round.
+func (h *host) found(ctx context.Context, silent []string) (done bool, wait string, err error) {
+	h.mu.Lock()
+	var ready, names []string
+	for name, f := range h.fresh {
+		if f.Node == "" {
+			continue
+		}
+		names = append(names, name)
+		if f.Storage {
+			ready = append(ready, name)
+		}
+	}
+	if h.self.Storage {
+		ready = append(ready, h.self.Name)
+	}
+	slices.Sort(ready)
+	slices.Sort(names)
+	p := h.id.Promised
+	h.mu.Unlock()
+
+	if p != nil && p.By != h.self.Name {
+		return false, fmt.Sprintf("waiting for %s, which founds cluster %s", p.By, p.Cluster), nil
+	}
+	if len(ready) < h.cfg.Expect && p == nil {
+		wait = fmt.Sprintf("waiting for %d more of %d nodes with storage", h.cfg.Expect-len(ready), h.cfg.Expect)
+		if len(names) > 0 {
+			wait += "; here are " + h.self.Name + ", " + strings.Join(names, ", ")
+		}
+		return false, strings.Join(append([]string{wait}, silent...), "; "), nil
+	}
+	if ready[0] != h.self.Name && p == nil {
+		return false, fmt.Sprintf("waiting for %s to found the cluster", ready[0]), nil
+	}
+	if p == nil {
+		p = &proposal{Cluster: draw(8), Secret: draw(16), By: h.self.Name}
+		h.mu.Lock()
+		for _, name := range ready[:h.cfg.Expect] {
+			if name == h.self.Name {
+				p.Members = append(p.Members, h.self)
+			} else {
+				p.Members = append(p.Members, h.fresh[name].place)
+			}
+		}
+		h.id.Promised = p
+		err := h.id.save(h.cfg.Dir)
+		h.mu.Unlock()
+		if err != nil {
+			return false, "", err
+		}
+	}
+	return h.propose(ctx, p)
+}
+
+func (h *host) propose(ctx context.Context, p *proposal) (done bool, wait string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, helloTime)
+	defer cancel()
+	h.mu.Lock()
+	r := &request{Hello: h.hello(), Vote: p}
+	h.mu.Unlock()
+	for _, m := range p.Members {
+		if m.Name == h.self.Name {
+			continue
+		}
+		a, err := call(ctx, m.Lobby, h.certs, maxHello, r)
+		if err != nil {
+			return false, fmt.Sprintf("waiting for %s to found the cluster with: %v", m.Name, brief(err)), nil
+		}
+		if a.Refused != nil {
+			// Another proposal was first. Those who gave their word take it back when
+			// they see that it is gone.
+			h.mu.Lock()
+			h.id.Promised = nil
+			err := h.id.save(h.cfg.Dir)
+			h.mu.Unlock()
+			return false, a.Refused.Error(), err
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.id.Cluster, h.id.Secret, h.id.Promised = p.Cluster, p.Secret, nil
+	for _, m := range p.Members {
+		h.id.meet(m)
+	}
+	return true, "", h.id.save(h.cfg.Dir)
+}
+
+// brief leaves out what every failed dial says.
+func brief(err error) string {
+	s := err.Error()
+	if i := strings.LastIndex(s, ": "); i >= 0 {
+		return s[i+2:]
+	}
+	return s
+}
+
+func newHost(cfg Config, c *certs, id *identity) *host {
+	return &host{cfg: cfg, certs: c, id: id, fresh: map[string]hello{}, told: map[string]time.Time{}}
+}
+
+// enter makes the node part of a cluster: its own, if it has one. Then it asks
+// the others whether they let it in; when none of them is there, it comes before
+// them.
+func (h *host) enter(ctx context.Context) error {
+	h.mu.Lock()
+	member := h.id.Cluster != ""
+	h.mu.Unlock()
+	if !member {
+		return h.gather(ctx)
+	}
+	for _, g := range h.greet(ctx) {
+		if err := h.check(g); err != nil {
+			return err
+		}
+		if g.err == nil && g.Hello.Cluster != "" {
+			h.mu.Lock()
+			h.id.meet(g.Hello.place) // it may have moved
+			h.mu.Unlock()
+		}
+	}
+	return ctx.Err()
+}
+
+// open lets guests in whose names and questions can be dealt with from now on.
+func (h *host) open(live func(string) (record, bool), ask func(context.Context, *question) ([]byte, error)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.live, h.ask = live, ask
+	clear(h.fresh)
+}
+
+// meet keeps where the members are, for the next start.
+func (n *Node) meet(known map[string]record) {
+	h := n.host
+	now := h.cfg.clock().Unix()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	changed := false
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		p := known[name].place
+		p.Seen = now
+		changed = h.id.meet(p) || changed
+	}
+	if changed {
+		if err := h.id.save(h.cfg.Dir); err != nil {
+			h.warnOnce(err)
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package cluster
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"weir/page"
+)
+
+const identityFile = "cluster.json"
+
+// identity is what a node knows of itself and of its cluster when it starts. It
+// is written before anything is done that depends on it.
+type identity struct {
+	Node    string `json:"node"` // drawn once for this folder, so that a copied name is told from a restarted node
+	Name    string `json:"name"`
+	Cluster string `json:"cluster,omitempty"` // "" until it belongs to one
+	Secret  string `json:"secret,omitempty"`
+	Storage bool   `json:"storage"`
+
+	// Promised is the proposal that this node gave its word to: it takes no other
+	// one until that is known to have failed.
+	Promised *proposal `json:"promised,omitempty"`
+
+	// Peers are the nodes of the cluster that were met, itself left out.
+	Peers []place `json:"peers,omitempty"`
+}
+
+// place is where a node is found.
+type place struct {
+	Name    string `json:"name"`
+	Lobby   string `json:"lobby"`
+	Routes  string `json:"routes"`
+	Storage bool   `json:"storage"`
+	Seen    int64  `json:"seen,omitempty"` // when it had a session last, in seconds
+}
+
+// loadIdentity reads the node's identity, or draws a new one.
+func loadIdentity(dir, name string, storage bool) (*identity, error) {
+	b, err := os.ReadFile(filepath.Join(dir, identityFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return &identity{Node: draw(8), Name: name, Storage: storage}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the node's identity: %w", err)
+	}
+	id := new(identity)
+	if err := json.Unmarshal(b, id); err != nil {
+		return nil, fmt.Errorf("read the node's identity: %s: %w", filepath.Join(dir, identityFile), err)
+	}
+	if id.Name != name {
+		return nil, fmt.Errorf("%s belongs to node %s, not to %s: its name cannot change, since the others know it by that", dir, id.Name, name)
+	}
+	if id.Cluster != "" {
+		if _, err := id.secret(); err != nil {
+			return nil, err
+		}
+	}
+	if id.Cluster != "" && id.Storage != storage {
+		return nil, fmt.Errorf("%s was started with storage %v: this cannot change, drain the node and join with a new folder", dir, id.Storage)
+	}
+	id.Storage = storage
+	return id, nil
+}
+
+// save writes the identity in one step: what was there, or this.
+func (id *identity) save(dir string) error {
+	b, err := json.MarshalIndent(id, "", "\t")
+	if err != nil {
+		return fmt.Errorf("keep the node's identity: %w", err)
+	}
+	tmp := filepath.Join(dir, identityFile+".new")
+	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("keep the node's identity: %w", err)
+	}
+	_, err = f.Write(append(b, '\n'))
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("keep the node's identity: %w", err)
+	}
+	if err := os.Rename(tmp, filepath.Join(dir, identityFile)); err != nil {
+		return fmt.Errorf("keep the node's identity: %w", err)
+	}
+	return syncDir(dir)
+}
+
+func (id *identity) secret() (page.Secret, error) {
+	var s page.Secret
+	b, err := hex.DecodeString(id.Secret)
+	if err != nil || len(b) != len(s) {
+		return s, errors.New("the cluster's secret is not 16 bytes: the node's identity was damaged")
+	}
+	copy(s[:], b)
+	return s, nil
+}
+
+// meet remembers where a peer is and reports whether that is new.
+func (id *identity) meet(p place) bool {
+	if p.Name == id.Name || p.Name == "" {
+		return false
+	}
+	i, found := slices.BinarySearchFunc(id.Peers, p.Name, func(q place, name string) int { return strings.Compare(q.Name, name) })
+	if !found {
+		id.Peers = slices.Insert(id.Peers, i, p)
+		return true
+	}
+	old := id.Peers[i]
+	p.Seen = max(p.Seen, old.Seen)
+	id.Peers[i] = p
+	old.Seen = p.Seen
+	return old != p
+}
+
+// drop forgets a peer.
+func (id *identity) drop(name string) {
+	id.Peers = slices.DeleteFunc(id.Peers, func(p place) bool { return p.Name == name })
+}
+
+// draw returns n random bytes in hexadecimal digits.
+func draw(n int) string {
+	b := make([]byte, n)
+	rand.Read(b) // never fails: it ends the program instead
+	return hex.EncodeToString(b)
+}

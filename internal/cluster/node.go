@@ -1,0 +1,328 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"weir/overlay"
+	"weir/page"
+)
+
+// Node is one node's hold on the cluster. Make one with Open.
+type Node struct {
+	cfg    Config
+	host   *host
+	lobby  *lobby
+	secret page.Secret
+
+	srv     *server.Server
+	nc, sys *nats.Conn
+	js      jetstream.JetStream
+	streams map[string]jetstream.Stream // not changed after Open
+
+	append  *appender
+	members *members
+	owners  *owners
+	crawls  *crawls
+	talk    *talk
+	health  *health
+	count   counters
+
+	ctx  context.Context // ends when the node closes
+	stop context.CancelFunc
+	wg   sync.WaitGroup
+
+	mu      sync.Mutex
+	closed  bool
+	follows map[int]context.CancelFunc
+}
+
+var _ overlay.Carrier = (*Node)(nil)
+
+// Open starts the node: it founds a cluster with others, joins one, or comes back
+// to its own. It returns when most nodes with storage are there, or when ctx ends;
+// what it waits for meanwhile it says in the Log.
+func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
+	cfg, err = cfg.filled()
+	if err != nil {
+		return nil, err
+	}
+	c, err := loadCerts(cfg.Certs, cfg.Name, cfg.clock)
+	if err != nil {
+		return nil, err
+	}
+	listen, routes, err := cfg.place(c.hosts)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("open the node's folder: %w", err)
+	}
+	id, err := loadIdentity(cfg.Dir, cfg.Name, cfg.Storage)
+	if err != nil {
+		return nil, err
+	}
+	if err := id.save(cfg.Dir); err != nil {
+		return nil, err
+	}
+	n := &Node{cfg: cfg, streams: map[string]jetstream.Stream{}, follows: map[int]context.CancelFunc{}}
+	n.ctx, n.stop = context.WithCancel(context.Background())
+	defer func() {
+		if err != nil {
+			n.shut()
+		}
+	}()
+	if err := reserve(&routes); err != nil {
+		return nil, err
+	}
+	n.host = newHost(cfg, c, id)
+	// The lobby may be asked as soon as it listens, and must know its address then.
+	n.host.mu.Lock()
+	n.lobby, err = openLobby(listen.bind(), c, cfg.clock, n.warn, n.host.serve)
+	if err == nil {
+		listen.port = n.lobby.port()
+		n.host.self = place{Name: cfg.Name, Lobby: listen.reach(), Routes: routes.reach(), Storage: cfg.Storage}
+	}
+	n.host.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	if err := n.host.enter(ctx); err != nil {
+		return nil, err
+	}
+	if n.secret, err = id.secret(); err != nil {
+		return nil, err
+	}
+	if err := n.connect(routes); err != nil {
+		return nil, err
+	}
+	if err := n.prepare(ctx); err != nil {
+		return nil, err
+	}
+	return n, n.begin(ctx)
+}
+
+// connect starts the server and the node's two connections to it.
+func (n *Node) connect(routes address) (err error) {
+	n.host.mu.Lock()
+	id := *n.host.id
+	n.host.mu.Unlock()
+	var password string
+	n.srv, password, err = startServer(n.cfg, n.host.certs, &id, routes)
+	if err != nil {
+		return err
+	}
+	if n.nc, err = dial(n.srv, memberUser, password); err != nil {
+		return err
+	}
+	if n.sys, err = dial(n.srv, systemUser, password); err != nil {
+		return err
+	}
+	n.js, err = jetstream.New(n.nc)
+	return err
+}
+
+// begin starts everything that runs until Close.
+func (n *Node) begin(ctx context.Context) error {
+	n.append = newAppender(n)
+	n.members = newMembers(n)
+	n.owners = newOwners(n)
+	n.crawls = newCrawls(n)
+	n.talk = newTalk(n)
+	n.health = newHealth(n)
+	if _, err := n.nc.Subscribe(n.append.prefix+"*", n.append.acked); err != nil {
+		return fmt.Errorf("listen for acknowledgements: %w", err)
+	}
+	if err := n.talk.listen(); err != nil {
+		return err
+	}
+	for _, run := range []func(context.Context){
+		n.append.send, n.append.sweep,
+		n.members.renewals, n.members.watch,
+		n.owners.claims, n.owners.watch, n.owners.poll,
+		n.crawls.watch,
+		n.talk.send,
+		n.health.watch,
+	} {
+		n.wg.Go(func() { run(n.ctx) })
+	}
+	if err := n.members.first(ctx); err != nil {
+		return err
+	}
+	n.host.open(n.members.live, n.talk.question)
+	return nil
+}
+
+// Do carries an action out. It never blocks.
+func (n *Node) Do(a overlay.Action) {
+	switch a := a.(type) {
+	case overlay.Renew:
+		n.members.renew(a)
+	case overlay.Claim:
+		n.owners.claim(a)
+	case overlay.Follow:
+		n.follow(a)
+	case overlay.Unfollow:
+		n.unfollow(a.Part)
+	case overlay.Append:
+		n.append.add(a)
+	case overlay.Say:
+		n.talk.say("", a.Data)
+	case overlay.Send:
+		n.talk.say(a.To, a.Data)
+	default:
+		panic(fmt.Sprintf("cluster: %T is not for a carrier", a))
+	}
+}
+
+// follow reads a log from where the caller has it.
+func (n *Node) follow(a overlay.Follow) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return
+	}
+	if stop := n.follows[a.Part]; stop != nil {
+		stop()
+	}
+	ctx, stop := context.WithCancel(n.ctx)
+	n.follows[a.Part] = stop
+	t := &tail{n: n, stream: logStream(a.Part, n.cfg.logs), subject: logSubject(a.Part, n.cfg.logs), after: a.After}
+	t.each = func(m jetstream.Msg, meta *jetstream.MsgMetadata) bool {
+		n.count.add(kindFollow, 0, len(m.Data()))
+		b, err := readBatch(m.Data())
+		if errors.Is(err, overlay.ErrVersion) || errors.Is(err, errPacking) {
+			// Going on would leave it out for good.
+			n.warn(fmt.Errorf("stopped to follow partition %d at %d: %w", a.Part, meta.Sequence.Stream, err))
+			return false
+		}
+		if err != nil {
+			n.warn(fmt.Errorf("partition %d at %d: %w", a.Part, meta.Sequence.Stream, err))
+			b = overlay.Batch{}
+		}
+		if ctx.Err() != nil {
+			return false
+		}
+		n.answer(overlay.Delivered{Part: a.Part, Offset: meta.Sequence.Stream, Batch: b})
+		return true
+	}
+	n.wg.Go(func() { t.run(ctx) })
+}
+
+func (n *Node) unfollow(part int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if stop := n.follows[part]; stop != nil {
+		stop()
+		delete(n.follows, part)
+	}
+}
+
+// answer passes an event on, unless the node was closed.
+func (n *Node) answer(e overlay.Event) {
+	if n.ctx.Err() == nil {
+		n.cfg.Tell(e)
+	}
+}
+
+// warn passes on something a person should know, once while it lasts.
+func (n *Node) warn(err error) {
+	n.host.mu.Lock()
+	defer n.host.mu.Unlock()
+	n.host.warnOnce(err)
+}
+
+// Secret keys the hashes of all nodes of the cluster.
+func (n *Node) Secret() page.Secret { return n.secret }
+
+// Cluster is the cluster's identity: other clusters have another one.
+func (n *Node) Cluster() string {
+	n.host.mu.Lock()
+	defer n.host.mu.Unlock()
+	return n.host.id.Cluster
+}
+
+// Addr is where others find the node: to join, or with a question.
+func (n *Node) Addr() string { return n.host.self.Lobby }
+
+// Close gives the session up and stops everything; the others take over at once,
+// so whatever the node crawls must have come to an end. No event comes after it
+// returns.
+func (n *Node) Close() error {
+	n.mu.Lock()
+	was := n.closed
+	n.closed = true
+	n.mu.Unlock()
+	if was {
+		return nil
+	}
+	n.members.resign()
+	n.shut()
+	return nil
+}
+
+// kill stops the node without a word to the others.
+func (n *Node) kill() {
+	n.mu.Lock()
+	was := n.closed
+	n.closed = true
+	n.mu.Unlock()
+	if !was {
+		n.shut()
+	}
+}
+
+func (n *Node) shut() {
+	n.stop()
+	if n.lobby != nil {
+		n.lobby.close()
+	}
+	n.wg.Wait()
+	if n.talk != nil {
+		n.talk.wait()
+	}
+	for _, c := range []*nats.Conn{n.nc, n.sys} {
+		if c != nil {
+			c.Close()
+		}
+	}
+	if n.srv != nil {
+		n.srv.Shutdown()
+		n.srv.WaitForShutdown()
+	}
+}
+
+func (n *Node) routes() int {
+	if n.srv == nil {
+		return 0
+	}
+	rz, err := n.srv.Routez(nil)
+	if err != nil {
+		return 0
+	}
+	seen := map[string]bool{} // there are several connections to each
+	for _, r := range rz.Routes {
+		seen[r.RemoteID] = true
+	}
+	return len(seen)
+}
+
+// pause waits, or ends early with the context. It reports whether to go on.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}

@@ -1,0 +1,177 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"weir/overlay"
+)
+
+const (
+	staleTime = 5 * time.Second  // without news where there should be some
+	pollEvery = 10 * time.Second // of owners: a change that was not heard of is found by then
+	claimers  = 8
+)
+
+type owner struct {
+	Node    string `json:"node"`
+	Session uint64 `json:"session,string"`
+}
+
+// owners changes who owns a partition, and hears of it.
+type owners struct {
+	n *Node
+
+	mu      sync.Mutex
+	waiting map[int]overlay.Claim // the last of each partition
+	order   []int
+	seq     uint64 // of the last change heard of
+	again   context.CancelFunc
+
+	ready chan struct{} // holds one when something waits
+}
+
+func newOwners(n *Node) *owners {
+	return &owners{n: n, waiting: map[int]overlay.Claim{}, ready: make(chan struct{}, 1)}
+}
+
+func (o *owners) claim(c overlay.Claim) {
+	o.mu.Lock()
+	if _, ok := o.waiting[c.Part]; !ok {
+		o.order = append(o.order, c.Part)
+	}
+	o.waiting[c.Part] = c
+	o.mu.Unlock()
+	select {
+	case o.ready <- struct{}{}:
+	default:
+	}
+}
+
+func (o *owners) take() (overlay.Claim, bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.order) == 0 {
+		return overlay.Claim{}, false
+	}
+	part := o.order[0]
+	o.order = o.order[1:]
+	c := o.waiting[part]
+	delete(o.waiting, part)
+	return c, true
+}
+
+// claims carries them out, a few at a time.
+func (o *owners) claims(ctx context.Context) {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	slots := make(chan struct{}, claimers)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-o.ready:
+		}
+		for {
+			c, ok := o.take()
+			if !ok {
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case slots <- struct{}{}:
+			}
+			wg.Go(func() {
+				defer func() { <-slots }()
+				o.swap(ctx, c)
+			})
+		}
+	}
+}
+
+// swap answers a claim with what holds then, however long that takes to find out.
+func (o *owners) swap(ctx context.Context, c overlay.Claim) {
+	subject := ownerSubject(c.Part)
+	data, err := json.Marshal(owner{c.Node, c.Session})
+	if err != nil {
+		return
+	}
+	epoch, err := o.n.put(ctx, subject, data, c.Before)
+	o.n.count.add(kindOwner, len(data), 0)
+	if err == nil {
+		o.n.answer(overlay.Owner{Part: c.Part, Node: c.Node, Session: c.Session, Epoch: epoch})
+		return
+	}
+	for {
+		data, epoch, err := o.n.last(ctx, ownersStream, subject)
+		if err == nil {
+			var w owner
+			if epoch > 0 && json.Unmarshal(data, &w) != nil {
+				w = owner{}
+			}
+			o.n.answer(overlay.Owner{Part: c.Part, Node: w.Node, Session: w.Session, Epoch: epoch})
+			return
+		}
+		if !pause(ctx, tailPause) {
+			return
+		}
+	}
+}
+
+// watch tells of every change.
+func (o *owners) watch(ctx context.Context) {
+	for ctx.Err() == nil {
+		sub, cancel := context.WithCancel(ctx)
+		o.mu.Lock()
+		o.again = cancel
+		o.mu.Unlock()
+		t := &tail{n: o.n, stream: ownersStream, subject: "o.*", latest: true, each: o.news}
+		t.run(sub)
+		cancel()
+		pause(ctx, tailPause)
+	}
+}
+
+func (o *owners) news(m jetstream.Msg, meta *jetstream.MsgMetadata) bool {
+	o.n.count.add(kindOwner, 0, len(m.Data()))
+	o.mu.Lock()
+	o.seq = max(o.seq, meta.Sequence.Stream)
+	o.mu.Unlock()
+	part, err := strconv.Atoi(m.Subject()[len("o."):])
+	var w owner
+	if err == nil && json.Unmarshal(m.Data(), &w) == nil {
+		o.n.answer(overlay.Owner{Part: part, Node: w.Node, Session: w.Session, Epoch: meta.Sequence.Stream})
+	}
+	return true
+}
+
+// poll asks how far the owners have got, and has them read again if there is more
+// than was heard of: a watch may be stale for a while after a node was killed.
+func (o *owners) poll(ctx context.Context) {
+	for pause(ctx, pollEvery) {
+		o.mu.Lock()
+		heard := o.seq
+		o.mu.Unlock()
+		rctx, cancel := context.WithTimeout(ctx, requestTime)
+		info, err := o.n.streams[ownersStream].Info(rctx)
+		cancel()
+		if err != nil || info.State.LastSeq <= heard {
+			continue
+		}
+		// It may be on its way. If not, this is more than ten seconds late next time.
+		if !pause(ctx, tailPause*5) {
+			return
+		}
+		o.mu.Lock()
+		if o.seq == heard {
+			o.again()
+		}
+		o.mu.Unlock()
+	}
+}

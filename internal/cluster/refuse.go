@@ -1,0 +1,33 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrClosed answers questions to a node that was closed.
+var ErrClosed = errors.New("the node was closed")
+
+// Reason says why a node is not let in.
+type Reason string
+
+const (
+	OtherCluster Reason = "cluster"  // it belongs to another one
+	OtherVersion Reason = "version"  // it speaks a protocol that is not spoken here
+	OtherExpect  Reason = "expect"   // it wants to found a cluster of another size
+	NameTaken    Reason = "name"     // a node of its name is alive
+	NotItself    Reason = "identity" // its certificate is another node's
+	Removed      Reason = "removed"  // it was taken out of the cluster
+	Busy         Reason = "busy"     // come again
+)
+
+// Refused says that one node turned another away. The one that was gets it from
+// Open, the other one through Warn.
+type Refused struct {
+	Why  Reason
+	By   string // the node that refuses, and its address
+	Who  string // the node that is refused
+	Text string
+}
+
+func (r *Refused) Error() string { return fmt.Sprintf("%s refuses %s: %s", r.By, r.Who, r.Text) }

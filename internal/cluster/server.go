@@ -1,0 +1,146 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+)
+
+const (
+	syncEvery    = time.Second
+	maxMessage   = maxAsk
+	readyTime    = 30 * time.Second
+	systemUser   = "system"
+	memberUser   = "member"
+	consumerWait = 30 * time.Second // a consumer that nobody reads from is gone after this
+)
+
+// startServer runs the node's server with routes to the peers it knows.
+func startServer(cfg Config, c *certs, id *identity, routes address) (s *server.Server, password string, err error) {
+	password = draw(16)
+	system := server.NewAccount("$SYS")
+	o := &server.Options{
+		ServerName: cfg.Name,
+		// Whoever has a question comes to the lobby, but a server that listens to no
+		// clients makes no routes either. Nobody knows the password of this port.
+		Host:       "127.0.0.1",
+		Port:       server.RANDOM_PORT,
+		NoSigs:     true,
+		MaxPayload: maxMessage,
+
+		JetStream:              cfg.Storage,
+		StoreDir:               filepath.Join(cfg.Dir, "server"),
+		SyncInterval:           syncEvery,
+		SyncAlways:             cfg.Always,
+		JetStreamMaxStore:      cfg.MaxStore,
+		DisableJetStreamBanner: true,
+
+		Accounts:      []*server.Account{system},
+		SystemAccount: "$SYS",
+		Users:         []*server.User{{Username: systemUser, Password: password, Account: system}, {Username: memberUser, Password: password}},
+
+		Cluster: server.ClusterOpts{
+			// The servers themselves refuse routes of another cluster.
+			Name:       id.Cluster,
+			Host:       routes.host,
+			Port:       routes.port,
+			Advertise:  routes.reach(),
+			TLSConfig:  c.conf.Clone(),
+			TLSTimeout: 5,
+			// Batches come compressed.
+			Compression: server.CompressionOpts{Mode: server.CompressionOff},
+		},
+	}
+	if o.Cluster.Host == "" {
+		o.Cluster.Host = "0.0.0.0"
+	}
+	// The number of routes is the server's guess at the size of a cluster that has
+	// no state yet, and a route to itself would count.
+	for _, p := range id.Peers {
+		if p.Storage || !cfg.Storage {
+			o.Routes = append(o.Routes, &url.URL{Scheme: "nats-route", Host: p.Routes})
+		}
+	}
+	if len(o.Routes) == 0 {
+		return nil, "", errors.New("start the server: no other node is known")
+	}
+	s, err = server.NewServer(o)
+	if err != nil {
+		return nil, "", fmt.Errorf("start the server: %w", err)
+	}
+	log := &serverLog{say: cfg.Log}
+	s.SetLogger(log, false, false)
+	s.Start()
+	if !s.ReadyForConnections(readyTime) {
+		s.Shutdown()
+		s.WaitForShutdown()
+		return nil, "", fmt.Errorf("start the server: it was not ready after %v; %s", readyTime, log.worst())
+	}
+	return s, password, nil
+}
+
+// dial connects to the node's own server.
+func dial(s *server.Server, user, password string) (*nats.Conn, error) {
+	nc, err := nats.Connect("", nats.InProcessServer(s), nats.UserInfo(user, password),
+		nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond))
+	if err != nil {
+		return nil, fmt.Errorf("connect to the node's own server: %w", err)
+	}
+	return nc, nil
+}
+
+// serverLog passes on what a server has to say. Warnings and errors only: the
+// rest is of interest to those who work on servers.
+type serverLog struct {
+	say  func(string)
+	last atomic.Pointer[string]
+}
+
+func (l *serverLog) Noticef(string, ...any) {}
+func (l *serverLog) Debugf(string, ...any)  {}
+func (l *serverLog) Tracef(string, ...any)  {}
+func (l *serverLog) Warnf(format string, a ...any) {
+	if strings.HasPrefix(format, "Plaintext passwords") {
+		return // they are drawn at each start and never leave the process
+	}
+	l.say("server: " + fmt.Sprintf(format, a...))
+}
+
+func (l *serverLog) Errorf(format string, a ...any) {
+	text := "server: " + fmt.Sprintf(format, a...)
+	l.last.Store(&text)
+	l.say(text)
+}
+
+// Fatalf is called where a server of its own would end. Ours does not take the
+// node with it: Open and Status see that it is not running.
+func (l *serverLog) Fatalf(format string, a ...any) { l.Errorf(format, a...) }
+
+func (l *serverLog) worst() string {
+	if p := l.last.Load(); p != nil {
+		return *p
+	}
+	return "it did not say why"
+}
+
+// reserve picks a free port where the configuration leaves it open: others must
+// be told before the server listens.
+func reserve(a *address) error {
+	if a.port != 0 {
+		return nil
+	}
+	ln, err := net.Listen("tcp", a.bind())
+	if err != nil {
+		return fmt.Errorf("find a port for other servers: %w", err)
+	}
+	a.port = ln.Addr().(*net.TCPAddr).Port
+	return ln.Close()
+}

@@ -1,0 +1,139 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Names of the streams that hold state; logs are log0, log1, ...
+const (
+	membersStream = "members"
+	ownersStream  = "owners"
+	crawlsStream  = "crawls"
+)
+
+func logStream(part, logs int) string { return "log" + strconv.Itoa(part%logs) }
+func logSubject(part, logs int) string {
+	return "l." + strconv.Itoa(part%logs) + "." + strconv.Itoa(part)
+}
+func memberSubject(name string) string { return "m." + name }
+func ownerSubject(part int) string     { return "o." + strconv.Itoa(part) }
+func crawlSubject(name string) string  { return "c." + name }
+
+// layout lists the streams of a cluster. State is read from whoever leads its
+// group, never from a copy that may lag (AllowDirect stays off).
+func layout(cfg Config) []jetstream.StreamConfig {
+	state := func(name, subject string) jetstream.StreamConfig {
+		return jetstream.StreamConfig{Name: name, Subjects: []string{subject}, Replicas: cfg.Replicas, MaxMsgsPerSubject: 1, Storage: jetstream.FileStorage}
+	}
+	members := state(membersStream, "m.*")
+	members.MaxAge = cfg.ttl
+	// Those who watch are told of a session that ran out by an empty message.
+	members.AllowMsgTTL, members.SubjectDeleteMarkerTTL, members.AllowRollup = true, time.Minute, true
+	crawls := state(crawlsStream, "c.*")
+	crawls.MaxMsgSize = maxSpec
+	out := []jetstream.StreamConfig{members, state(ownersStream, "o.*"), crawls}
+	for i := range cfg.logs {
+		out = append(out, jetstream.StreamConfig{
+			Name: "log" + strconv.Itoa(i), Subjects: []string{"l." + strconv.Itoa(i) + ".*"},
+			Replicas: cfg.Replicas, Storage: jetstream.FileStorage,
+		})
+	}
+	return out
+}
+
+// prepare makes the streams that are not there yet, and waits until all answer.
+func (n *Node) prepare(ctx context.Context) error {
+	said := time.Now()
+	for _, sc := range layout(n.cfg) {
+		for {
+			st, err := n.stream(ctx, sc)
+			if err == nil {
+				n.streams[sc.Name] = st
+				break
+			}
+			if now := time.Now(); now.Sub(said) >= sayEvery {
+				said = now
+				n.cfg.Log(n.waiting(err))
+			}
+			select {
+			case <-ctx.Done():
+				return fmt.Errorf("%s: %w", n.waiting(err), context.Cause(ctx))
+			case <-time.After(200 * time.Millisecond):
+			}
+		}
+	}
+	return nil
+}
+
+func (n *Node) stream(ctx context.Context, sc jetstream.StreamConfig) (jetstream.Stream, error) {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	st, err := n.js.Stream(ctx, sc.Name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		// Several nodes may do so at once: the same stream is made once.
+		st, err = n.js.CreateStream(ctx, sc)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if c := st.CachedInfo().Cluster; c == nil || c.Leader == "" {
+		return nil, fmt.Errorf("no node leads %s", sc.Name)
+	}
+	return st, nil
+}
+
+// waiting says what keeps the node from starting.
+func (n *Node) waiting(err error) string {
+	n.host.mu.Lock()
+	defer n.host.mu.Unlock()
+	text := "waiting until most nodes with storage are here"
+	var names []string
+	for _, p := range n.host.id.Peers {
+		if p.Storage {
+			names = append(names, p.Name+" at "+p.Routes)
+		}
+	}
+	if len(names) > 0 {
+		text += fmt.Sprintf(" (%d of the servers of %v are connected)", n.routes(), names)
+	}
+	return text + ": " + err.Error()
+}
+
+// raced reports whether a compare-and-swap failed because another was first.
+func raced(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
+}
+
+// last reads the last message of a subject from the group's leader. Seq is 0 when
+// there is none.
+func (n *Node) last(ctx context.Context, stream, subject string) (data []byte, seq uint64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTime)
+	defer cancel()
+	m, err := n.streams[stream].GetLastMsgForSubject(ctx, subject)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	return m.Data, m.Sequence, nil
+}
+
+// put writes the next message of a subject if the last one was before, and
+// returns its sequence number.
+func (n *Node) put(ctx context.Context, subject string, data []byte, before uint64) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTime)
+	defer cancel()
+	ack, err := n.js.Publish(ctx, subject, data, jetstream.WithExpectLastSequencePerSubject(before), jetstream.WithRetryAttempts(0))
+	if err != nil {
+		return 0, err
+	}
+	return ack.Sequence, nil
+}

@@ -1,0 +1,170 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/nats-io/nats.go"
+
+	"weir/overlay"
+)
+
+const (
+	maxSaying  = 1024 // messages that wait to be sent; more are lost
+	maxAnswers = 32   // questions that are worked on at once
+	errHeader  = "Weir-Error"
+)
+
+// ErrSilent says that a node does not answer: there is none of that name, or it
+// does not know the topic.
+var ErrSilent = errors.New("nobody answers")
+
+// talk is what nodes say to one another beside the logs: it is not kept, and may
+// be lost.
+type talk struct {
+	n     *Node
+	queue chan *nats.Msg
+	slots chan struct{}
+	wg    sync.WaitGroup
+
+	mu     sync.Mutex
+	topics map[string]func(ctx context.Context, data []byte) ([]byte, error)
+}
+
+func newTalk(n *Node) *talk {
+	return &talk{n: n, queue: make(chan *nats.Msg, maxSaying), slots: make(chan struct{}, maxAnswers), topics: map[string]func(context.Context, []byte) ([]byte, error){}}
+}
+
+// Subjects: s.FROM for all, t.TO.FROM for one, q.TO.TOPIC for questions.
+func (t *talk) listen() error {
+	name := t.n.cfg.Name
+	for subject, fn := range map[string]nats.MsgHandler{"s.*": t.heard, "t." + name + ".*": t.heard, "q." + name + ".*": t.asked} {
+		if _, err := t.n.nc.Subscribe(subject, fn); err != nil {
+			return fmt.Errorf("listen to other nodes: %w", err)
+		}
+	}
+	return nil
+}
+
+func (t *talk) say(to string, data []byte) {
+	m := &nats.Msg{Subject: "s." + t.n.cfg.Name, Data: data}
+	if to != "" {
+		m.Subject = "t." + to + "." + t.n.cfg.Name
+	}
+	if len(data) > maxAsk || to != "" && checkName(to) != nil {
+		return
+	}
+	select {
+	case t.queue <- m:
+	default:
+	}
+}
+
+func (t *talk) send(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case m := <-t.queue:
+			_ = t.n.nc.PublishMsg(m) // it may be lost
+			t.n.count.add(kindTalk, len(m.Data), 0)
+		}
+	}
+}
+
+func (t *talk) heard(m *nats.Msg) {
+	from := m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]
+	if from == t.n.cfg.Name && strings.HasPrefix(m.Subject, "s.") {
+		return
+	}
+	t.n.count.add(kindTalk, 0, len(m.Data))
+	t.n.answer(overlay.Heard{From: from, Data: slices.Clone(m.Data)})
+}
+
+// Answer sets what answers the questions of a topic. It is called from several
+// goroutines; ctx ends when the node is closed.
+func (n *Node) Answer(topic string, fn func(ctx context.Context, data []byte) ([]byte, error)) {
+	n.talk.mu.Lock()
+	defer n.talk.mu.Unlock()
+	n.talk.topics[topic] = fn
+}
+
+// Ask asks a node, which may be this one, and waits for its answer.
+func (n *Node) Ask(ctx context.Context, node, topic string, data []byte) ([]byte, error) {
+	if node == n.cfg.Name {
+		return n.talk.reply(ctx, topic, data)
+	}
+	if checkName(node) != nil || checkName(topic) != nil {
+		return nil, fmt.Errorf("ask %q about %q: %w", node, topic, ErrSilent)
+	}
+	if len(data) > maxAsk {
+		return nil, fmt.Errorf("ask %s about %s: %d bytes are too many, %d are not", node, topic, len(data), maxAsk)
+	}
+	n.count.add(kindAsk, len(data), 0)
+	m, err := n.nc.RequestWithContext(ctx, "q."+node+"."+topic, data)
+	if errors.Is(err, nats.ErrNoResponders) {
+		return nil, fmt.Errorf("ask %s about %s: %w", node, topic, ErrSilent)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ask %s about %s: %w", node, topic, err)
+	}
+	n.count.add(kindAsk, 0, len(m.Data))
+	if text := m.Header.Get(errHeader); text != "" {
+		return nil, fmt.Errorf("%s: %s", node, text)
+	}
+	return m.Data, nil
+}
+
+func (t *talk) asked(m *nats.Msg) {
+	topic := m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]
+	t.n.count.add(kindAsk, 0, len(m.Data))
+	select {
+	case t.slots <- struct{}{}:
+	default:
+		respond(m, nil, errors.New("too many questions at once"))
+		return
+	}
+	t.wg.Go(func() {
+		defer func() { <-t.slots }()
+		data, err := t.reply(t.n.ctx, topic, m.Data)
+		t.n.count.add(kindAsk, len(data), 0)
+		respond(m, data, err)
+	})
+}
+
+func (t *talk) reply(ctx context.Context, topic string, data []byte) ([]byte, error) {
+	t.mu.Lock()
+	fn := t.topics[topic]
+	t.mu.Unlock()
+	if fn == nil {
+		return nil, fmt.Errorf("about %q: %w", topic, ErrSilent)
+	}
+	out, err := fn(ctx, data)
+	if err == nil && len(out) > maxAsk {
+		return nil, fmt.Errorf("the answer has %d bytes, and %d can be sent", len(out), maxAsk)
+	}
+	return out, err
+}
+
+func respond(m *nats.Msg, data []byte, err error) {
+	r := &nats.Msg{Data: data}
+	if err != nil {
+		r.Header = nats.Header{errHeader: {strings.ReplaceAll(err.Error(), "\n", "; ")}}
+	}
+	_ = m.RespondMsg(r) // whoever asked will ask again
+}
+
+// question is one from a command line, for this node or another.
+func (t *talk) question(ctx context.Context, q *question) ([]byte, error) {
+	if q.Node == "" {
+		return t.reply(ctx, q.Topic, q.Data)
+	}
+	return t.n.Ask(ctx, q.Node, q.Topic, q.Data)
+}
+
+// wait returns when no question is worked on.
+func (t *talk) wait() { t.wg.Wait() }

@@ -1,0 +1,188 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"weir/internal/cluster/clustertest"
+	"weir/overlay"
+	"weir/page"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestConformance(t *testing.T) {
+	clustertest.Run(t, func(t *testing.T) clustertest.World { return newWorld(t) })
+}
+
+var began = time.Now()
+
+func now() page.Time { return page.Time(time.Since(began)) }
+
+// world is nodes in this process, on loopback and ports of their own.
+type world struct {
+	t     *testing.T
+	dir   string
+	ctx   context.Context
+	nodes map[string]*proxy
+	tune  func(*Config)
+	lobby []string
+	woken chan struct{}
+}
+
+// proxy stands for a node that may still be starting.
+type proxy struct {
+	mu      sync.Mutex
+	node    *Node
+	waiting []overlay.Action
+	err     error
+	stop    context.CancelFunc
+	done    chan struct{}
+}
+
+func (p *proxy) Do(a overlay.Action) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.node != nil {
+		p.node.Do(a)
+	} else {
+		p.waiting = append(p.waiting, a)
+	}
+}
+
+func newWorld(t *testing.T) *world {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	w := &world{t: t, dir: t.TempDir(), ctx: ctx, nodes: map[string]*proxy{}, woken: make(chan struct{}, 1)}
+	ca := filepath.Join(w.dir, "ca")
+	if err := InitCA(ca); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for name := range w.nodes {
+			w.Kill(name)
+		}
+		cancel()
+	})
+	for range 3 {
+		w.lobby = append(w.lobby, freePort(t))
+	}
+	return w
+}
+
+func freePort(t testing.TB) string {
+	a := address{host: "127.0.0.1"}
+	if err := reserve(&a); err != nil {
+		t.Fatal(err)
+	}
+	return a.bind()
+}
+
+// config is that of a node; the first three have addresses that all know.
+func (w *world) config(name string) Config {
+	ca := filepath.Join(w.dir, "ca")
+	certs := filepath.Join(ca, name)
+	if _, err := os.Stat(certs); err != nil {
+		if _, err := Issue(ca, name, []string{"127.0.0.1"}); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	cfg := Config{
+		Dir: filepath.Join(w.dir, name), Certs: certs, Name: name,
+		Listen: "127.0.0.1:0", Routes: "127.0.0.1:0", Join: w.lobby,
+		Storage: true, MaxStore: 1 << 30,
+		Now: now, Tell: func(overlay.Event) {}, Warn: func(err error) { w.logf("%s: warning: %v", name, err) },
+		ttl: 4 * time.Second,
+	}
+	if testing.Verbose() {
+		cfg.Log = func(s string) { w.logf("%s: %s", name, s) }
+	}
+	if i := int(name[0] - 'a'); len(name) == 1 && i < len(w.lobby) {
+		cfg.Listen = w.lobby[i]
+	}
+	if w.tune != nil {
+		w.tune(&cfg)
+	}
+	return cfg
+}
+
+// logf does not use t.Log: a server may say something when the test is over.
+func (w *world) logf(format string, a ...any) {
+	if testing.Verbose() {
+		fmt.Printf(time.Now().Format("05.000 ")+format+"\n", a...)
+	}
+}
+
+func (w *world) Start(name string, tell func(overlay.Event)) overlay.Carrier {
+	cfg := w.config(name)
+	cfg.Tell = func(e overlay.Event) {
+		tell(e)
+		select {
+		case w.woken <- struct{}{}:
+		default:
+		}
+	}
+	ctx, stop := context.WithCancel(w.ctx)
+	p := &proxy{stop: stop, done: make(chan struct{})}
+	w.nodes[name] = p
+	go func() {
+		defer close(p.done)
+		n, err := Open(ctx, cfg)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.node, p.err = n, err
+		if err != nil {
+			w.logf("%s: %v", name, err)
+			p.node = nil
+			return
+		}
+		for _, a := range p.waiting {
+			n.Do(a)
+		}
+		p.waiting = nil
+	}()
+	return p
+}
+
+func (w *world) Kill(name string) {
+	p := w.nodes[name]
+	p.stop()
+	<-p.done
+	if p.node != nil {
+		p.node.kill()
+	}
+}
+
+func (w *world) Until(what string, done func() bool) {
+	w.t.Helper()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	late := time.After(60 * time.Second)
+	for !done() {
+		for name, p := range w.nodes {
+			p.mu.Lock()
+			if p.err != nil && w.ctx.Err() == nil && p.err.Error() != "" && !isCancel(p.err) {
+				p.mu.Unlock()
+				w.t.Fatalf("%s: %v", name, p.err)
+			}
+			p.mu.Unlock()
+		}
+		select {
+		case <-w.woken:
+		case <-tick.C:
+		case <-late:
+			w.t.Fatalf("not after a minute: %s", what)
+		}
+	}
+}
+
+func (w *world) Now() page.Time { return now() }
+
+func isCancel(err error) bool { return errors.Is(err, context.Canceled) }
