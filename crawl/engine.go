@@ -82,8 +82,9 @@ type Engine struct {
 	valve    *valve // nil: there is no limit, and never was
 	promises promises
 	estates  estates
-	again    bool   // a Redeliver is under way
-	kept     []Keep // what earlier runs learned, for the valve that may come
+	again    bool                     // a Redeliver is under way
+	slowed   map[string]time.Duration // how long hosts rest at least, as the rules say
+	kept     []Keep                   // what earlier runs learned, for the valve that may come
 	out      []Order
 }
 
@@ -180,6 +181,9 @@ func (e *Engine) start(now page.Time, ev Start) {
 	for _, h := range ev.Hosts {
 		e.f.Recall(now, h.Host, h.State, h.Delay)
 	}
+	for _, w := range ev.Waits {
+		e.slow(now, w)
+	}
 	for _, s := range ev.Sites {
 		e.f.Add(now, s)
 	}
@@ -269,11 +273,20 @@ func (e *Engine) committed(now page.Time, ev Committed) {
 		e.f.Reload()
 	}
 	for _, w := range ev.Waits {
-		e.f.Slow(now, w.Host, w.Delay)
+		e.slow(now, w)
 	}
 	if ev.Stop != "" {
 		e.end(StopRule + ev.Stop)
 	}
+}
+
+// slow has a host rest as long as the rules say.
+func (e *Engine) slow(now page.Time, w Wait) {
+	e.f.Slow(now, w.Host, w.Delay)
+	if e.slowed == nil {
+		e.slowed = map[string]time.Duration{}
+	}
+	e.slowed[w.Host] = max(e.slowed[w.Host], w.Delay)
 }
 
 // perRedeliver is how many pages are delivered again at a time: what turns up
@@ -435,14 +448,26 @@ type Status struct {
 	Stop        string
 	Link        LinkStatus // zero without a limit
 	Promises    []PromiseStatus
+	Rest        Rest // zero while something is under way, or could be
+}
+
+// Rest says that all hosts with pages rest, and whose turn comes first.
+type Rest struct {
+	Host  string
+	Until page.Time
+	Asked time.Duration // how long the rules have the host rest at least; 0: they say nothing
 }
 
 // Status returns the numbers.
 func (e *Engine) Status() Status {
 	c := e.f.Count()
+	var rest Rest
+	if host, until, ok := e.f.Rests(); ok && e.flights.n == 0 && c.Ready == 0 && !e.again {
+		rest = Rest{host, until, e.slowed[host]}
+	}
 	return Status{
 		Totals: e.totals, Waiting: c.Waiting, Unreachable: c.Asleep, Flying: e.flights.n, Sites: int(e.totals.Sites),
 		Active: c.Active, Idle: c.Idle, IdleShare: e.idle.share(), Resting: c.Resting, Ready: c.Ready, Drift: c.Drift, Stop: e.stop, Link: e.linkStatus(),
-		Promises: e.promiseStatus(),
+		Promises: e.promiseStatus(), Rest: rest,
 	}
 }

@@ -24,6 +24,7 @@ type Start struct {
 	Kept    []Keep `json:",omitempty"` // what earlier runs, of this crawl or another, learned of the link
 	// Rows of promises that this crawl has given.
 	Promises []Keep `json:",omitempty"`
+	Waits    []Wait `json:",omitempty"` // as the rules say
 	Stop     string `json:",omitempty"` // the rules had the crawl stop, and why
 	Totals   Totals
 	Version  uint32 `json:",omitempty"` // of the last ranking

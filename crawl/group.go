@@ -311,9 +311,7 @@ func (l *Ledger) Start(resumed bool) (Start, error) {
 			return st, err
 		}
 		st.Stop = l.out.Stop
-		for _, w := range l.out.Waits {
-			st.Hosts = append(st.Hosts, Care{Host: w.Host, Delay: w.Delay})
-		}
+		st.Waits = append(st.Waits, l.out.Waits...)
 	}
 	if l.share != nil {
 		st.Hosts = nil

@@ -31,6 +31,7 @@ type play struct {
 	// steer says, after a page, what the crawl is about from then on; nil: as before.
 	// It is asked until it says something.
 	steer  func(f Fetch) *ScopeConfig
+	idle   func() // nothing is under way any more: the clock moves on
 	resume bool
 	deaf   bool    // pages cannot be delivered again
 	before []Event // come before Start
@@ -130,6 +131,9 @@ func (p *play) run() string {
 		if len(events) == 0 {
 			if wake == 0 {
 				p.t.Fatalf("stuck: %+v", p.engine.Status())
+			}
+			if p.idle != nil {
+				p.idle()
 			}
 			p.now, wake = max(p.now, wake), 0
 			events = append(events, Tick{})

@@ -153,17 +153,25 @@ func (p *Program) Start(out *Out) error {
 			return err
 		}
 	}
-	t := tables.Table("wait")
+	return p.Waits(func(w Wait) bool {
+		out.Waits = append(out.Waits, w)
+		return true
+	})
+}
+
+// Waits calls fn for the waits that the program has derived, until it returns
+// false.
+func (p *Program) Waits(fn func(Wait) bool) error {
+	t := p.cfg.Plan.Program.Table("wait")
 	if t == nil {
 		return nil
 	}
 	return p.part.Rows(t, func(row flow.Row) bool {
 		seconds := float64(row[1].N)
 		if t.Types[1] == query.Float {
-			seconds = math.Float64frombits(uint64(row[1].N))
+			seconds = row[1].Float()
 		}
-		out.Waits = append(out.Waits, wait(row[0].S, seconds))
-		return true
+		return fn(wait(row[0].S, seconds))
 	})
 }
 

@@ -50,6 +50,29 @@ func TestProgramGivesPriorities(t *testing.T) {
 	}
 }
 
+// While all hosts rest, the crawl can say until when, and that its program wants
+// it so.
+func TestProgramRests(t *testing.T) {
+	web := map[string][]page.Link{"http://a.example/": {link("http://a.example/1"), link("http://a.example/2")}}
+	p := newOwn(t, `
+		crawl(U, 0) :- seed(U).
+		crawl(V, D+1) :- crawl(U, D), link(U, V), D < 3.
+		wait(host(U), 900d) :- seed(U).`, web, "http://a.example/")
+	var rests []Rest
+	p.idle = func() {
+		if r := p.engine.Status().Rest; r.Host != "" && r.Until.Sub(p.now) > time.Hour {
+			rests = append(rests, r)
+		}
+	}
+	for range 2 {
+		p.run()
+		p.resume = true
+	}
+	if len(p.fetched) != 3 || len(rests) < 2 || rests[0].Host != "a.example" || rests[0].Asked != page.MaxAsked {
+		t.Errorf("fetched %v, rests %+v", p.fetched, rests)
+	}
+}
+
 func named(u, anchor string) page.Link {
 	l := link(u)
 	l.Text = anchor

@@ -398,6 +398,16 @@ func (f *Frontier) Wake() (page.Time, bool) {
 	return 0, false
 }
 
+// Rests returns which of the hosts that rest is the first whose turn comes, and
+// when.
+func (f *Frontier) Rests() (name string, until page.Time, ok bool) {
+	if f.timers.len() == 0 {
+		return "", 0, false
+	}
+	h := f.timers.top()
+	return h.name, h.next, true
+}
+
 // Stop lets nothing new start. Connections are closed, those in use as soon as
 // they fall free.
 func (f *Frontier) Stop() {

@@ -137,13 +137,15 @@ func (p *progress) run(tick <-chan time.Time, people io.Writer) {
 
 // line writes one line for a log.
 func (p *progress) line(s node.Status) {
-	again := rereading(s)
-	if again != "" {
-		again = ", " + again
+	also := ""
+	for _, what := range []string{rereading(s), resting(s)} {
+		if what != "" {
+			also += ", " + what
+		}
 	}
 	fmt.Fprintf(p.out, "%s: %s, %.1f/s, %s, %s/s%s, %s queued, %s, %s%s%s\n",
 		short(s.Run), many(s.Totals.Fetched, "page"), s.Pages, bytesOf(float64(s.Totals.Bytes)), bytesOf(s.Rate), allowed(s.Bound),
-		thousands(s.Totals.Queued), many(int64(s.Active), "connection"), many(s.Totals.Errors(), "error"), p.left(s, ", "), again)
+		thousands(s.Totals.Queued), many(int64(s.Active), "connection"), many(s.Totals.Errors(), "error"), p.left(s, ", "), also)
 }
 
 // rereading says that a crawl reads its stored pages for another program.
@@ -152,6 +154,21 @@ func rereading(s node.Status) string {
 		return ""
 	}
 	return fmt.Sprintf("reading %s again under the new program", many(s.Totals.Fetched, "stored page"))
+}
+
+// longRest is a time after which people wonder why nothing happens.
+const longRest = time.Minute
+
+// resting says that nothing can be fetched for a while, and why.
+func resting(s node.Status) string {
+	if s.Pause < longRest {
+		return ""
+	}
+	why := ""
+	if s.Rest.Asked >= longRest {
+		why = fmt.Sprintf("; the program has it rest %s between visits", short(s.Rest.Asked))
+	}
+	return fmt.Sprintf("all hosts rest, the next visit is to %s in %s%s", s.Rest.Host, short(s.Pause), why)
 }
 
 // left says how long the crawl still takes, after a separator, if it can be known.
@@ -202,6 +219,9 @@ func (p *progress) picture(s node.Status) []string {
 	}
 	if again := rereading(s); again != "" {
 		lines = append(lines, "  again   "+again)
+	}
+	if rest := resting(s); rest != "" {
+		lines = append(lines, "  rest    "+rest)
 	}
 	promises := node.Promises(s.Promises)
 	for i, p := range promises {
@@ -254,11 +274,18 @@ func (p *progress) json(s node.Status) {
 		// known to ask for.
 		Steered bool  `json:"steered,omitempty"`
 		Due     int64 `json:"due,omitempty"`
+
+		// All hosts rest: whose turn comes first, in how many seconds, and how long the
+		// program has it rest.
+		RestHost  string  `json:"rest_host,omitempty"`
+		RestFor   float64 `json:"rest_for,omitempty"`
+		RestAsked float64 `json:"rest_asked,omitempty"`
 	}{
 		"progress", s.Run.Seconds(), s.Totals.Ended(), s.Totals.Fetched, s.Totals.Bytes, s.Totals.Errors(), s.Totals.Queued,
 		s.Totals.Parked, s.Sites, s.Rate, s.Pages, s.Active, s.Idle, s.Resting, nil, s.Commits,
 		s.Bound.Number(), s.Bound.By, nil, s.Bound.Yielding, 0, s.Bound.Yields, s.Link.Used, node.Promises(s.Promises),
 		s.Totals.Steered, s.Totals.Due,
+		s.Rest.Host, s.Pause.Seconds(), s.Rest.Asked.Seconds(),
 	}
 	if !s.Bound.Until.IsZero() {
 		event.Until = &s.Bound.Until

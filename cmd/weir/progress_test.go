@@ -159,3 +159,21 @@ func TestRankHint(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// A crawl whose hosts all rest for long says so, and who wants it.
+func TestProgressTellsOfRests(t *testing.T) {
+	s := running()
+	s.Rest, s.Pause = crawl.Rest{Host: "a.test", Asked: 24 * time.Hour}, 23*time.Hour+59*time.Minute
+	const want = "all hosts rest, the next visit is to a.test in 23h59m; the program has it rest 24h00m between visits"
+	var log bytes.Buffer
+	p := &progress{cfg: &node.Config{}, screen: screen{out: &log}}
+	if p.line(s); !strings.HasSuffix(log.String(), ", "+want+"\n") {
+		t.Errorf("the line is %q", log.String())
+	}
+	if got := strings.Join(p.picture(s), "\n"); !strings.Contains(got, "\n  rest    "+want) {
+		t.Errorf("the picture is\n%s", got)
+	}
+	if s.Pause = 30 * time.Second; resting(s) != "" {
+		t.Errorf("a short rest: %s", resting(s))
+	}
+}

@@ -118,7 +118,9 @@ func (f *folder) explain(u page.URL, p *crawl.PageInfo) (*whyInfo, error) {
 		return nil, err
 	}
 	if s != nil {
-		w.Host = f.host(u, s)
+		if w.Host, err = f.host(u, s); err != nil {
+			return nil, err
+		}
 		if w.Robots, err = robotsOf(u, s); err != nil {
 			return nil, err
 		}
@@ -139,6 +141,9 @@ func (f *folder) explain(u page.URL, p *crawl.PageInfo) (*whyInfo, error) {
 		w.Reason = "waits for its turn"
 		if w.Attempt > 0 {
 			w.Reason = fmt.Sprintf("waits to be tried again, after %d tries", w.Attempt)
+		}
+		if h := w.Host; h != nil && h.By == byProgram {
+			w.Reason += ", while the program has its host rest " + inSeconds(time.Duration(h.Wait*float64(time.Second))) + " between visits"
 		}
 	}
 	if p.Stray { // its rules were those of another program
@@ -194,8 +199,11 @@ func (f *folder) source() (*program.Source, error) {
 	return program.Load(f.dir, version)
 }
 
+// byProgram is what asks for a host's wait when a rule of the program does.
+const byProgram = "the program's wait"
+
 // host says how long a page's host is left alone.
-func (f *folder) host(u page.URL, s *crawl.SiteInfo) *whyHost {
+func (f *folder) host(u page.URL, s *crawl.SiteInfo) (*whyHost, error) {
 	h := &whyHost{Host: u.Host(), Queued: s.Queued, Failures: s.Host.Failures}
 	wait := time.Duration(f.asRun.Wait)
 	h.By = "--wait"
@@ -210,8 +218,20 @@ func (f *folder) host(u page.URL, s *crawl.SiteInfo) *whyHost {
 	if s.Delay > wait {
 		wait, h.By = s.Delay, "crawl-delay"
 	}
+	rules, own, err := f.rules()
+	if err == nil && own { // a program that cannot be read leaves the rest to be told
+		err = rules.Waits(func(w crawl.Wait) bool {
+			if w.Host == u.Host() && w.Delay > wait {
+				wait, h.By = w.Delay, byProgram
+			}
+			return true
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
 	h.Wait = wait.Seconds()
-	return h
+	return h, nil
 }
 
 // robotsOf asks the rules that the crawl has of a site; nil when it has none.

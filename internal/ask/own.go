@@ -43,11 +43,11 @@ func ReadOwn(dir string, kv crawl.KV, plain crawl.ScopeConfig) (*Own, error) {
 }
 
 // Tables are the names of the tables that the program derives, as they come, but
-// for orders.
+// for crawl.
 func (o *Own) Tables() []string {
 	var names []string
 	for _, r := range o.Rules {
-		if !slices.Contains(names, r.Head.Table) && !slices.Contains(orders, r.Head.Table) {
+		if !slices.Contains(names, r.Head.Table) && r.Head.Table != "crawl" {
 			names = append(names, r.Head.Table)
 		}
 	}
@@ -56,7 +56,7 @@ func (o *Own) Tables() []string {
 
 // Keeps says that the crawl keeps a table of its program up.
 func (o *Own) Keeps(table string) bool {
-	return !slices.Contains(orders, table) && slices.ContainsFunc(o.plan.Rules, func(r *flow.Rule) bool { return r.Head.Name == table })
+	return table != "crawl" && slices.ContainsFunc(o.plan.Rules, func(r *flow.Rule) bool { return r.Head.Name == table })
 }
 
 // Rows calls fn for the rows of a table that the crawl keeps, until it returns

@@ -31,8 +31,8 @@ type Program struct {
 	loaded bool     // its inputs are
 }
 
-// orders are the tables that tell the crawler what to do. There is nothing left to
-// be done when a crawl is asked.
+// orders are the tables that tell the crawler what to do. A question may read
+// them, and derive none: there is nothing left to be done when a crawl is asked.
 var orders = []string{"crawl", "stop", "wait"}
 
 // Read finds out what the question means. Positions of what is wrong with it are
@@ -226,14 +226,14 @@ func (q Question) answer(asked *query.Program) (string, *query.Diag) {
 }
 
 // usable is what a question may use of the crawl's program: its tables, but for
-// orders, and for those that the question derives itself. Settings have their
+// crawl, and for those that the question derives itself. Settings have their
 // values already. Small tables are small for questions too: rules may not run
 // without that. What live means is over with the crawl.
 func (o *Own) usable(asked *query.Program) string {
 	if o == nil {
 		return ""
 	}
-	taken := append(heads(asked), orders...)
+	taken := append(heads(asked), "crawl")
 	var b strings.Builder
 	for _, in := range o.Inputs {
 		if !slices.Contains(taken, in.Table) {

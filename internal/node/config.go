@@ -92,6 +92,7 @@ type Status struct {
 	Commits Commits       // of this run
 	Bound   Bound
 	Resumed bool
+	Pause   time.Duration // until Rest ends; 0: not all hosts rest
 }
 
 // ETA returns how long the rest takes at the speed of this run so far, if that

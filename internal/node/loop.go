@@ -192,6 +192,9 @@ func (s *speed) status() Status {
 		Status: engine, Run: now.Sub(s.n.began), Started: s.n.fresh,
 		Wire: s.n.carried().total, Bound: s.n.bound(engine.Link.Used), Commits: s.n.commits.commits(), Resumed: s.n.resumed,
 	}
+	if st.Rest.Host != "" {
+		st.Pause = max(st.Rest.Until.Sub(clock()), 0)
+	}
 	m := mark{now, st.Wire, st.Totals.Fetched}
 	old := s.marks[s.at]
 	if old.t.IsZero() {
