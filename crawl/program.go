@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"math"
 	"slices"
 	"strings"
@@ -51,10 +52,7 @@ type ProgramConfig struct {
 // The error is ErrLayout when that cannot be read.
 func NewProgram(cfg ProgramConfig, kv KV) (*Program, error) {
 	state := partState{kv, []byte{keyFact, cfg.Version}}
-	layout, laid, err := state.Get(layoutKey)
-	if err == nil && laid && !bytes.Equal(layout, cfg.layout()) {
-		err = ErrLayout
-	}
+	laid, err := cfg.laid(state)
 	if err != nil {
 		return nil, fmt.Errorf("open the program's state: %w", err)
 	}
@@ -66,8 +64,26 @@ func NewProgram(cfg ProgramConfig, kv KV) (*Program, error) {
 	return &Program{cfg: cfg, part: part, depth: crawl.Arity() > 1, score: crawl.Arity() > 2, laid: laid}, nil
 }
 
+// layout is how the plan lays rows out, and which program it is of.
 func (c *ProgramConfig) layout() []byte {
-	return binary.BigEndian.AppendUint64(nil, c.Plan.Layout())
+	text := fnv.New64a()
+	text.Write([]byte(c.Plan.Program.Text))
+	return text.Sum(binary.BigEndian.AppendUint64(nil, c.Plan.Layout()))
+}
+
+// laid says that a state has its rows where the plan looks for them. What other
+// flags have derived under the same version stays as it is: they may change from
+// run to run.
+func (c *ProgramConfig) laid(s partState) (bool, error) {
+	had, ok, err := s.Get(layoutKey)
+	if err != nil || !ok {
+		return false, err
+	}
+	own := c.layout()
+	if len(had) != len(own) || bytes.Equal(had[8:], own[8:]) && !bytes.Equal(had, own) {
+		return false, ErrLayout
+	}
+	return bytes.Equal(had, own), nil
 }
 
 // Compile makes a plan of the plain crawl.

@@ -70,3 +70,17 @@ func TestOtherLayout(t *testing.T) {
 		t.Errorf("without an archive: %v", err)
 	}
 }
+
+// Flags that change from one run to the next are not another build.
+func TestOtherFlags(t *testing.T) {
+	cfg := config(t, turnWeb(t))
+	cfg.Archive, cfg.MaxPages = store.None, 20
+	run(t, cfg)
+	for _, scope := range []string{"any", "host", "host"} {
+		cfg.Scope.Scope = scope
+		cfg.MaxPages += 20
+		if got := run(t, cfg); got.RunPages == 0 {
+			t.Errorf("with --scope %s: %+v", scope, got)
+		}
+	}
+}
