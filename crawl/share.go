@@ -127,6 +127,7 @@ func (l *Ledger) openShare(cfg Sharing) error {
 
 // Keys of a crawl that is shared.
 //
+//	c|i                  -> the store's own number, see ReadOrigin
 //	c|l|partition        -> offset of its log, as applied
 //	c|o|seq              -> outbox: a parcel that may not be with the others yet
 //	c|s|partition|site   -> the sites of a partition
@@ -136,6 +137,8 @@ const (
 	shareOutbox = 'o'
 	shareSite   = 's'
 )
+
+var originKey = []byte{keyShare, 'i'}
 
 func logKey(part int) []byte {
 	return binary.BigEndian.AppendUint16([]byte{keyShare, shareLog}, uint16(part))
@@ -170,6 +173,23 @@ func (l *Ledger) Outbox() (parcels []overlay.Parcel, err error) {
 		return nil, fmt.Errorf("read the outbox: %w", err)
 	}
 	return parcels, nil
+}
+
+// ReadOrigin returns the number of a node's store, if it has one.
+func ReadOrigin(kv KV) (origin uint64, ok bool, err error) {
+	b, ok, err := kv.Get(originKey)
+	if err != nil || !ok {
+		return 0, false, err
+	}
+	if len(b) != 8 {
+		return 0, false, fmt.Errorf("read the number of the store: %w", errRow)
+	}
+	return binary.BigEndian.Uint64(b), true, nil
+}
+
+// WriteOrigin keeps it.
+func WriteOrigin(w Writer, origin uint64) {
+	w.Set(originKey, binary.BigEndian.AppendUint64(nil, origin))
 }
 
 // Posted says that parcels up to seq are safe with the others. They are forgotten

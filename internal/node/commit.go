@@ -59,6 +59,10 @@ func (n *node) commitAll(ctx context.Context) error {
 			if err := c.turn(ctx, t); err != nil {
 				return err
 			}
+		case a := <-n.peer.orders():
+			if err := c.share(ctx, a); err != nil {
+				return err
+			}
 		case <-c.timer.C:
 			c.armed = false
 		case <-ctx.Done():
@@ -187,6 +191,9 @@ func (c *committer) commit(ctx context.Context) error {
 	c.n.index.Commit(c.n.indexEnd())
 	c.group, c.pages, c.last, c.armed = nil, 0, time.Now(), false
 	c.timer.Stop()
+	if ev.Parcel != nil {
+		c.n.peer.post(*ev.Parcel) // before the Engine can release a partition that it is about
+	}
 	c.n.send(ctx, ev)
 	return nil
 }

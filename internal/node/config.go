@@ -63,6 +63,8 @@ type Config struct {
 
 	Demands []crawl.Demand // sites that shall be done by a time
 
+	Peer *Peer // nil: no other node crawls with this one
+
 	IgnoreRobots bool
 	Trace        string // file that gets every Engine event; "": none
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"weir/crawl"
+	"weir/overlay"
 )
 
 // pace is how often Progress hears of the crawl.
@@ -34,6 +35,8 @@ func (n *node) loop(ctx context.Context, stop <-chan struct{}, start crawl.Start
 		case <-stop:
 			stop = nil
 			finished = n.step(ctx, timer, crawl.Command{Stop: crawl.StopByUser})
+		case <-n.peer.fence():
+			finished = n.peer.fenced(ctx, timer)
 		case <-tell.C:
 			n.tellWall(ctx, timer)
 			if n.cfg.Progress != nil {
@@ -108,6 +111,10 @@ func (n *node) step(ctx context.Context, timer *time.Timer, ev crawl.Event) bool
 			n.tellNews(o)
 		case crawl.Load, crawl.Settle, crawl.Save, crawl.Keep, crawl.Redeliver:
 			n.mail.put(o)
+		case crawl.Released:
+			n.peer.post(overlay.Empty{Part: int(o.Part)})
+		case crawl.Counted:
+			n.peer.post(overlay.Load{Queued: o.Queued, Flying: o.Flying})
 		case crawl.Wake:
 			timer.Reset(max(o.At.Sub(now), 0))
 		case crawl.Finish:
@@ -125,7 +132,8 @@ func (n *node) fetch(ctx context.Context, o crawl.Fetch) {
 	if o.Open {
 		v := &visit{n: n, orders: make(chan crawl.Fetch, 1)}
 		n.visits[o.Host] = v
-		n.work.Go(func() { v.run(ctx) })
+		during := n.peer.during(ctx)
+		n.work.Go(func() { v.run(ctx, during) })
 	}
 	n.visits[o.Host].orders <- o
 	n.flying[o.ID] = o.Host

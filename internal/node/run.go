@@ -66,6 +66,8 @@ type node struct {
 	paused     bool  // of the loop: nothing may flow
 	boundBy    string
 
+	peer *peer // nil: no other node crawls with this one
+
 	log   *journal
 	index *search.Indexer // nil: pages are not indexed while they are crawled
 
@@ -92,6 +94,10 @@ type node struct {
 	broken bool              // the committer ended early; read after it has
 	cut    bool              // the user could not wait
 }
+
+// ErrStranger says that a folder belongs to another cluster, or to a crawl of its
+// own.
+var ErrStranger = errors.New("the folder belongs to another crawl")
 
 // Credits: how many answers may be on their way.
 const (
@@ -175,8 +181,13 @@ func (n *node) openCore() error {
 	if err != nil {
 		return err
 	}
+	if p := n.cfg.Peer; p != nil && ok && secret != p.Secret {
+		return ErrStranger
+	}
 	if !ok {
-		if _, err := rand.Read(secret[:]); err != nil {
+		if p := n.cfg.Peer; p != nil {
+			secret = p.Secret
+		} else if _, err := rand.Read(secret[:]); err != nil {
 			return fmt.Errorf("draw the crawl's secret: %w", err)
 		}
 		g := n.store.Begin()
@@ -194,9 +205,16 @@ func (n *node) openCore() error {
 	if err != nil {
 		return err
 	}
+	var share *crawl.Sharing
+	if n.cfg.Peer != nil {
+		n.peer = newPeer(n, *n.cfg.Peer)
+		if share, err = n.peer.sharing(); err != nil {
+			return err
+		}
+	}
 	n.ledger, err = crawl.NewLedger(n.store, crawl.LedgerConfig{
 		Order: order, Trap: n.cfg.Trap, Rules: rules, Traits: rules.Traits(), Secret: secret, Domains: n.cfg.DomainPages > 0, Memory: n.cfg.Memory * 3 / 8, Kept: maxKept,
-		Links: order.Traits().Ranked, Again: n.cfg.Archive != store.None, Version: n.version,
+		Links: order.Traits().Ranked, Again: n.cfg.Archive != store.None, Version: n.version, Share: share,
 	})
 	if err != nil {
 		return err
@@ -221,7 +239,7 @@ func (n *node) openCore() error {
 		},
 		Bandwidth: c.Bandwidth,
 		MaxPages:  c.MaxPages, MaxBytes: c.MaxBytes, MaxTime: c.MaxTime,
-		Batch: c.Batch, StopGain: c.StopGain, Demands: c.Demands,
+		Batch: c.Batch, StopGain: c.StopGain, Demands: c.Demands, Shared: c.Peer != nil,
 		Open: 4*c.Conns + 512, Loads: maxLoads, Resolves: maxResolves,
 	}
 	n.engine, err = crawl.NewEngine(n.ecfg)
@@ -254,6 +272,11 @@ func (n *node) run(ctx context.Context, stop <-chan struct{}) error {
 	if err := n.learn(&start); err != nil {
 		return err
 	}
+	if n.peer != nil {
+		if err := n.peer.open(); err != nil {
+			return err
+		}
+	}
 	n.due = len(n.cfg.Demands) > 0 || len(start.Promises) > 0
 	for _, w := range n.cfg.Warnings {
 		n.log.event("warning", map[string]any{"what": w})
@@ -276,6 +299,12 @@ func (n *node) run(ctx context.Context, stop <-chan struct{}) error {
 			n.fail(err)
 		}
 	})
+	if n.peer != nil {
+		n.peer.begin(ctx)
+		leave := stop
+		n.work.Go(func() { n.peer.run(ctx, leave) })
+		stop = nil // it leaves first, and then stops the Engine
+	}
 	if n.wire != nil {
 		n.runWire(ctx)
 	}

@@ -27,7 +27,9 @@ func (v *visit) hangUp() {
 	close(v.orders)
 }
 
-func (v *visit) run(ctx context.Context) {
+// run serves until the run ends, ctx, or what it does is not this node's to do any
+// more, during.
+func (v *visit) run(ctx, during context.Context) {
 	n := v.n
 	for {
 		var o crawl.Fetch
@@ -43,8 +45,8 @@ func (v *visit) run(ctx context.Context) {
 			}
 			return
 		}
-		if v.conn == nil {
-			c, outcome := n.client.Load().Open(ctx, o.URL, o.Addr)
+		if v.conn == nil && n.peer.may() {
+			c, outcome := n.client.Load().Open(during, o.URL, o.Addr)
 			if outcome != page.OK {
 				c.Close()
 				if c.Fault != nil {
@@ -55,11 +57,18 @@ func (v *visit) run(ctx context.Context) {
 			}
 			v.conn = c
 		}
-		a := v.conn.Get(ctx, o.URL, o.Last)
+		if !n.peer.may() { // right before the bytes leave
+			if v.conn != nil {
+				v.conn.Close()
+			}
+			n.unreached(ctx, o, page.Aborted, "")
+			return
+		}
+		a := v.conn.Get(during, o.URL, o.Last)
 		if a.Fault != nil {
 			n.fail(a.Fault)
 		}
-		more := a.KeepAlive && !o.Last && ctx.Err() == nil
+		more := a.KeepAlive && !o.Last && during.Err() == nil && ctx.Err() == nil
 		if !more {
 			v.conn.Close() // before the Engine hears that the host is free
 		}

@@ -1,0 +1,324 @@
+package node
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"weir/crawl"
+	"weir/overlay"
+	"weir/page"
+)
+
+// Peer makes a crawl one of several nodes that share it; see package overlay. The
+// nodes must agree on everything but their names.
+type Peer struct {
+	Name   string
+	Scheme overlay.Scheme
+	Secret page.Secret // of the cluster: what pages are named by
+	Limit  int64       // bytes a second that all nodes have together; 0: no such limit
+	Weight uint16      // this node's share of the work beside the others'; 0: as theirs
+
+	// Open joins the others. What they say comes to tell, which may block while the
+	// node is busy.
+	Open func(tell func(overlay.Event)) (Carrier, error)
+
+	// Quiet is told when nothing is left to do on any node, and when there is again.
+	Quiet func(bool)
+}
+
+// Carrier is an overlay.Carrier that can be closed. Nothing is told after that.
+type Carrier interface {
+	overlay.Carrier
+	Close() error
+}
+
+// peer drives the overlay.Member of a node: a goroutine that steps it, takes what
+// it says to the others by the carrier, and what it wants of the crawl to the
+// committer, which hands it on to the loop.
+//
+// It may wait for the committer, never the other way round: the committer's
+// parcels and the loop's answers come by a mailbox that takes all. What bounds
+// that is the Member, which asks for a rest when too much is not acknowledged.
+type peer struct {
+	n       *node
+	cfg     Peer
+	member  *overlay.Member
+	carrier Carrier
+	origin  uint64
+	tells   chan overlay.Event  // of the carrier
+	works   chan overlay.Action // for the committer; nil: count what there is to do
+	fences  chan struct{}
+	status  chan chan overlay.Status
+	until   atomic.Int64 // no request may be sent from then on, by the crawl's clock
+
+	mu    sync.Mutex
+	mail  []overlay.Event // of the committer and the loop
+	rings chan struct{}
+
+	tenure  context.Context // of the loop: ends with a fence, and everything under way with it
+	dismiss context.CancelFunc
+}
+
+// maxWorks is how many batches and orders may wait for the committer.
+const maxWorks = 64
+
+// census is how often the Member hears how much there is to do.
+const census = time.Second
+
+func newPeer(n *node, cfg Peer) *peer {
+	p := &peer{
+		n: n, cfg: cfg, tells: make(chan overlay.Event, maxWorks), works: make(chan overlay.Action, maxWorks),
+		fences: make(chan struct{}, 1), status: make(chan chan overlay.Status), rings: make(chan struct{}, 1),
+	}
+	return p
+}
+
+// sharing is the Ledger's part of it.
+func (p *peer) sharing() (*crawl.Sharing, error) {
+	origin, ok, err := crawl.ReadOrigin(p.n.store)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		var b [8]byte
+		if _, err := rand.Read(b[:]); err != nil {
+			return nil, fmt.Errorf("draw a number for the node's store: %w", err)
+		}
+		origin = binary.BigEndian.Uint64(b[:])
+		g := p.n.store.Begin()
+		crawl.WriteOrigin(g, origin)
+		if err := g.Commit(); err != nil {
+			return nil, err
+		}
+	}
+	p.origin = origin
+	return &crawl.Sharing{Keys: overlay.NewKeys(p.cfg.Scheme, overlay.Parts), Parts: overlay.Parts, Node: p.cfg.Name, Origin: origin}, nil
+}
+
+// open joins the others. The committer does not run yet.
+func (p *peer) open() (err error) {
+	p.member = overlay.NewMember(overlay.Config{
+		Name: p.cfg.Name, Session: uint64(time.Now().UnixNano()), Origin: p.origin, Parts: overlay.Parts, Weight: p.cfg.Weight,
+		Offsets: p.n.ledger.Offsets(), Limit: p.cfg.Limit,
+	})
+	parcels, err := p.n.ledger.Outbox()
+	if err != nil {
+		return err
+	}
+	for _, x := range parcels {
+		p.mail = append(p.mail, x)
+	}
+	p.carrier, err = p.cfg.Open(func(ev overlay.Event) { p.tells <- ev })
+	return err
+}
+
+// run steps the Member until the run ends. stop asks it to leave.
+func (p *peer) run(ctx context.Context, stop <-chan struct{}) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	count := time.NewTicker(census)
+	defer count.Stop()
+	defer func() {
+		closed := make(chan struct{})
+		go func() { // whoever tells must not be left hanging
+			_ = p.carrier.Close()
+			close(closed)
+		}()
+		for {
+			select {
+			case <-p.tells:
+			case <-closed:
+				return
+			}
+		}
+	}()
+	for {
+		select {
+		case ev := <-p.tells:
+			p.step(ctx, timer, ev)
+		case <-p.rings:
+			for _, ev := range p.take() {
+				p.step(ctx, timer, ev)
+			}
+		case <-timer.C:
+			p.step(ctx, timer, overlay.Tick{})
+		case <-count.C:
+			p.work(ctx, nil)
+		case reply := <-p.status:
+			reply <- p.member.Status()
+		case <-stop:
+			stop = nil
+			p.step(ctx, timer, overlay.Drain{})
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// step gives the Member one event and carries its actions out.
+func (p *peer) step(ctx context.Context, timer *time.Timer, ev overlay.Event) {
+	now := clock()
+	actions := p.member.Step(now, ev)
+	p.until.Store(int64(p.member.Until()))
+	for _, a := range actions {
+		switch a := a.(type) {
+		case overlay.Renew, overlay.Claim, overlay.Follow, overlay.Unfollow, overlay.Append, overlay.Say, overlay.Send:
+			p.carrier.Do(a)
+		case overlay.Fence:
+			select {
+			case p.fences <- struct{}{}:
+			default: // the loop has not come to the last one
+			}
+			p.work(ctx, a)
+			p.n.log.event("fenced", map[string]any{"why": "no session could be renewed"})
+		case overlay.Apply, overlay.Adopt, overlay.Disown, overlay.Posted:
+			p.work(ctx, a)
+		case overlay.Throttle:
+			p.n.send(ctx, crawl.Hold{On: a.On})
+		case overlay.Share:
+			p.limit(ctx, a.Rate)
+		case overlay.Quiet:
+			p.n.log.event("quiet", map[string]any{"is": a.Is})
+			if p.cfg.Quiet != nil {
+				p.cfg.Quiet(a.Is)
+			}
+		case overlay.Left:
+			p.n.send(ctx, crawl.Command{Stop: crawl.StopByUser})
+		case overlay.Wake:
+			timer.Reset(max(a.At.Sub(now), 0))
+		}
+	}
+}
+
+// work hands the committer something; it waits while that one is busy.
+func (p *peer) work(ctx context.Context, a overlay.Action) {
+	select {
+	case p.works <- a:
+	case <-ctx.Done():
+	case <-p.n.saved: // it has failed
+	}
+}
+
+// limit sets this node's part of the common limit, and its own if that is less.
+func (p *peer) limit(ctx context.Context, rate int64) {
+	if own := p.n.cfg.Bandwidth.Limits.Rate; own > 0 {
+		rate = min(rate, own)
+	}
+	text := strconv.FormatInt(max(rate, 1), 10)
+	select {
+	case p.n.asks <- ask{change: Steering{Limit: &text}, reply: make(chan Held, 1)}:
+	case <-ctx.Done():
+	}
+}
+
+// orders are what the committer is to do; nobody's are none.
+func (p *peer) orders() <-chan overlay.Action {
+	if p == nil {
+		return nil
+	}
+	return p.works
+}
+
+// fence is told the loop when everything under way must end.
+func (p *peer) fence() <-chan struct{} {
+	if p == nil {
+		return nil
+	}
+	return p.fences
+}
+
+// post brings the Member an event from the committer or the loop. It never blocks.
+func (p *peer) post(ev overlay.Event) {
+	p.mu.Lock()
+	p.mail = append(p.mail, ev)
+	p.mu.Unlock()
+	select {
+	case p.rings <- struct{}{}:
+	default:
+	}
+}
+
+func (p *peer) take() []overlay.Event {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	mail := p.mail
+	p.mail = nil
+	return mail
+}
+
+// may says whether a request may be sent now. It is asked right before the bytes
+// leave: the process may have stood still since they were ordered.
+func (p *peer) may() bool { return p == nil || int64(clock()) < p.until.Load() }
+
+// begin lets visits last until the next fence.
+func (p *peer) begin(ctx context.Context) { p.tenure, p.dismiss = context.WithCancel(ctx) }
+
+// during returns the context of what a visit does: it ends with the fence.
+func (p *peer) during(ctx context.Context) context.Context {
+	if p == nil {
+		return ctx
+	}
+	return p.tenure
+}
+
+// fenced is the loop's side of a fence: everything under way ends, and nothing is
+// this node's any more. The committer hears of it too, and says it once more when
+// it has.
+func (p *peer) fenced(ctx context.Context, timer *time.Timer) (finished bool) {
+	p.dismiss()
+	p.begin(ctx)
+	return p.n.step(ctx, timer, crawl.Disowned{Parts: allParts()})
+}
+
+func allParts() []uint16 {
+	parts := make([]uint16, overlay.Parts)
+	for i := range parts {
+		parts[i] = uint16(i)
+	}
+	return parts
+}
+
+// share carries out what the Member wants of the Ledger.
+func (c *committer) share(ctx context.Context, a overlay.Action) error {
+	n := c.n
+	switch a := a.(type) {
+	case overlay.Apply:
+		c.open()
+		c.pages++
+		return n.ledger.Apply(a.Part, a.Offset, a.Batch)
+	case overlay.Posted:
+		n.ledger.Posted(a.Seq)
+		return nil
+	}
+	if c.group != nil {
+		if err := c.commit(ctx); err != nil {
+			return err
+		}
+	}
+	switch a := a.(type) {
+	case overlay.Adopt:
+		n.ledger.Clock(time.Now().UnixNano())
+		ev, err := n.ledger.Adopt(a.Part, a.Epoch)
+		if err != nil {
+			return err
+		}
+		n.send(ctx, ev)
+	case overlay.Disown:
+		n.ledger.Disown(a.Part)
+		n.send(ctx, crawl.Disowned{Parts: []uint16{uint16(a.Part)}})
+	case overlay.Fence:
+		for _, part := range allParts() {
+			n.ledger.Disown(int(part))
+		}
+		n.send(ctx, crawl.Disowned{Parts: allParts()})
+	case nil:
+		n.send(ctx, crawl.Census{})
+	}
+	return nil
+}
