@@ -1,0 +1,160 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"weir/internal/cluster"
+	"weir/internal/testweb"
+	"weir/overlay"
+	"weir/page"
+)
+
+// fleet are nodes in this process that crawl one web together.
+type fleet struct {
+	t     *testing.T
+	web   *testweb.Web
+	certs string
+	lobby []string
+	nodes []*sailor
+	tune  func(i int, cfg *Config)
+}
+
+// sailor is one of them.
+type sailor struct {
+	name   string
+	dir    string
+	cancel context.CancelFunc
+	stop   chan struct{}
+	done   chan struct{}
+	report Report
+	err    error
+
+	mu    sync.Mutex
+	quiet bool
+	heard chan struct{}
+}
+
+func newFleet(t *testing.T, web *testweb.Web, n int) *fleet {
+	t.Helper()
+	f := &fleet{t: t, web: web, certs: filepath.Join(t.TempDir(), "ca")}
+	if err := cluster.InitCA(f.certs); err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.lobby = append(f.lobby, l.Addr().String())
+		l.Close()
+		f.nodes = append(f.nodes, &sailor{name: fmt.Sprintf("n%d", i), dir: t.TempDir(), heard: make(chan struct{}, 16)})
+	}
+	t.Cleanup(func() {
+		for _, s := range f.nodes {
+			s.kill()
+		}
+	})
+	return f
+}
+
+// launch starts a node, or starts it again.
+func (f *fleet) launch(i int) {
+	f.t.Helper()
+	s := f.nodes[i]
+	certs, err := cluster.Issue(f.certs, s.name, []string{"127.0.0.1"})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	cfg := config(f.t, f.web)
+	cfg.Dir = filepath.Join(s.dir, "crawl")
+	if f.tune != nil {
+		f.tune(i, &cfg)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s.cancel, s.stop, s.done, s.quiet = cancel, make(chan struct{}), make(chan struct{}), false
+	var secret page.Secret
+	copy(secret[:], "all of one fleet")
+	cfg.Peer = &Peer{
+		Name: s.name, Secret: secret,
+		Open: func(tell func(overlay.Event)) (Carrier, error) {
+			return cluster.Open(ctx, cluster.Config{
+				Dir: filepath.Join(s.dir, "cluster"), Certs: certs, Name: s.name, Join: f.lobby, Listen: f.lobby[i], Routes: "127.0.0.1:0", Storage: i < 3,
+				Now: clock, Tell: tell, Warn: func(err error) { f.t.Log(s.name, "warns:", err) },
+			})
+		},
+		Quiet: func(is bool) {
+			s.mu.Lock()
+			s.quiet = is
+			s.mu.Unlock()
+			s.heard <- struct{}{}
+		},
+	}
+	go func() {
+		defer close(s.done)
+		s.report, s.err = Run(ctx, s.stop, cfg)
+	}()
+}
+
+func (s *sailor) kill() {
+	if s.cancel != nil {
+		s.cancel()
+		<-s.done
+	}
+}
+
+// quieten waits until the nodes know that nothing is left.
+func (f *fleet) quieten(nodes ...int) {
+	f.t.Helper()
+	for _, i := range nodes {
+		s := f.nodes[i]
+		for {
+			s.mu.Lock()
+			quiet := s.quiet
+			s.mu.Unlock()
+			if quiet {
+				break
+			}
+			select {
+			case <-s.heard:
+			case <-s.done:
+				f.t.Fatalf("%s has ended: %v", s.name, s.err)
+			}
+		}
+	}
+}
+
+// TestThreeNodesCrawlOneWeb: together they fetch every page once, with manners,
+// and notice that nothing is left.
+func TestThreeNodesCrawlOneWeb(t *testing.T) {
+	web := start(t, testweb.Config{Seed: 4, Sites: testweb.Even(30, testweb.Site{Pages: 40, Links: 10, Size: 3000, Latency: time.Millisecond})})
+	f := newFleet(t, web, 3)
+	f.tune = func(_ int, cfg *Config) { cfg.Wait, cfg.PerConn = 5*time.Millisecond, 4 }
+	for i := range f.nodes {
+		f.launch(i)
+	}
+	f.quieten(0, 1, 2)
+	complete(t, web, testweb.Manners{Wait: 5 * time.Millisecond})
+	fetched := int64(0)
+	for _, s := range f.nodes {
+		close(s.stop)
+	}
+	for _, s := range f.nodes {
+		<-s.done
+		if s.err != nil {
+			t.Errorf("%s: %v", s.name, s.err)
+		}
+		if s.report.Fetched == 0 {
+			t.Errorf("%s has fetched nothing", s.name)
+		}
+		fetched += s.report.Fetched
+	}
+	if want := int64(len(web.Truth())); fetched != want {
+		t.Errorf("the nodes have fetched %d pages together, the web has %d", fetched, want)
+	}
+}
