@@ -36,6 +36,7 @@ type talk struct {
 	still  uint64 // moves when it said so
 
 	have     int64  // share of the limit
+	grant    uint64 // number of the last one of this term
 	hurry    bool   // the teller waits for what has changed
 	sent     report // the last one
 	sentAt   page.Time
@@ -76,7 +77,7 @@ func (m *Member) idle() bool {
 func (m *Member) forget() {
 	t := &m.talk
 	t.moves++
-	t.term, t.round, t.done, t.begun = 0, 0, 0, 0
+	t.term, t.round, t.done, t.begun, t.grant = 0, 0, 0, 0, 0
 	m.setQuiet(false)
 	m.setShare(0)
 }
@@ -115,8 +116,9 @@ func (m *Member) hear(from string, w word) {
 			t.desk.hear(m.now, from, w)
 		}
 	case *grant:
-		if w.term == t.term && w.session == m.session && w.count == t.sent.count && m.held {
-			t.hurry = true // and so no other grant answers this report
+		if w.term == t.term && w.session == m.session && w.number > t.grant && m.held {
+			t.grant = w.number
+			t.hurry = true
 			m.setShare(int64(min(w.rate, maxRate)))
 		}
 	case *round:
@@ -151,7 +153,7 @@ func (m *Member) chat() {
 		m.setQuiet(false)
 	}
 	if term := m.parts[0].epoch; term != t.term {
-		t.term, t.round, t.done, t.begun = term, 0, 0, 0
+		t.term, t.round, t.done, t.begun, t.grant = term, 0, 0, 0, 0
 		t.hurry = true
 	}
 	if !m.held {
@@ -206,7 +208,7 @@ func (m *Member) report() {
 	}
 	r := report{
 		term: t.term, session: m.session, count: t.sent.count, moves: t.moves, round: t.done, owned: uint64(m.owned),
-		wanted: whole(t.load.Wanted), owed: whole(t.load.Owed), have: uint64(t.have),
+		wanted: whole(t.load.Wanted), owed: whole(t.load.Owed), have: uint64(t.have), grant: t.grant,
 	}
 	if m.idle() {
 		r.idle = 1

@@ -40,6 +40,7 @@ type crawler struct {
 	urges   map[string]float64
 	plans   crawl.Plan // that is being made
 	log     log
+	peer    *peer // nil: no other crawler shares this crawl
 }
 
 // trip is one request and its answer.
@@ -66,7 +67,7 @@ const (
 	epoch       = int64(1_000_000_000) * int64(time.Second)
 )
 
-func newCrawler(w *World, who uint16, base int, cfg Config) (*crawler, error) {
+func newCrawler(w *World, who uint16, base int, cfg Config, share *crawl.Sharing) (*crawler, error) {
 	if err := cfg.defaults(); err != nil {
 		return nil, err
 	}
@@ -78,9 +79,14 @@ func newCrawler(w *World, who uint16, base int, cfg Config) (*crawler, error) {
 		return nil, err
 	}
 	c := &crawler{
-		w: w, who: who, base: base, cfg: cfg, rows: newRows(w.web.Pages(), len(w.web.Sites)),
-		rules: &links{n: w.names, all: order.Traits().Splits, least: make([]uint8, w.web.Pages()), ids: make([]page.SiteID, len(w.web.Sites))},
+		w: w, who: who, base: base, cfg: cfg, rules: &links{n: w.names, all: order.Traits().Splits},
 		trips: make([]trip, cfg.Conns), open: make([]string, cfg.Conns), kept: map[string]uint32{},
+	}
+	if share == nil {
+		c.rows = newRows(w.web.Pages(), len(w.web.Sites))
+		c.rules.least, c.rules.ids = make([]uint8, w.web.Pages()), make([]page.SiteID, len(w.web.Sites))
+	} else {
+		c.rows = newRows(0, 0)
 	}
 	if cfg.Order == (frontier.Optimal{}).Name() {
 		if cfg.Ranks == nil {
@@ -106,6 +112,7 @@ func newCrawler(w *World, who uint16, base int, cfg Config) (*crawler, error) {
 		},
 		Bandwidth: crawl.Bandwidth{Limits: crawl.Limits{Rate: cfg.Limit}, Control: cfg.Control, Lookahead: cfg.Lookahead},
 		Demands:   cfg.Demands,
+		Shared:    share != nil,
 	}
 	if c.engine, err = crawl.NewEngine(engine); err != nil {
 		return nil, err
@@ -113,12 +120,24 @@ func newCrawler(w *World, who uint16, base int, cfg Config) (*crawler, error) {
 	if cfg.Trace != nil {
 		c.tracer = crawl.NewTracer(cfg.Trace, engine)
 	}
-	c.ledger, err = crawl.NewLedger(c.rows, crawl.LedgerConfig{Order: order, Trap: frontier.Trap{}, Rules: c.rules, Secret: secret, Kept: 1})
+	book := crawl.LedgerConfig{Order: order, Trap: frontier.Trap{}, Rules: c.rules, Secret: secret, Kept: 1, Share: share}
+	if share != nil {
+		book.Memory = 4 << 20 // there are many
+	}
+	c.ledger, err = crawl.NewLedger(c.rows, book)
 	return c, err
 }
 
 // start plants the seeds and lets the Engine begin.
 func (c *crawler) start() error {
+	if err := c.seed(); err != nil {
+		return err
+	}
+	return c.begin()
+}
+
+// seed plants the seeds.
+func (c *crawler) seed() error {
 	c.ledger.Clock(c.wall())
 	seed := func(p uint32) error {
 		u, err := c.w.names.url(p)
@@ -137,6 +156,11 @@ func (c *crawler) start() error {
 		}
 	}
 	c.rules.seed = false
+	return nil
+}
+
+// begin makes them durable and lets the Engine begin.
+func (c *crawler) begin() error {
 	if _, err := c.ledger.Flush(c.rows); err != nil {
 		return err
 	}
@@ -216,6 +240,8 @@ func (c *crawler) do(o crawl.Order) {
 	case crawl.Wake:
 		c.tickArg++
 		c.w.plan.add(thing{at: max(o.At, c.w.now), who: c.who, what: tick, arg: c.tickArg})
+	case crawl.Released, crawl.Counted:
+		c.peer.answer(o)
 	case crawl.Finish:
 		c.end(o.Reason)
 	}
@@ -294,10 +320,16 @@ func (c *crawler) flush() {
 		r.answer = nil
 		c.step(ev)
 	}
+	if c.peer != nil {
+		c.peer.committed(ev.Parcel)
+	}
 }
 
-// meet notes the Ledger's numbers of sites.
+// meet notes the Ledger's numbers of sites, unless they have several.
 func (c *crawler) meet(sites []frontier.Known) {
+	if c.rules.ids == nil {
+		return
+	}
 	for _, k := range sites {
 		c.rules.ids[c.siteOf(k.ID, k.Name)] = k.ID
 	}

@@ -9,6 +9,8 @@
 //	names   URLs for numbered pages, and back
 //	rules   the links of a page as rows for the Ledger
 //	rows    the Ledger's store, in memory
+//	Cluster a World whose crawlers are nodes of one crawl: each has an overlay.Member
+//	        besides, and sim/mesh carries what they say
 //
 // A page costs its site's latency, then its bytes flow over the line, shared
 // with all other downloads (sim/link). Its site may become slower or faster

@@ -8,15 +8,15 @@ import (
 // links are the Ledger's rules in a simulated crawl: every link leads into the
 // crawl. What was told before, at no greater depth, the Ledger would find known;
 // unless it wants to hear of every link it is not told again, which spares it
-// nine rows of ten.
+// nine rows of ten. Where nodes share a crawl it is told everything, as live.
 type links struct {
 	n     *names
 	all   bool      // the order wants every link
-	least []uint8   // by page: one more than the least depth it was told with; 0 = it was not
+	least []uint8   // by page: one more than the least depth it was told with; 0 = it was not. Nil: nobody notes it
 	ranks []float32 // what the oracle says of every page; nil = nobody asks it
 	page  uint32    // the one that the facts are about
 	seed  bool
-	ids   []page.SiteID // the Ledger's numbers of the web's sites; 0 = it has none yet
+	ids   []page.SiteID // the Ledger's numbers of the web's sites; 0 = it has none yet. Nil: it is told names
 	rows  []target
 	text  []byte
 	sum   uint8 // of what was looked at
@@ -33,6 +33,9 @@ func (l *links) score(p uint32, with float32) float32 {
 // news says that a page was not told with this depth or a lesser one, and notes
 // that it is now. From a depth of 254 on everything is told.
 func (l *links) news(p uint32, depth uint16) bool {
+	if l.least == nil {
+		return true
+	}
 	d := uint8(min(depth, 254)) + 1
 	if old := l.least[p]; !l.all && old != 0 && old <= d && d < 255 {
 		return false
@@ -42,7 +45,15 @@ func (l *links) news(p uint32, depth uint16) bool {
 }
 
 // told says that the Ledger knows of a page, or will with this group.
-func (l *links) told(p uint32) bool { return l.least[p] != 0 }
+func (l *links) told(p uint32) bool { return l.least != nil && l.least[p] != 0 }
+
+// site is the Ledger's number of a page's site, if that is known.
+func (l *links) site(p uint32) page.SiteID {
+	if l.ids == nil {
+		return 0
+	}
+	return l.ids[l.n.w.SiteOf[p]]
+}
 
 // Page implements crawl.Rules. The URLs of all links lie in one text, as those
 // of a page that was read do.
@@ -66,14 +77,16 @@ func (l *links) Page(f *page.Facts, out *crawl.Out) error {
 	l.text, l.rows = l.text[:0], l.rows[:0]
 	to := w.Out(l.page)
 	for _, p := range to {
-		l.sum += l.least[p] // they lie far apart: nothing waits for one before the next is looked for
+		if l.least != nil {
+			l.sum += l.least[p] // they lie far apart: nothing waits for one before the next is looked for
+		}
 	}
 	for _, p := range to {
 		known := l.told(p)
 		if !l.news(p, row.Depth) {
 			continue
 		}
-		to := target{page: p, site: l.ids[w.SiteOf[p]]}
+		to := target{page: p, site: l.site(p)}
 		if !known || to.site == 0 {
 			l.text = append(l.text, l.n.site(w.SiteOf[p])...)
 			l.text = l.n.rest(l.text, p)

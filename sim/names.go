@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"strconv"
+	"strings"
 
 	"weir/page"
 	"weir/sim/web"
@@ -20,6 +21,7 @@ type names struct {
 	hosts  map[string]uint32   // numbered as they come
 	byKey  map[page.Key]uint32 // pages of a web that has paths of its own, by number of site and hash
 	text   []byte
+	tail   string // behind the numbers of pages, so that URLs are as long as real ones
 }
 
 // secret keys the hashes of every simulated crawl: nobody attacks them.
@@ -71,7 +73,7 @@ func (n *names) rest(b []byte, p uint32) []byte {
 	}
 	b = append(b, '/')
 	if i := p - n.w.First[n.w.SiteOf[p]]; i > 0 {
-		b = strconv.AppendUint(b, uint64(i), 10)
+		b = append(strconv.AppendUint(b, uint64(i), 10), n.tail...)
 	}
 	return b
 }
@@ -118,7 +120,7 @@ func (n *names) findPage(s uint32, rest string, hash uint64) (p uint32, ok bool)
 	if rest == "/" {
 		return n.w.First[s], true
 	}
-	i, err := strconv.ParseUint(rest[1:], 10, 32)
+	i, err := strconv.ParseUint(strings.TrimSuffix(rest[1:], n.tail), 10, 32)
 	p = n.w.First[s] + uint32(i)
 	return p, err == nil && i > 0 && p < n.w.First[s+1]
 }

@@ -38,7 +38,8 @@ Papers so far:
   zhu-2 ...       Zhu et al., Optimal Bandwidth Allocation for Web Crawler Systems (planning), with weir's own planner, in a
                   second, whatever the scale. zhu-2 and zhu-3 crawl a site on loopback for most of a minute, and zhu-slots has a
                   solver (cbc, HiGHS or glpsol) work, if one is installed: these run only when --only asks for them.
-  loo-12a ...     Loo et al., Distributed Web Crawling over DHTs (clusters), with weir's own keys and owners.
+  loo-3 ...       Loo et al., Distributed Web Crawling over DHTs (clusters), with weir's own nodes in virtual time: up to 80 of
+                  them for 15 minutes, which takes minutes too; less with a --scale below 0.1.
 
 Examples:
   weir sim papers --out papers            everything in virtual time, on a tenth of the web

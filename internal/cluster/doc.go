@@ -11,7 +11,6 @@
 //	              its offsets are the stream's sequence numbers
 //	members       m.NAME, the node's session; gone [overlay.TTL] after the last renewal
 //	owners        o.PART, changed by compare-and-swap; the revision is the epoch
-//	              r.NAME, a node that was removed
 //	crawls        c.NAME, what was submitted
 //
 // An append is acknowledged when two of three nodes have it in their logs, and on

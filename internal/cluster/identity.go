@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"weir/overlay"
 	"weir/page"
 )
 
@@ -38,7 +37,6 @@ type identity struct {
 // place is where a node is found.
 type place struct {
 	Name    string `json:"name"`
-	Node    string `json:"node"` // the folder's own number, see identity
 	Lobby   string `json:"lobby"`
 	Routes  string `json:"routes"`
 	Storage bool   `json:"storage"`
@@ -121,14 +119,9 @@ func (id *identity) meet(p place) bool {
 	return old != p
 }
 
-// saw notes when peers had sessions last, and reports whether there are any.
-func (id *identity) saw(peers []overlay.Peer, now int64) bool {
-	for i := range id.Peers {
-		if slices.ContainsFunc(peers, func(p overlay.Peer) bool { return p.Name == id.Peers[i].Name }) {
-			id.Peers[i].Seen = now
-		}
-	}
-	return len(peers) > 0
+// drop forgets a peer.
+func (id *identity) drop(name string) {
+	id.Peers = slices.DeleteFunc(id.Peers, func(p place) bool { return p.Name == name })
 }
 
 // draw returns n random bytes in hexadecimal digits.

@@ -21,6 +21,7 @@ import (
 type record struct {
 	place
 	Session  uint64 `json:"session,string"`
+	Node     string `json:"node"`
 	Draining bool   `json:"draining,omitempty"`
 	Weight   uint16 `json:"weight,omitempty"`
 	Version  int    `json:"version"`
@@ -102,7 +103,7 @@ func (m *members) renewals(ctx context.Context) {
 func (m *members) write(ctx context.Context, p overlay.Peer) (bool, error) {
 	n := m.n
 	subject := memberSubject(n.cfg.Name)
-	r := record{place: n.host.self, Session: p.Session, Draining: p.Draining, Weight: p.Weight, Version: n.cfg.version, Least: n.cfg.least}
+	r := record{place: n.host.self, Session: p.Session, Node: n.host.id.Node, Draining: p.Draining, Weight: p.Weight, Version: n.cfg.version, Least: n.cfg.least}
 	data, err := json.Marshal(&r)
 	if err != nil {
 		return false, err
@@ -231,8 +232,8 @@ func (m *members) tell() {
 	if slices.Equal(peers, m.told) && m.told != nil {
 		return
 	}
-	m.n.meet(m.known, m.told)
 	m.told = peers
+	m.n.meet(m.known)
 	m.n.answer(overlay.Members{Peers: slices.Clone(peers)})
 }
 

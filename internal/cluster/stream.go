@@ -23,7 +23,6 @@ func logSubject(part, logs int) string {
 }
 func memberSubject(name string) string { return "m." + name }
 func ownerSubject(part int) string     { return "o." + strconv.Itoa(part) }
-func bannedSubject(name string) string { return "r." + name }
 func crawlSubject(name string) string  { return "c." + name }
 
 // layout lists the streams of a cluster. State is read from whoever leads its
@@ -38,9 +37,7 @@ func layout(cfg Config) []jetstream.StreamConfig {
 	members.AllowMsgTTL, members.SubjectDeleteMarkerTTL, members.AllowRollup = true, time.Minute, true
 	crawls := state(crawlsStream, "c.*")
 	crawls.MaxMsgSize = maxSpec
-	owners := state(ownersStream, "o.*")
-	owners.Subjects = append(owners.Subjects, "r.*")
-	out := []jetstream.StreamConfig{members, owners, crawls}
+	out := []jetstream.StreamConfig{members, state(ownersStream, "o.*"), crawls}
 	for i := range cfg.logs {
 		out = append(out, jetstream.StreamConfig{
 			Name: "log" + strconv.Itoa(i), Subjects: []string{"l." + strconv.Itoa(i) + ".*"},

@@ -31,8 +31,6 @@ type tail struct {
 	// Began is told how many there are.
 	latest bool
 	began  func(pending uint64)
-
-	said time.Time // that it cannot be read
 }
 
 func (t *tail) run(ctx context.Context) {
@@ -52,10 +50,6 @@ func (t *tail) run(ctx context.Context) {
 func (t *tail) read(ctx context.Context) bool {
 	cons, pending, err := t.consumer(ctx)
 	if err != nil {
-		if now := time.Now(); ctx.Err() == nil && now.Sub(t.said) >= sayEvery {
-			t.said = now
-			t.n.cfg.Log(err.Error())
-		}
 		return true
 	}
 	it, err := cons.Messages(jetstream.PullMaxMessages(pullCount), jetstream.PullExpiry(pullTime),

@@ -186,5 +186,3 @@ func (w *world) Until(what string, done func() bool) {
 func (w *world) Now() page.Time { return now() }
 
 func isCancel(err error) bool { return errors.Is(err, context.Canceled) }
-
-func mkdir(dir string) error { return os.MkdirAll(dir, 0o700) }

@@ -27,22 +27,15 @@ func (n *node) openRules() (*crawl.Program, error) {
 		return nil, err
 	}
 	src := n.cfg.Program
-	other := false // the crawl had another one, which is over
 	if begun {
 		had, err := program.Load(n.cfg.Dir, version)
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, err
+		case src != nil && (had == nil || !src.Same(had)):
+			return nil, ErrOtherProgram
 		}
-		if src != nil && (had == nil || !src.Same(had)) {
-			if other, err = n.stopped(had, byte(version)); err != nil {
-				return nil, err
-			}
-			if !other || n.cfg.Archive == store.None || version == maxVersion {
-				return nil, ErrOtherProgram
-			}
-		} else {
-			src = had
-		}
+		src = had
 	} else {
 		totals, err := crawl.ReadTotals(n.store)
 		if err != nil {
@@ -73,9 +66,6 @@ func (n *node) openRules() (*crawl.Program, error) {
 	want := n.cfg.Want.Merge(plan.Wants())
 	n.want.Store(&want)
 	cfg := crawl.ProgramConfig{Plan: plan, Own: src != nil, Version: byte(version), Secret: n.secret}
-	if other {
-		return n.relay(cfg, src)
-	}
 	rules, err := crawl.NewProgram(cfg, n.store)
 	if errors.Is(err, crawl.ErrLayout) && n.cfg.Archive != store.None && n.version < maxVersion {
 		return n.relay(cfg, src)
@@ -83,25 +73,9 @@ func (n *node) openRules() (*crawl.Program, error) {
 	return rules, err
 }
 
-// stopped says that the program that the crawl has had it stop: it could not go on
-// under that one.
-func (n *node) stopped(had *program.Source, version byte) (bool, error) {
-	plan, err := n.compile(had)
-	if err != nil {
-		return false, err
-	}
-	rules, err := crawl.NewProgram(crawl.ProgramConfig{Plan: plan, Own: had != nil, Version: version, Secret: n.secret}, n.store)
-	if err != nil {
-		return false, err
-	}
-	var out crawl.Out
-	err = rules.Start(&out)
-	return out.Stop != "", err
-}
-
-// relay makes a program the crawl's next version, as if the crawl were steered to
-// it. It may be the one that the crawl has, when what that has derived is in a form
-// that this build cannot read.
+// relay makes the crawl's program its next version: what it has derived is in a
+// form that this build cannot read, so it is derived again, as if the crawl were
+// steered to another program.
 func (n *node) relay(cfg crawl.ProgramConfig, src *program.Source) (*crawl.Program, error) {
 	cfg.Version++
 	var err error

@@ -55,7 +55,7 @@ type node struct {
 	secret  page.Secret
 	version uint8                     // of the program; the committer's
 	want    atomic.Pointer[page.Want] // what the program asks pages for
-	relaid  bool                      // it begins anew with this version
+	relaid  bool                      // it begins anew, since what it has derived cannot be read
 	resumed bool                      // the folder was there before: hosts may have been visited a moment ago
 	fresh   crawl.Totals
 	began   time.Time
@@ -282,7 +282,7 @@ func (n *node) run(ctx context.Context, stop <-chan struct{}) error {
 		n.log.event("warning", map[string]any{"what": w})
 	}
 	if n.relaid {
-		n.log.event("program", map[string]any{"version": n.version, "queued": start.Totals.Queued, "stored": start.Totals.Fetched})
+		n.log.event("program", map[string]any{"version": n.version, "queued": start.Totals.Queued, "stored": start.Totals.Fetched, "why": crawl.ErrLayout.Error()})
 	}
 	n.log.event("start", map[string]any{"resumed": n.resumed, "queued": start.Totals.Queued, "sites": len(start.Sites)})
 

@@ -107,11 +107,6 @@ func (n *node) crash() {
 	n.life = 0
 }
 
-// draining asks it to leave.
-func (n *node) draining() {
-	n.when(n.life, func() { n.step(overlay.Drain{}) })
-}
-
 // clock is the node's own time; it begins at a minute and runs a little wrong.
 func (n *node) clock() page.Time {
 	return page.Time(time.Minute) + page.Time(float64(n.w.Net.now-n.born)*n.rate)

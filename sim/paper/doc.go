@@ -35,5 +35,7 @@
 // knows no network.
 //
 // Loo, Cooper and Krishnamurthy, Distributed Web Crawling over DHTs (2004), section 4:
-// figure 12 is arithmetic on round trips that are made up.
+// figures 3 to 11 are crawls of clusters (team), whole from a scale of a tenth on and
+// shorter, on smaller webs, below; figure 12 is arithmetic on round trips that are
+// made up.
 package paper

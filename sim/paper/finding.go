@@ -17,6 +17,7 @@ type Experiment struct {
 	Live  bool   // it crawls for real or has a solver work, and runs only when its name is asked for
 
 	trials   []trial
+	teams    []team
 	visits   []Visit
 	programs []program
 	webs     []string // whose facts it needs, besides those of its trials
@@ -24,7 +25,7 @@ type Experiment struct {
 }
 
 // Scales says that the experiment depends on Options.Scale.
-func (e *Experiment) Scales() bool { return len(e.trials)+len(e.webs) > 0 }
+func (e *Experiment) Scales() bool { return len(e.trials)+len(e.webs)+len(e.teams) > 0 }
 
 // arithmetic says that an experiment needs nothing but sums.
 func (e *Experiment) arithmetic() bool {
@@ -125,7 +126,7 @@ func Experiments() []Experiment {
 		speedUps(), downloaded(), siteSizes(), oneRobot(), moreRobots(), typicalBatch(), idleRobots(), keptConnections(),
 		byDay(), rankByDay(), rankByDepth(), actual(), beyond(), field(),
 	}
-	return slices.Concat(castillo, liveFigures(), sixSites(), queues(), []Experiment{slotted()}, roundTrips())
+	return slices.Concat(castillo, liveFigures(), sixSites(), queues(), []Experiment{slotted()}, workloads(), roundTrips())
 }
 
 // lines joins paragraphs.

@@ -55,11 +55,12 @@ type record struct {
 	webs   map[string]facts
 	visits map[Visit]Visited
 	solved map[program]Solved
+	teams  map[team]sim.ClusterResult
 	crowd  func() ([]queued, error) // made when first asked for
 }
 
 func newRecord(scale float64, seed uint64) record {
-	return record{scale: scale, seed: seed, trials: map[trial]sim.Result{}, webs: map[string]facts{}, visits: map[Visit]Visited{}, solved: map[program]Solved{}, crowd: sync.OnceValues(crowd)}
+	return record{scale: scale, seed: seed, trials: map[trial]sim.Result{}, webs: map[string]facts{}, visits: map[Visit]Visited{}, solved: map[program]Solved{}, teams: map[team]sim.ClusterResult{}, crowd: sync.OnceValues(crowd)}
 }
 
 // of returns a trial's result, if there is one.
@@ -120,7 +121,7 @@ func Run(ctx context.Context, opt Options) ([]Finding, error) {
 	if err := l.play(chosen); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(l.visit(chosen), l.solve(chosen)); err != nil {
+	if err := errors.Join(l.cluster(chosen), l.visit(chosen), l.solve(chosen)); err != nil {
 		return nil, err
 	}
 	var all []Finding
@@ -202,6 +203,16 @@ func (l *lab) jobs(chosen []Experiment) []job {
 		}
 		l.total += len(e.programs)
 	}
+	seenTeams := map[team]bool{}
+	for _, e := range chosen {
+		for _, t := range e.teams {
+			if !seenTeams[t] {
+				seenTeams[t] = true
+				l.total++
+				l.of += t.expected(l.opt.Scale)
+			}
+		}
+	}
 	return jobs
 }
 
@@ -280,6 +291,13 @@ func (r *record) find(e Experiment) (Finding, bool) {
 	}
 	for _, t := range e.trials {
 		if _, ok := r.trials[t]; ok {
+			some = true
+		} else {
+			f.Gaps = append(f.Gaps, t.String())
+		}
+	}
+	for _, t := range e.teams {
+		if _, ok := r.teams[t]; ok {
 			some = true
 		} else {
 			f.Gaps = append(f.Gaps, t.String())

@@ -1,0 +1,292 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"weir/crawl"
+	"weir/overlay"
+	"weir/page"
+	"weir/sim/link"
+	"weir/sim/mesh"
+	"weir/sim/web"
+)
+
+// ClusterConfig says how a crawl is shared by nodes.
+type ClusterConfig struct {
+	Config                // of every node; MaxTime is needed, Limit and Demands are not possible
+	Nodes  int            //
+	Scheme overlay.Scheme // who has which page
+	Parts  int            // partitions; 0 = overlay.Parts
+	Delay  time.Duration  // that a message takes on the mean; 0 = 80 ms, as between nodes all over the world
+	Seed   uint64
+}
+
+// Share is what one node of a cluster did.
+type Share struct {
+	Pages    int64   // fetched
+	Bytes    float64 // of them
+	Busy     float64 // share of its connections in use
+	Received int64   // bytes of rows and ends that others wrote to its logs
+	Gossip   int64   // bytes
+	Parts    int     // partitions that it owned
+	Queued   int64   // pages that wait with it in the end
+}
+
+// ClusterResult is how the crawl of a cluster went.
+type ClusterResult struct {
+	Nodes   []Share
+	Pages   int64
+	Bytes   float64
+	Seconds float64
+	Seen    int64 // pages that were asked for, each once
+	Rows    int64 // written to logs
+	Logged  int64 // bytes written to logs, one copy
+	Batches int64 // that they were written in
+
+	// Stranded is the mean share of all connections that had nothing to do while hosts
+	// elsewhere could have been asked, had their nodes had a connection free.
+	Stranded float64
+	Trace    uint64
+}
+
+// envelope is what comes with a message on the wire beside its contents, assumed:
+// the headers of IP, TCP and NATS.
+const envelope = 100
+
+// Cluster is a World whose crawlers are nodes of one cluster: the same Engine and
+// Ledger as in any other crawl, an overlay.Member each, and a mesh.Net between them.
+type Cluster struct {
+	World
+	cfg   ClusterConfig
+	swarm *swarm
+	peers []*peer
+	from  page.Time // when the crawl began
+	stop  bool
+
+	looks    int
+	stranded float64
+}
+
+// swarm is what the nodes of a cluster have in common.
+type swarm struct {
+	*World
+	net    *mesh.Net
+	parts  int
+	owner  []*peer
+	owners *overlay.Owners
+	known  []overlay.Peer // that owners are of
+
+	rows, logged, batches int64
+	text                  []byte
+}
+
+// NewCluster returns a cluster that is about to crawl a web.
+func NewCluster(w *web.Web, cfg ClusterConfig) (*Cluster, error) {
+	if cfg.Nodes < 1 || cfg.Nodes > math.MaxUint16 {
+		return nil, fmt.Errorf("%d nodes; a cluster has at least one and at most %d", cfg.Nodes, math.MaxUint16)
+	}
+	if cfg.MaxTime <= 0 || cfg.Limit != 0 || len(cfg.Demands) > 0 || cfg.MaxPages != 0 {
+		return nil, errors.New("a simulated cluster crawls for a time that is set, without a limit")
+	}
+	if cfg.Parts == 0 {
+		cfg.Parts = overlay.Parts
+	}
+	if cfg.Delay == 0 {
+		cfg.Delay = 80 * time.Millisecond
+	}
+	n, err := newNames(w)
+	if err != nil {
+		return nil, err
+	}
+	if w.Path == nil {
+		n.tail = "-as-long-as-the-paths-of-pages.html"
+	}
+	c := &Cluster{World: World{web: w, names: n, live: cfg.Nodes, now: 1}, cfg: cfg}
+	c.swarm = &swarm{
+		World: &c.World, net: mesh.NewNet(cfg.Seed+1, cfg.Parts), parts: cfg.Parts,
+		owner: make([]*peer, cfg.Parts), owners: overlay.NewOwners(cfg.Parts),
+	}
+	c.swarm.net.Latency = cfg.Delay
+	c.swarm.net.Wait(c.now)
+	c.swarm.net.Appended = c.swarm.appended
+	flows := 0
+	node := cfg.Config
+	node.MaxTime = 0
+	for i := range cfg.Nodes {
+		name, origin := fmt.Sprintf("node%05d", i), uint64(i)+1
+		share := &crawl.Sharing{Keys: overlay.NewKeys(cfg.Scheme, cfg.Parts), Parts: cfg.Parts, Node: name, Origin: origin}
+		x, err := newCrawler(&c.World, uint16(i), flows, node, share)
+		if err != nil {
+			return nil, err
+		}
+		x.peer = &peer{c: x, s: c.swarm}
+		for range x.cfg.Conns {
+			c.owner = append(c.owner, uint16(i))
+		}
+		flows += x.cfg.Conns
+		c.does, c.peers = append(c.does, x), append(c.peers, x.peer)
+	}
+	c.link = link.New(math.Inf(1), flows, link.MaxMin)
+	return c, nil
+}
+
+// homes works out once for all who should own which partition.
+func (s *swarm) homes(peers []overlay.Peer) *overlay.Owners {
+	if !slices.Equal(peers, s.known) {
+		s.known = peers
+		s.owners.Set(peers)
+	}
+	return s.owners
+}
+
+// appended counts what enters a log.
+func (s *swarm) appended(part int, _ uint64, b overlay.Batch) {
+	s.text = overlay.AppendBatch(s.text[:0], &b)
+	size := int64(len(s.text)) + envelope
+	s.logged += size
+	s.batches++
+	for _, r := range b.Records {
+		if t, ok := r.(overlay.Tuples); ok {
+			s.rows += int64(len(t.Rows))
+		}
+	}
+	if to := s.owner[part]; to != nil && b.Origin != uint64(to.c.who)+1 {
+		to.received += size
+	}
+}
+
+// settled says that every partition is somebody's.
+func (s *swarm) settled() bool {
+	for _, p := range s.owner {
+		if p == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// gathering is how long nodes may take to share out the partitions.
+const gathering = 2 * time.Minute
+
+// Run lets the nodes join, and crawl for the time that is set once every partition
+// has an owner. It stops when on returns false.
+func (c *Cluster) Run(on func() bool) error {
+	for i, p := range c.peers {
+		if err := p.c.begin(); err != nil {
+			return err
+		}
+		p.open(fmt.Sprintf("node%05d", i), uint64(i)+1)
+	}
+	if err := c.pass(c.now.Add(gathering), on, c.swarm.settled); err != nil || c.stop {
+		return err
+	}
+	if !c.swarm.settled() {
+		return errors.New("not every partition has an owner: a fault in the simulator or the overlay")
+	}
+	c.from = c.now
+	for _, p := range c.peers {
+		p.received, p.gossip = 0, 0
+	}
+	c.swarm.logged, c.swarm.batches = 0, 0
+	first := c.peers[0].c
+	if err := first.seed(); err != nil {
+		return err
+	}
+	first.learned()
+	c.look()
+	err := c.pass(c.now.Add(c.cfg.MaxTime), on, func() bool { return false })
+	for _, p := range c.peers {
+		p.c.log.busy(c.now, 0)
+	}
+	return err
+}
+
+// look compares what could be done with what is, every second.
+func (c *Cluster) look() {
+	waiting, free := 0, 0
+	for _, x := range c.does {
+		st := x.engine.Status()
+		if idle := x.cfg.Conns - x.log.active; idle > 0 {
+			free += idle
+		} else {
+			waiting += st.Ready
+		}
+	}
+	c.looks++
+	c.stranded += float64(min(waiting, free))
+	c.swarm.net.After(time.Second, c.look)
+}
+
+// pass lets time go on until a moment, or until it is enough.
+func (c *Cluster) pass(until page.Time, on, enough func() bool) error {
+	for n := 1; c.err == nil && !enough(); n++ {
+		if n%pause == 0 && on != nil && !on() {
+			c.stop = true
+			return nil
+		}
+		sent, flow, flows := c.link.Next()
+		said, talks := c.swarm.net.Next()
+		next, what := until, 0
+		if flows && page.Time(sent) < next {
+			next, what = page.Time(sent), 1
+		}
+		if len(c.plan.items) > 0 && c.plan.items[0].at <= next {
+			next, what = c.plan.items[0].at, 2
+		}
+		if talks && said <= next {
+			next, what = said, 3
+		}
+		if next >= until {
+			c.now = until
+			c.swarm.net.Wait(until)
+			return nil
+		}
+		c.now = max(c.now, next)
+		c.swarm.net.Wait(c.now)
+		switch what {
+		case 1:
+			c.link.End(int64(c.now), flow)
+			x := c.does[c.owner[flow]]
+			x.answer(uint32(flow - x.base))
+		case 2:
+			t := c.plan.pop()
+			c.does[t.who].happen(t)
+		case 3:
+			c.swarm.net.Step()
+		}
+	}
+	return c.err
+}
+
+// Result says how it went. Stopped is true if the time was not over.
+func (c *Cluster) Result() (r ClusterResult, stopped bool) {
+	r = ClusterResult{Seconds: seconds(c.now.Sub(c.from)), Rows: c.swarm.rows, Logged: c.swarm.logged, Batches: c.swarm.batches}
+	if c.looks > 0 {
+		r.Stranded = c.stranded / float64(c.looks) / float64(len(c.owner))
+	}
+	for _, p := range c.peers {
+		l, t := &p.c.log, p.c.ledger.Totals()
+		s := Share{
+			Pages: l.pages, Bytes: l.bytes, Busy: l.area / r.Seconds / float64(p.c.cfg.Conns), Received: p.received, Gossip: p.gossip,
+			Parts: len(p.parts), Queued: t.Queued,
+		}
+		r.Pages += s.Pages
+		r.Bytes += s.Bytes
+		r.Seen += t.Seen
+		r.Trace = r.Trace*0x9e3779b97f4a7c15 ^ l.trace
+		r.Nodes = append(r.Nodes, s)
+	}
+	return r, c.stop
+}
+
+// Progress says how many pages the nodes have fetched.
+func (c *Cluster) Progress() (pages int64) {
+	for _, x := range c.does {
+		pages += x.log.pages
+	}
+	return pages
+}

@@ -1,0 +1,121 @@
+package sim
+
+import (
+	"testing"
+	"time"
+
+	"weir/overlay"
+	"weir/sim/web"
+)
+
+// shared is a web of 45 servers with one seed, small enough to be crawled to its end.
+func shared(t *testing.T) *web.Web {
+	t.Helper()
+	shape, err := web.Preset("domain", 0.002)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := web.Generate(shape)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Seeds = []uint32{0}
+	return w
+}
+
+func share(t *testing.T, w *web.Web, scheme string, nodes int, d time.Duration, fetched func(uint32)) ClusterResult {
+	t.Helper()
+	s, err := overlay.ParseScheme(scheme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := NewCluster(w, ClusterConfig{
+		Config: Config{Order: "depth", Conns: 3, Wait: -1, MaxTime: d, Fetched: fetched}, Nodes: nodes, Scheme: s, Parts: 64,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Run(nil); err != nil {
+		t.Fatal(err)
+	}
+	r, stopped := c.Result()
+	if stopped {
+		t.Fatal("the crawl was stopped")
+	}
+	return r
+}
+
+// Whatever the scheme and however many share the work, every page that can be reached is
+// fetched, and none twice.
+func TestClusterFetchesEveryPageOnce(t *testing.T) {
+	w := shared(t)
+	reached := 0
+	for _, d := range w.Depths() {
+		if d != web.Unreached {
+			reached++
+		}
+	}
+	for _, scheme := range []string{"host", "url", "host-8"} {
+		for _, nodes := range []int{1, 7} {
+			times := make([]int, w.Pages())
+			r := share(t, w, scheme, nodes, time.Hour, func(p uint32) { times[p]++ })
+			for p, n := range times {
+				if n > 1 {
+					t.Fatalf("%s, %d nodes: page %d was fetched %d times", scheme, nodes, p, n)
+				}
+			}
+			if int(r.Pages) != reached || int(r.Seen) != reached {
+				t.Errorf("%s, %d nodes: fetched %d and knew %d of %d pages", scheme, nodes, r.Pages, r.Seen, reached)
+			}
+			parts, queued := 0, int64(0)
+			for _, n := range r.Nodes {
+				parts += n.Parts
+				queued += n.Queued
+			}
+			if parts != 64 || queued != 0 {
+				t.Errorf("%s, %d nodes: %d partitions have owners, %d pages wait in the end", scheme, nodes, parts, queued)
+			}
+		}
+	}
+}
+
+// A node by itself has nobody to hear of; where pages of a host lie together, less
+// has to be told than where each lies by itself.
+func TestClusterCountsWhatOthersTell(t *testing.T) {
+	w := shared(t)
+	received := func(scheme string, nodes int) (sum int64) {
+		for _, n := range share(t, w, scheme, nodes, 2*time.Minute, nil).Nodes {
+			sum += n.Received
+		}
+		return sum
+	}
+	if n := received("url", 1); n != 0 {
+		t.Errorf("one node received %d bytes", n)
+	}
+	if host, url := received("host", 5), received("url", 5); host == 0 || host >= url {
+		t.Errorf("received %d bytes by host, %d by url", host, url)
+	}
+}
+
+func TestClusterIsTheSameEveryTime(t *testing.T) {
+	w := shared(t)
+	a, b := share(t, w, "host-8", 5, 2*time.Minute, nil), share(t, w, "host-8", 5, 2*time.Minute, nil)
+	if a.Trace != b.Trace || a.Logged != b.Logged || a.Pages != b.Pages {
+		t.Errorf("%d pages, %d bytes, %x; then %d, %d, %x", a.Pages, a.Logged, a.Trace, b.Pages, b.Logged, b.Trace)
+	}
+}
+
+func TestClustersThatMakeNoSenseAreRefused(t *testing.T) {
+	w := shared(t)
+	for _, cfg := range []ClusterConfig{
+		{Config: Config{MaxTime: time.Minute}},
+		{Config: Config{MaxTime: time.Minute}, Nodes: 1 << 20},
+		{Nodes: 3},
+		{Config: Config{MaxTime: time.Minute, Limit: 1000}, Nodes: 3},
+		{Config: Config{MaxTime: time.Minute, Order: "no such"}, Nodes: 3},
+	} {
+		if _, err := NewCluster(w, cfg); err == nil {
+			t.Errorf("%+v was accepted", cfg)
+		}
+	}
+}

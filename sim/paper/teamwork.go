@@ -1,0 +1,191 @@
+package paper
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"weir/sim"
+	"weir/sim/chart"
+)
+
+const teamSetup = "weir's own nodes in virtual time: an Engine, a Ledger and a Member each, 256 partitions, messages of 80 ms on the mean between them, three fetchers each, breadth first, 15 minutes from when every partition has an owner. " +
+	"A page takes a fetcher 5.0 s on the mean, as in the paper (43,404 pages by 240 fetchers in 900 s); how that divides, sizes of pages and links are assumed or fitted (sim/web/cluster.go). As in the paper nobody waits between two requests to a server, " +
+	"and no leases are asked for; but a weir node asks a host on one connection at a time and rests as long as the answer took, where the paper's could have three at it. DHT load is what others write to the logs that a node owns, 100 bytes of envelope a batch included; " +
+	"gossip, renewals and the copies that are kept for safety are left out, as the paper has none. "
+
+// workload is one of the three of section 4.1, with the figures that show it.
+type workload struct {
+	web, letter, title string
+	first              int // of its figures: loads, throughput, overhead
+}
+
+var (
+	exhaustive = workload{world, "A", "exhaustive crawl", 3}
+	fixed      = workload{domain, "B", "45 servers", 6}
+	one        = workload{single, "C", "one server", 9}
+)
+
+// figure names a figure of the workload: 0 its loads, 1 its throughput, 2 its overhead.
+func (w *workload) figure(i int) int { return w.first + i }
+
+// share is a measure of a node.
+type share func(s *sim.Share, seconds float64) float64
+
+func crawlLoad(s *sim.Share, seconds float64) float64 { return s.Bytes / seconds / 1000 }
+func dhtLoad(s *sim.Share, seconds float64) float64   { return float64(s.Received) / seconds / 1000 }
+func busyShare(s *sim.Share, _ float64) float64       { return s.Busy }
+
+// nodes are the values of a measure over the nodes of a team, sorted; nil: it was not
+// played.
+func (r *record) nodes(t team, of share) []float64 {
+	res, ok := r.teams[t]
+	if !ok {
+		return nil
+	}
+	var all []float64
+	for i := range res.Nodes {
+		all = append(all, of(&res.Nodes[i], res.Seconds))
+	}
+	slices.Sort(all)
+	return all
+}
+
+// idle is the share of nodes that fetched next to nothing.
+func (r *record) idle(t team) float64 {
+	all := r.nodes(t, busyShare)
+	n, _ := slices.BinarySearch(all, 0.01)
+	return float64(n) / float64(len(all))
+}
+
+// throughput is kilobytes of pages a second over all nodes.
+func (r *record) throughput(t team) float64 {
+	res, ok := r.teams[t]
+	if !ok {
+		return nan
+	}
+	return res.Bytes / res.Seconds / 1000
+}
+
+// overhead is bytes of DHT load for every page asked for.
+func (r *record) overhead(t team) float64 {
+	res, ok := r.teams[t]
+	if !ok {
+		return nan
+	}
+	sum := 0.0
+	for i := range res.Nodes {
+		sum += float64(res.Nodes[i].Received)
+	}
+	return sum / float64(res.Seen)
+}
+
+// last of sorted values.
+func peak(sorted []float64) float64 {
+	if len(sorted) == 0 {
+		return nan
+	}
+	return sorted[len(sorted)-1]
+}
+
+func mean(all []float64) float64 { return total(all) / float64(len(all)) }
+
+// unevenness is the deviation of values as a part of their mean.
+func unevenness(all []float64) float64 {
+	m, sum := mean(all), 0.0
+	for _, v := range all {
+		sum += (v - m) * (v - m)
+	}
+	return math.Sqrt(sum/float64(len(all))) / m
+}
+
+// full are the teams of all schemes with all nodes.
+func (w *workload) full() []team {
+	var all []team
+	for _, s := range schemes {
+		all = append(all, team{w.web, s, most})
+	}
+	return all
+}
+
+func (w *workload) of(scheme string, nodes int) team { return team{w.web, scheme, nodes} }
+
+// loads shows how loads are spread over 80 nodes: figures 3, 6 and 9.
+func (f *Finding) loads(r *record, w workload) {
+	t := &chart.Table{
+		Title:   "80 nodes, KB/s",
+		Columns: []string{"scheme", "idle nodes", "crawl load: mean", "median", "busiest", "uneven", "DHT load: mean", "median", "busiest", "uneven", "pages", "asked for"},
+		Notes:   []string{"uneven: standard deviation over nodes as a part of the mean. idle: a node whose fetchers were busy for less than 1% of the time."},
+	}
+	crawl := &chart.Chart{Title: fmt.Sprintf("Loo et al., figure %d(a): crawling load, %s", w.figure(0), w.title), X: chart.Axis{Label: "KB/s"}, Y: chart.Axis{Label: "nodes", Unit: chart.Percent, To: 1}}
+	dht := &chart.Chart{Title: fmt.Sprintf("Loo et al., figure %d(b): DHT load, %s", w.figure(0), w.title), X: chart.Axis{Label: "KB/s"}, Y: chart.Axis{Label: "nodes", Unit: chart.Percent, To: 1}}
+	for _, x := range w.full() {
+		res, ok := r.teams[x]
+		if !ok {
+			continue
+		}
+		a, b := r.nodes(x, crawlLoad), r.nodes(x, dhtLoad)
+		t.Add(schemeName(x.scheme), percent(r.idle(x)), round(mean(a)), round(middle(a)), round(peak(a)), round(unevenness(a)),
+			round(mean(b)), round(middle(b)), round(peak(b)), round(unevenness(b)), thousands(res.Pages), thousands(res.Seen))
+		crawl.Lines, dht.Lines = append(crawl.Lines, distribution(schemeName(x.scheme), a)), append(dht.Lines, distribution(schemeName(x.scheme), b))
+	}
+	f.table("", t)
+	f.chart("crawl", crawl)
+	f.chart("dht", dht)
+}
+
+// grown shows a measure over the number of nodes: figures 4, 5, 7, 8, 10 and 11.
+func (f *Finding) grown(title, axis string, w workload, of func(team) float64) {
+	t := &chart.Table{Title: axis, Columns: []string{"nodes"}}
+	c := &chart.Chart{Title: title, X: chart.Axis{Label: "nodes", From: 0, To: most}, Y: chart.Axis{Label: axis}}
+	for _, s := range schemes {
+		t.Columns = append(t.Columns, schemeName(s))
+		line := chart.Line{Name: schemeName(s), Points: true}
+		for _, n := range sizes {
+			line.X, line.Y = append(line.X, float64(n)), append(line.Y, of(w.of(s, n)))
+			c.Y.To = max(c.Y.To, 1.05*of(w.of(s, n)))
+		}
+		c.Lines = append(c.Lines, line)
+	}
+	for _, n := range sizes {
+		row := []any{n}
+		for _, s := range schemes {
+			row = append(row, tenths(of(w.of(s, n))))
+		}
+		t.Add(row...)
+	}
+	f.table("", t)
+	f.chart("chart", c)
+}
+
+// have says that all teams were played.
+func (r *record) have(all ...team) bool {
+	for _, t := range all {
+		if _, ok := r.teams[t]; !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// linear adds a target: the speed-up of a scheme at 80 nodes.
+func (f *Finding) linear(r *record, w workload, scheme string, least float64) {
+	many, single := w.of(scheme, most), w.of(scheme, 1)
+	up := r.throughput(many) / r.throughput(single)
+	f.target(schemeName(scheme)+": throughput grows with the nodes", fmt.Sprintf("at 80 nodes at least %.0f%% of 80 times that of one", 100*least), r.have(many, single),
+		up >= least*most, "%.1f times", up)
+}
+
+// ranked adds a target: measures of schemes at 80 nodes rise in an order.
+func (f *Finding) ranked(what string, r *record, w workload, of func(team) float64, order ...string) {
+	have, met := true, true
+	var names, values []string
+	for i, s := range order {
+		t := w.of(s, most)
+		have = have && r.have(t)
+		met = met && (i == 0 || of(w.of(order[i-1], most)) < of(t))
+		names, values = append(names, schemeName(s)), append(values, fmt.Sprintf("%.3g", of(t)))
+	}
+	f.target(what, strings.Join(names, " < ")+" at 80 nodes", have, met, "%s", strings.Join(values, ", "))
+}

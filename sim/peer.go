@@ -1,0 +1,124 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"weir/crawl"
+	"weir/overlay"
+	"weir/page"
+	"weir/sim/mesh"
+)
+
+// peer is what makes a crawler one node of a cluster: its Member, and its way to the
+// others. It does for the Member what the driver of a live node does.
+type peer struct {
+	c      *crawler
+	s      *swarm
+	member *overlay.Member
+	port   *mesh.Port
+	events []overlay.Event
+	inside bool
+	wake   page.Time
+	parts  []int // that it owns
+
+	received int64 // bytes of logs, from others
+	gossip   int64 // bytes
+}
+
+// open lets the node join.
+func (p *peer) open(name string, origin uint64) {
+	p.member = overlay.NewMember(overlay.Config{Name: name, Session: 1, Origin: origin, Parts: p.s.parts, Homes: p.s.homes})
+	p.port = p.s.net.Open(name, func() page.Time { return p.s.now }, func(ev overlay.Event) {
+		if h, ok := ev.(overlay.Heard); ok {
+			p.gossip += int64(len(h.Data)) + envelope
+		}
+		p.s.now = p.s.net.Now()
+		p.step(ev)
+	})
+	p.step(overlay.Tick{})
+	p.beat()
+}
+
+// beat tells the Member how busy the node is, every second.
+func (p *peer) beat() {
+	p.s.now = p.s.net.Now()
+	p.c.step(crawl.Census{})
+	p.s.net.After(time.Second, p.beat)
+}
+
+// answer takes the Engine's orders that are for the Member.
+func (p *peer) answer(o crawl.Order) {
+	switch o := o.(type) {
+	case crawl.Counted:
+		l := overlay.Load{Queued: o.Queued, Flying: o.Flying}
+		if p.c.group {
+			l.Unsent = 1
+		}
+		p.step(l)
+	case crawl.Released:
+		p.c.fail(fmt.Errorf("partition %d changed hands while nothing went wrong", o.Part))
+	}
+}
+
+// committed hands in what a durable group has to say to the others.
+func (p *peer) committed(parcel *overlay.Parcel) {
+	if parcel != nil {
+		p.step(*parcel)
+	}
+}
+
+// step tells the Member what happened, and does what it says.
+func (p *peer) step(ev overlay.Event) {
+	p.events = append(p.events, ev)
+	if p.inside {
+		return
+	}
+	p.inside = true
+	for len(p.events) > 0 {
+		ev := p.events[0]
+		p.events = p.events[1:]
+		for _, a := range p.member.Step(p.s.now, ev) {
+			p.do(a)
+		}
+	}
+	p.events, p.inside = nil, false
+}
+
+func (p *peer) do(a overlay.Action) {
+	c := p.c
+	switch a := a.(type) {
+	case overlay.Apply:
+		c.ledger.Clock(c.wall())
+		c.fail(c.ledger.Apply(a.Part, a.Offset, a.Batch))
+		c.learned()
+	case overlay.Adopt:
+		c.flush()
+		ev, err := c.ledger.Adopt(a.Part, a.Epoch)
+		c.fail(err)
+		p.parts = append(p.parts, a.Part)
+		p.s.owner[a.Part] = p
+		c.step(ev)
+	case overlay.Disown, overlay.Fence:
+		c.fail(fmt.Errorf("a node lost partitions while nothing went wrong"))
+	case overlay.Posted:
+		c.ledger.Posted(a.Seq)
+	case overlay.Throttle:
+		c.step(crawl.Hold{On: a.On})
+	case overlay.Share, overlay.Quiet, overlay.Left:
+	case overlay.Wake:
+		if a.At == p.wake {
+			return
+		}
+		p.wake = a.At
+		p.s.net.After(a.At.Sub(p.s.now), func() {
+			if p.wake == a.At {
+				p.wake = -1
+				p.s.now = p.s.net.Now()
+				p.step(overlay.Tick{})
+			}
+		})
+	default:
+		p.port.Do(a)
+	}
+}
