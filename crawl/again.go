@@ -11,7 +11,7 @@ import (
 // Pages whose facts mean more than when they were delivered are delivered again:
 // one whose depth has improved since, when rules test the depth; and all of them
 // when the rules say that something small, such as the list of sites, has grown.
-// The driver reads the facts from the archive. The Engine puts this off until
+// The driver reads the facts from the archive, or from rows, see said.go. The Engine puts this off until
 // nothing else can run, and the pages nearest to a seed come first: whatever
 // improves them meanwhile is then delivered once.
 //
@@ -171,7 +171,7 @@ func (l *Ledger) nextOfAll(n int) ([]page.Key, error) {
 	return keys, err
 }
 
-// Again takes the facts of a page that was due, read from the archive.
+// Again takes the facts of a page that was due, read again.
 func (l *Ledger) Again(f *page.Facts) error {
 	if f.Robots {
 		return l.robotsAgain(f)

@@ -68,9 +68,9 @@ func TestDepthIsTheLeast(t *testing.T) {
 	for seed := range uint64(40) {
 		w := newTangle(seed, 60)
 		want := w.depths()
-		for _, deaf := range []bool{false, true} {
+		for _, c := range []struct{ bare, deaf bool }{{}, {bare: true}, {deaf: true}} {
 			p := w.play(t, 4)
-			p.deaf = deaf
+			p.bare, p.deaf = c.bare, c.deaf
 			if got := p.run(); got != StopDone {
 				t.Fatalf("seed %d: stopped by %s", seed, got)
 			}
@@ -81,10 +81,10 @@ func TestDepthIsTheLeast(t *testing.T) {
 					wrong++
 				}
 			}
-			if deaf {
+			if c.deaf {
 				missed += wrong
 			} else if wrong > 0 {
-				t.Errorf("seed %d: %d of %d pages are missing, or have another depth", seed, wrong, len(w))
+				t.Errorf("seed %d, without an archive %v: %d of %d pages are missing, or have another depth", seed, c.bare, wrong, len(w))
 			}
 			if tot := p.totals(); tot.Due != 0 {
 				t.Errorf("seed %d: %d pages are still due at the end", seed, tot.Due)
@@ -99,10 +99,11 @@ func TestDepthIsTheLeast(t *testing.T) {
 // A crawl that is stopped every few pages still ends with the least depths: what
 // is due is as durable as what waits.
 func TestDepthIsTheLeastAfterStops(t *testing.T) {
-	for seed := range uint64(10) {
+	for seed := range uint64(20) {
 		w := newTangle(seed, 60)
 		want := w.depths()
 		p := w.play(t, 4)
+		p.bare = seed%2 == 1
 		for n := int64(3); ; n += 3 {
 			p.cfg.MaxPages = n
 			stop := p.run()

@@ -30,6 +30,7 @@ type LedgerConfig struct {
 	Links   bool     // what pages link to is kept, for ReadLinks
 	Kept    int      // rows about servers that Start reads, at most; 0 = nothing is read about the link
 	Again   bool     // the driver can deliver the facts of pages again
+	Said    bool     // what pages say is kept, for ReadSaid
 	Version uint8    // of the program, see Steer
 	Share   *Sharing // nil: no other node crawls with this one
 }
@@ -75,6 +76,7 @@ type Ledger struct {
 	touched []*siteRecord
 	told    []*siteRecord
 	extra   []Pair // ready-made rows, in order
+	said    int    // bytes of them that pages said
 	notes   []Keep // about the link, in order
 	gone    [][]byte
 	varied  map[page.Key]*variants
@@ -226,7 +228,8 @@ func (l *Ledger) clear() {
 	clear(l.order) // or it would hold on to the records of a large group
 	l.order = l.order[:0]
 	l.touched, l.told = l.touched[:0], l.told[:0]
-	l.extra = l.extra[:0]
+	clear(l.extra) // or it would hold on to what pages said
+	l.extra, l.said = l.extra[:0], 0
 	l.notes = l.notes[:0]
 	l.gone = l.gone[:0]
 	l.varied = emptied(l.varied)
@@ -467,6 +470,9 @@ func (l *Ledger) finish(r *pageRecord, f *page.Facts, at Archived) error {
 	}
 	if l.share != nil {
 		l.logEnd(s, r)
+	}
+	if l.cfg.Said {
+		l.keepSaid(f)
 	}
 	r.told, r.text = true, textRow{rest: f.URL.Rest(), mime: f.Mime, server: f.Server, bytes: f.Bytes, elapsed: f.Elapsed}
 	l.mark(r)

@@ -34,6 +34,7 @@ type play struct {
 	idle   func() // nothing is under way any more: the clock moves on
 	resume bool
 	deaf   bool    // pages cannot be delivered again
+	bare   bool    // there is no archive: pages are delivered again as their rows have them
 	before []Event // come before Start
 
 	now     page.Time
@@ -80,7 +81,7 @@ func (p *play) open() Start {
 	p.must(err)
 	rules := p.rules(version)
 	p.ledger, err = NewLedger(p.kv, LedgerConfig{Order: order, Trap: p.trap, Rules: rules, Traits: rules.Traits(), Secret: worldSecret, Domains: p.cfg.Frontier.DomainPages > 0, Kept: 1000, Links: order.Traits().Ranked,
-		Again: !p.deaf, Version: uint8(version)})
+		Again: !p.deaf, Said: p.bare, Version: uint8(version)})
 	p.must(err)
 	p.ledger.Clock(p.wall())
 	p.must(p.ledger.Begin())
@@ -192,13 +193,13 @@ func (p *play) order(o Order) []Event {
 		keys, err := p.ledger.Due(o.Pages)
 		p.must(err)
 		for _, k := range keys {
-			f, fetched := p.past[k]
+			f, fetched := p.reread(k)
 			if !fetched {
 				p.must(p.ledger.Skip(k))
 				continue
 			}
 			f.Depth, f.Hops, f.Root, f.Score = 0, 0, false, 0 // the archive does not know
-			p.must(p.ledger.Again(&f))
+			p.must(p.ledger.Again(f))
 			p.again++
 		}
 		p.ledger.Delivered()
@@ -216,6 +217,19 @@ func (p *play) order(o Order) []Event {
 		return []Event{p.flush(), Ranked{Version: o.Version, Pages: n}}
 	}
 	return nil
+}
+
+// reread are the facts of a page that was fetched before.
+func (p *play) reread(k page.Key) (f *page.Facts, fetched bool) {
+	if !p.bare || k.Hash == 0 {
+		past, fetched := p.past[k]
+		return &past, fetched
+	}
+	info, err := p.view().Key(k)
+	p.must(err)
+	f = info.Facts()
+	p.must(ReadSaid(p.kv, worldSecret, f))
+	return f, true
 }
 
 func (p *play) fetch(o Fetch) []Event {

@@ -48,6 +48,16 @@ type ProgramConfig struct {
 	Secret  page.Secret
 }
 
+// Rereads says that the program may need the facts of pages that ended again: it
+// tests a depth or a priority that may improve, or joins pages with a table of the
+// user that may grow. The scope of a plain crawl grows when a root redirects to
+// another host, which is seldom news to pages that were read before; it is not worth
+// keeping all facts.
+func (c ProgramConfig) Rereads() bool {
+	return c.Plan.TestsDepth || c.Own && (c.Plan.TestsPriority ||
+		slices.ContainsFunc(c.Plan.Program.Tables, func(t *query.Table) bool { return t.Small }))
+}
+
 // NewProgram returns the rules of a program, with what earlier runs have kept.
 // The error is ErrLayout when that cannot be read.
 func NewProgram(cfg ProgramConfig, kv KV) (*Program, error) {

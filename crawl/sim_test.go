@@ -30,6 +30,7 @@ type sim struct {
 	w     *world
 	kv    *memory
 	cfg   EngineConfig
+	depth int           // links from a seed; with a bound, pages are delivered again as their rows have them
 	trace *bytes.Buffer // nil: no trace
 
 	now    time.Duration // since the world began
@@ -60,10 +61,12 @@ type sim struct {
 	wishes *wishes // nil: there are no deadlines
 
 	ranked *Ranked            // comes with the next group
+	again  bool               // Redelivered does too
 	scores map[string]float32 // of seeds, where the world gives them
 	runs   int
 	steps  int
 	loadN  int
+	reread int // pages that were delivered again
 
 	further int // requests on a connection that was open, its pages following the backlog
 }
@@ -105,7 +108,7 @@ func (s *sim) time() page.Time { return page.Time(s.now-s.began) + 1 }
 
 func newSim(t testing.TB, seed uint64) *sim {
 	r := rand.New(rand.NewPCG(seed, 2))
-	s := &sim{t: t, seed: seed, rng: r, w: newWorld(seed), kv: &memory{}}
+	s := &sim{t: t, seed: seed, rng: r, w: newWorld(seed), kv: &memory{}, depth: -1}
 	s.cfg = EngineConfig{
 		Order: pick(r, "length", "depth", "score", "depth-flat", "siteopic", "partial", "batch", "optimal"), Open: 2 + r.IntN(30), Loads: 1 + r.IntN(3), Resolves: 1 + r.IntN(3),
 		Frontier: frontier.Config{
@@ -162,14 +165,15 @@ func (s *sim) start() {
 	s.run++
 	s.began = s.now
 	s.events = s.events[:0]
-	s.queue, s.syncing, s.due, s.finished, s.ranked = nil, false, 0, "", nil
+	s.queue, s.syncing, s.due, s.finished, s.ranked, s.again = nil, false, 0, "", nil, false
 	s.flying, s.loads, s.resolves = map[uint64]int{}, 0, 0
 	s.audit.restart()
-	scope, err := ScopeConfig{Scope: "any", Depth: -1}.Rules(worldSecret, s.kv)
+	scope, err := ScopeConfig{Scope: "any", Depth: s.depth}.Rules(worldSecret, s.kv)
 	s.must(err)
 	order, err := frontier.Order(s.cfg.Order)
 	s.must(err)
-	s.ledger, err = NewLedger(s.kv, LedgerConfig{Order: order, Trap: frontier.DefaultTrap(), Rules: scope, Secret: worldSecret, Kept: 100, Links: order.Traits().Ranked})
+	s.ledger, err = NewLedger(s.kv, LedgerConfig{Order: order, Trap: frontier.DefaultTrap(), Rules: scope, Traits: scope.Traits(), Secret: worldSecret, Kept: 100, Links: order.Traits().Ranked,
+		Again: s.depth >= 0, Said: s.depth >= 0})
 	s.must(err)
 	s.ledger.Clock(s.wall())
 	for _, u := range s.w.seeds { // every run names the seeds again
@@ -270,6 +274,8 @@ func (s *sim) order(o Order) {
 		s.wishes.hear(o)
 	case Rank:
 		s.after(time.Duration(s.rng.IntN(5000))*time.Millisecond, func() { s.rank(o) })
+	case Redeliver:
+		s.alone(func() error { return s.redeliver(o) })
 	case Wake:
 		s.tick = s.seq + 1
 		this := s.tick
@@ -285,6 +291,51 @@ func (s *sim) order(o Order) {
 		s.audit.finish()
 		s.finished = o.Reason
 	}
+}
+
+// alone does something at the beginning of a group.
+func (s *sim) alone(do func() error) {
+	var item func() error
+	item = func() error {
+		if s.due == 0 {
+			s.ledger.Clock(s.wall())
+			return do()
+		}
+		s.queue = slices.Insert(s.queue, 0, item)
+		s.flush()
+		return nil
+	}
+	s.queue = append(s.queue, item)
+	s.work()
+}
+
+// redeliver finds pages that are due and delivers them a moment later.
+func (s *sim) redeliver(o Redeliver) error {
+	keys, err := s.ledger.Due(min(o.Pages, 1+s.rng.IntN(4)))
+	if len(keys) == 0 {
+		s.again = true
+		s.flush()
+		return err
+	}
+	s.after(time.Duration(s.rng.IntN(100))*time.Millisecond, func() {
+		s.alone(func() error {
+			v, err := NewView(s.kv)
+			s.must(err)
+			for _, k := range keys {
+				info, err := v.Key(k)
+				s.must(err)
+				f := info.Facts()
+				s.must(ReadSaid(s.kv, worldSecret, f))
+				s.must(s.ledger.Again(f))
+				s.reread++
+			}
+			s.ledger.Delivered()
+			s.again = true
+			s.flush()
+			return nil
+		})
+	})
+	return err
 }
 
 // rank ranks the pages by the rows as they are, and hands the scores to the
@@ -447,8 +498,8 @@ func (s *sim) flush() {
 	ev, err := s.ledger.Flush(b)
 	s.must(err)
 	s.syncing, s.due = true, 0
-	ranked := s.ranked
-	s.ranked = nil
+	ranked, again := s.ranked, s.again
+	s.ranked, s.again = nil, false
 	s.after(time.Duration(1+s.rng.IntN(8))*time.Millisecond, func() {
 		s.checkMoves(ev)
 		s.durable(b)
@@ -462,6 +513,9 @@ func (s *sim) flush() {
 		s.step(ev)
 		if ranked != nil {
 			s.step(*ranked)
+		}
+		if again {
+			s.step(Redelivered{})
 		}
 		s.work()
 	})

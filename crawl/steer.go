@@ -9,7 +9,7 @@ import (
 )
 
 // A crawl may get another program while it runs. It then begins anew from its
-// seeds, with the archive in the place of the web: a page that was fetched before
+// seeds, with what it has in the place of the web: a page that was fetched before
 // and that the new program asks for is delivered again, and counts from then on;
 // what is derived from it goes on from there. While that lasts nothing is fetched.
 // After it, pages that wait and that only an earlier program has asked for end as
@@ -112,7 +112,7 @@ func readSeeds(kv KV, from []byte, n int) (seeds []Seed, next []byte, err error)
 }
 
 // Seeds calls fn for every page that the user has named, until it returns false.
-// Crawls without an archive do not keep them.
+// Crawls whose pages cannot be delivered again do not keep them.
 func (v *View) Seeds(fn func(Seed) bool) error {
 	for from := []byte{keySeed}; from != nil; {
 		seeds, next, err := readSeeds(v.kv, from, dropsAtOnce)

@@ -16,7 +16,7 @@ func TestSteer(t *testing.T) {
 			for _, c := range []struct{ from, to ScopeConfig }{{wide, narrow}, {narrow, wide}} {
 				w := newTangle(seed, 60)
 				p := w.play(t, 0)
-				p.scope, p.cfg.Order = c.from, order
+				p.scope, p.cfg.Order, p.bare = c.from, order, seed%2 == 1
 				after := int(3 + seed)
 				before := map[string]bool{}
 				p.steer = func(f Fetch) *ScopeConfig {

@@ -341,3 +341,35 @@ func (w *world) reachable() map[string]page.Outcome {
 	}
 	return all
 }
+
+// depths are the fewest links from a seed to every page that can be reached;
+// redirects are none.
+func (w *world) depths() map[string]int {
+	least := map[string]int{}
+	type step struct {
+		to    page.URL
+		depth int
+	}
+	var todo []step
+	for _, u := range w.seeds {
+		todo = append(todo, step{u, 0})
+	}
+	for len(todo) > 0 {
+		at := todo[0]
+		todo = todo[1:]
+		if had, seen := least[at.to.String()]; seen && had <= at.depth {
+			continue
+		}
+		least[at.to.String()] = at.depth
+		p := w.page(at.to)
+		switch o := w.end(at.to); {
+		case o == page.Redirected:
+			todo = append(todo, step{p.to, at.depth})
+		case o.Row().Kept:
+			for _, l := range p.links {
+				todo = append(todo, step{l.URL, at.depth + 1})
+			}
+		}
+	}
+	return least
+}

@@ -103,6 +103,9 @@ func (w Want) Merge(v Want) Want {
 	}
 }
 
+// Has says that w asks for all that v does.
+func (w Want) Has(v Want) bool { return w.Merge(v) == w }
+
 // Facts are what one visit to a page taught us. They are sealed: all of them
 // reach the Ledger in one piece, and are either durable together or not known.
 type Facts struct {
