@@ -76,7 +76,6 @@ type Ledger struct {
 	touched []*siteRecord
 	told    []*siteRecord
 	extra   []Pair // ready-made rows, in order
-	said    int    // bytes of them that pages said
 	notes   []Keep // about the link, in order
 	gone    [][]byte
 	varied  map[page.Key]*variants
@@ -229,7 +228,7 @@ func (l *Ledger) clear() {
 	l.order = l.order[:0]
 	l.touched, l.told = l.touched[:0], l.told[:0]
 	clear(l.extra) // or it would hold on to what pages said
-	l.extra, l.said = l.extra[:0], 0
+	l.extra = l.extra[:0]
 	l.notes = l.notes[:0]
 	l.gone = l.gone[:0]
 	l.varied = emptied(l.varied)

@@ -47,9 +47,6 @@ const (
 // page, so such a row is damaged.
 const maxSaid = 256 << 20
 
-// heavySaid is how many bytes of rows make a group full.
-const heavySaid = 32 << 20
-
 // ReadWant returns which facts of its pages a stored crawl keeps in rows, beside
 // those that every crawl reads; false when it keeps none.
 func ReadWant(kv KV) (w page.Want, ok bool, err error) {
@@ -109,13 +106,9 @@ func (l *Ledger) keepSaid(f *page.Facts) {
 	}
 	if b := appendSaid(nil, f); len(b) > 0 {
 		l.extra = append(l.extra, Pair{Key: pageKey(keySaid, f.Key), Value: b})
-		l.said += len(b)
+		l.bytes += int64(len(b) + pairCost)
 	}
 }
-
-// Heavy says that the open group should be committed, however few pages it has:
-// they said very much.
-func (l *Ledger) Heavy() bool { return l.said >= heavySaid }
 
 // appendSaid writes what a page said; nothing if that is nothing.
 func appendSaid(b []byte, f *page.Facts) []byte {

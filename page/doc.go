@@ -21,7 +21,10 @@
 // next. The package imports nothing of ours, and everything of ours imports it.
 package page
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Time is a moment on the crawl's own clock: nanoseconds since a start that
 // only the driver knows. It never goes back and counts sleep; it says nothing
@@ -105,6 +108,31 @@ func (w Want) Merge(v Want) Want {
 
 // Has says that w asks for all that v does.
 func (w Want) Has(v Want) bool { return w.Merge(v) == w }
+
+// Without returns what w asks for and v does not.
+func (w Want) Without(v Want) Want {
+	return Want{
+		w.Anchors && !v.Anchors, w.Requisites && !v.Requisites, w.Sitemaps && !v.Sitemaps, w.Words && !v.Words,
+		w.Headers && !v.Headers, w.Metas && !v.Metas, w.Translations && !v.Translations,
+	}
+}
+
+// String names what is wanted, for people.
+func (w Want) String() string {
+	var names []string
+	for _, fact := range []struct {
+		name   string
+		wanted bool
+	}{
+		{"the texts of links", w.Anchors}, {"requisites", w.Requisites}, {"sitemaps", w.Sitemaps}, {"words", w.Words},
+		{"headers", w.Headers}, {"metas", w.Metas}, {"translations", w.Translations},
+	} {
+		if fact.wanted {
+			names = append(names, fact.name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
 
 // Facts are what one visit to a page taught us. They are sealed: all of them
 // reach the Ledger in one piece, and are either durable together or not known.

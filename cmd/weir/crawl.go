@@ -166,17 +166,11 @@ func (c *crawlCmd) dirOfConfig(given map[string]bool) error {
 	return nil
 }
 
-// forgetful is what a crawl without an archive cannot do.
-const forgetful = "weir: warning: --warc none: a page that is found nearer to a seed after it was fetched cannot be read again, so pages within the depth may be missed; --order depth misses the fewest"
-
 // warn says aloud what could harm others.
 func (e *env) warn(s *settings, seeds []node.Seed) {
 	if s.IgnoreRobots {
 		fmt.Fprintln(e.err, "weir: WARNING: --ignore-robots: the rules of the sites you visit are neither read nor obeyed.")
 		fmt.Fprintln(e.err, "weir: WARNING: this is for servers you own; elsewhere it is rude, and may be against the law.")
-	}
-	if s.Warc == store.None.String() && s.Depth >= 0 {
-		fmt.Fprintln(e.err, forgetful)
 	}
 	if s.Wait > 0 {
 		return

@@ -33,7 +33,8 @@ func (c *exportCmd) Help() string {
   pages   url,status,mime,bytes,depth,outcome,server,fetched_at,seconds,via
           every page that ended; status 0: no answer came, or it was never asked for
   links   from,to,kind,rel,text,nofollow
-          read again from the archive, requisites, redirects and sitemaps included
+          read again from the archive, requisites, redirects and sitemaps included; with --warc none and a bound on the
+          depth, those that the crawl kept for its own program
   hosts   site,host,queued,ended,fetched,parked,crawl_delay,robots_at,failures
   text    url,title,text
           of every HTML page, read again from the archive
@@ -44,7 +45,7 @@ func (c *exportCmd) Help() string {
   crawl   url,depth,priority
           every page that the program asks for, fetched or not
 Besides, every table that the crawl's program derives, by its name, sorted. Those that were kept up during the crawl are
-there already; others are worked out now, from the state and the archive, as weir query does.
+there already; others are worked out now, as weir query does.
 Bytes are those of the body on the wire, times are RFC 3339 in UTC, durations are seconds.
 
 Examples:
@@ -71,9 +72,8 @@ func (c *exportCmd) Run(e *env) error {
 	if !slices.Contains(exported, c.Table) {
 		return c.derived(e, f, format)
 	}
-	if (c.Table == "links" || c.Table == "text") && f.store.Form() == store.None {
-		return failure(fmt.Errorf("this crawl kept no archive (--warc none), so its %s cannot be read again", c.Table),
-			"export pages, hosts, parked, queue, crawl and the tables of the program that it kept up (live ones, and those that steer) work; a crawl with --warc gzip keeps the rest")
+	if err := c.bare(e, f); err != nil {
+		return err
 	}
 	ctx, stop := signal.NotifyContext(e.ctx, os.Interrupt)
 	defer stop()
@@ -97,6 +97,27 @@ func (c *exportCmd) Run(e *env) error {
 		return nil
 	}
 	return fmt.Errorf("export %s: %w", c.Table, err)
+}
+
+// bare says what a crawl without an archive has of a table that is read again.
+func (c *exportCmd) bare(e *env, f *folder) error {
+	if c.Table != "links" && c.Table != "text" || f.store.Form() != store.None {
+		return nil
+	}
+	kept, ok, err := crawl.ReadWant(f.store)
+	if err != nil {
+		return err
+	}
+	if !ok || c.Table == "text" {
+		return failure(fmt.Errorf("this crawl kept no archive (--warc none), so its %s cannot be read again", c.Table),
+			"export pages, hosts, parked, queue, crawl and the tables of the program that it kept up (live ones, and those that steer) work; a crawl with --warc gzip keeps the rest")
+	}
+	without := ""
+	if lacks := linkWant.Without(kept); lacks != (page.Want{}) {
+		without = ", without " + lacks.String()
+	}
+	fmt.Fprintf(e.err, "weir: this crawl kept no archive (--warc none): links as the crawl kept them for its own program%s\n", without)
+	return nil
 }
 
 // exported are the tables that every crawl has.

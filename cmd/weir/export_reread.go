@@ -24,10 +24,13 @@ func (f *folder) archive(w page.Want) (*extract.Archive, error) {
 	})
 }
 
+// linkWant is what the table of links shows.
+var linkWant = page.Want{Anchors: true, Requisites: true}
+
 // exportLinks writes a row for every link of every page, in the order of export
 // pages.
 func exportLinks(ctx context.Context, f *folder, out io.Writer, format string) error {
-	a, err := f.archive(page.Want{Anchors: true, Requisites: true})
+	a, err := f.archive(linkWant)
 	if err != nil {
 		return err
 	}

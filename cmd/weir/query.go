@@ -41,7 +41,8 @@ variables, in the order in which they appear. With several rules the answer is t
 
 weir check --facts lists facts, functions and aggregates. crawl(url, depth, priority) is what the crawl has found. The
 tables of its own program can be used by name, unless the question derives one of the same name. A crawl with --warc none
-has only crawl, fetched, seed, robots, and the tables that it kept. Rows are sorted.
+has only crawl, fetched, seed, robots, and the tables that it kept; if its program tests the depth, it also has the links,
+redirects and titles of its pages and whatever else that program looks at. Rows are sorted.
 
 What does not fit into --memory is worked out on disk, in a temporary folder within that of the crawl.
 
@@ -149,10 +150,10 @@ func (e *env) ask(f *folder, q ask.Question, a asking) error {
 		return err
 	}
 	if !archive.Bodies() {
-		if err := p.WithoutArchive(); err != nil {
-			return failure(err, "ask for what it has: crawl, fetched, seed, robots and the tables that it kept; a crawl with --warc gzip has the rest")
+		if err := p.WithoutArchive(archive.Has); err != nil {
+			return failure(err, "ask for what it has: crawl, fetched, seed, robots, the tables that it kept, and with a bound on the depth what its program looks at; a crawl with --warc gzip has the rest")
 		}
-		e.unknown(p.Missing())
+		e.bare(p.Said(archive.Has), p.Missing(archive.Has))
 	}
 	ctx, stop := signal.NotifyContext(e.ctx, os.Interrupt)
 	defer stop()
@@ -181,10 +182,14 @@ func ending(err error) error {
 	return err
 }
 
-// unknown says which facts a crawl without an archive does not have.
-func (e *env) unknown(facts []string) {
-	if len(facts) > 0 {
-		fmt.Fprintf(e.err, "weir: this crawl kept no archive (--warc none): %s: nothing is known of them\n", strings.Join(facts, ", "))
+// bare says which facts a crawl without an archive has from its store instead, and
+// which it does not have.
+func (e *env) bare(said, missing []string) {
+	if len(said) > 0 {
+		fmt.Fprintf(e.err, "weir: this crawl kept no archive (--warc none): %s: as the crawl kept them for its own program\n", strings.Join(said, ", "))
+	}
+	if len(missing) > 0 {
+		fmt.Fprintf(e.err, "weir: this crawl kept no archive (--warc none): %s: nothing is known of them\n", strings.Join(missing, ", "))
 	}
 }
 
@@ -210,7 +215,7 @@ func (e *env) askRunning(dir string, q ask.Question, a asking) error {
 		if head = r; r.Failed {
 			return nil
 		}
-		e.unknown(r.Missing)
+		e.bare(r.Said, r.Missing)
 		fmt.Fprintf(e.err, "so far: %s, %s waiting\n", many(r.Pages, "page"), thousands(r.Waiting))
 		w, err = e.sink(a, r.Columns, r.Types)
 		return err

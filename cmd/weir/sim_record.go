@@ -12,7 +12,7 @@ import (
 
 	"weir/crawl"
 	"weir/frontier"
-	"weir/internal/store"
+	"weir/internal/extract"
 	"weir/page"
 	"weir/sim/web"
 )
@@ -43,13 +43,17 @@ func (c *simRecordCmd) Run(e *env) error {
 		return err
 	}
 	defer f.close()
-	if f.store.Form() == store.None {
+	archive, err := f.archive(page.Want{})
+	if err != nil {
+		return err
+	}
+	if !archive.Has(page.Want{}) {
 		return failure(errors.New("this crawl kept no archive (--warc none), so its links cannot be read again"),
 			"a crawl with --warc gzip, the default, keeps them")
 	}
 	ctx, stop := signal.NotifyContext(e.ctx, os.Interrupt)
 	defer stop()
-	w, err := record(ctx, f)
+	w, err := record(ctx, f, archive)
 	switch {
 	case errors.Is(err, context.Canceled):
 		return quiet(exitInterrupted)
@@ -120,7 +124,7 @@ type recorder struct {
 }
 
 // record reads a crawl.
-func record(ctx context.Context, f *folder) (*web.Web, error) {
+func record(ctx context.Context, f *folder, archive *extract.Archive) (*web.Web, error) {
 	r := &recorder{f: f, page: map[page.Key]uint32{}, site: map[string]page.SiteID{}}
 	delay := map[string]float64{}
 	err := f.Sites(func(s *crawl.SiteInfo) bool {
@@ -139,10 +143,6 @@ func record(ctx context.Context, f *folder) (*web.Web, error) {
 		return nil, err
 	}
 	r.more, r.met = make([][]uint32, r.web.Pages()), make([]uint32, r.web.Pages())
-	archive, err := f.archive(page.Want{})
-	if err != nil {
-		return nil, err
-	}
 	for facts, err := range archive.Facts(ctx, f.Pages) {
 		if err != nil {
 			return nil, err

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"weir/internal/program"
-	"weir/internal/store"
 	"weir/query"
 	"weir/query/flow"
 )
@@ -35,9 +34,6 @@ func (s *settings) source(e *env, given map[string]bool, at ground) (*program.So
 	}
 	for _, d := range plan.Program.Warned {
 		fmt.Fprint(e.err, d.Format(plan.Program.Program))
-	}
-	if plan.TestsDepth && s.Warc == store.None.String() {
-		fmt.Fprintln(e.err, forgetful)
 	}
 	s.rank(plan.Program, given, at)
 	return src, nil

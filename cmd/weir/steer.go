@@ -35,7 +35,8 @@ for when the crawl goes on later.
 
 Another program holds from the next page on. Pages that were fetched before are read again from the archive, as if the
 crawl had run under the new program from the start, and its tables are made anew; pages that wait and that it does not
-ask for end as steered-away.
+ask for end as steered-away. A crawl with --warc none must have kept the facts that the program needs: it does so if it
+was begun with a bound on the depth, for what its first program looks at.
 
 Examples:
   weir steer

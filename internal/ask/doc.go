@@ -12,6 +12,6 @@
 // another is named. Besides the crawler's facts a question may use crawl, which
 // is what the crawl has found, and the tables of the crawl's own program.
 //
-// Nothing is fetched. Facts that the crawl does not keep are read from its archive
-// once more, by several workers at a time, and only those that the question needs.
+// Nothing is fetched. Facts that the crawl does not keep are read from its archive, or
+// without one from the facts that it kept of its pages, if it did, once more, by several workers at a time, and only those that the question needs.
 package ask

@@ -40,22 +40,27 @@ type Work struct {
 // Wants says which facts the question needs.
 func (p *Program) Wants() page.Want { return p.plan.Wants() }
 
-// kept are the facts that a crawl's state has: others are in the archive.
+// kept are the facts that every crawl's state has: others are in the archive, or
+// among the facts that a crawl without one kept.
 var kept = []string{"fetched", "seed", "crawl", "robots"}
 
 // Reads says that pages have to be read again for the question.
-func (p *Program) Reads() bool { return len(p.Missing()) > 0 }
+func (p *Program) Reads() bool { return len(p.Missing(nothing)) > 0 }
 
 // uses says that a rule that the answer needs reads a table.
-func (p *Program) uses(table string) bool {
+func (p *Program) uses(table string) bool { return len(p.reads(table)) > 0 }
+
+// reads are the places where rules that the answer needs read a table.
+func (p *Program) reads(table string) []*flow.Input {
+	var all []*flow.Input
 	for _, s := range p.plan.Stages {
 		for _, in := range slices.Concat(s.Inputs, s.Absent) {
 			if in.Table != nil && in.Table.Name == table {
-				return true
+				all = append(all, in)
 			}
 		}
 	}
-	return false
+	return all
 }
 
 // Rows calls fn for the rows of the answer, in their order, until it returns
@@ -275,10 +280,10 @@ func (r *run) facts() error {
 	return nil
 }
 
-// read delivers pages as the archive has them, or as their rows say if that is
-// all the question needs, or all there is.
+// read delivers pages with what they said, as far as that is known, or only how they
+// ended if that is all the question needs, or all there is.
 func (r *run) read() error {
-	if r.Reads() && r.crawl.Archive.Bodies() {
+	if r.Reads() && r.crawl.Archive.Has(page.Want{}) {
 		for f, err := range r.crawl.Archive.Facts(r.ctx, r.asked) {
 			if err == nil {
 				err = r.page(f)

@@ -16,11 +16,13 @@ import (
 	"weir/robots"
 )
 
-// Archive is a crawl whose pages can be read again. It is safe for concurrent
-// use.
+// Archive is a crawl whose pages can be read again: from its archive, or, without
+// one, from what it kept of their facts, if anything. It is safe for concurrent use.
 type Archive struct {
 	store *store.Store
 	cfg   Config
+	keeps bool      // there is no archive, but facts are kept
+	kept  page.Want // which
 }
 
 // NewArchive returns the pages of a crawl. The secret is the crawl's own, whatever
@@ -34,12 +36,20 @@ func NewArchive(st *store.Store, cfg Config) (*Archive, error) {
 		return nil, err
 	}
 	cfg.Secret = secret
-	return &Archive{store: st, cfg: cfg}, nil
+	a := &Archive{store: st, cfg: cfg}
+	if !a.Bodies() {
+		a.kept, a.keeps, err = crawl.ReadWant(st)
+	}
+	return a, err
 }
 
-// Bodies says that the crawl keeps an archive. Without one, facts are only how
-// pages ended.
+// Bodies says that the crawl keeps an archive: it has all facts of its pages, and
+// their texts.
 func (a *Archive) Bodies() bool { return a.store.Form() != store.None }
+
+// Has says that the crawl has these facts of its pages, and those that every crawl
+// reads. Otherwise it may have some of them, or only know how its pages ended.
+func (a *Archive) Has(w page.Want) bool { return a.Bodies() || a.keeps && a.kept.Has(w) }
 
 // Robots returns the facts of a site's robots.txt: the sitemaps it names.
 func (a *Archive) Robots(s *crawl.SiteInfo) *page.Facts {
@@ -55,7 +65,7 @@ func (a *Archive) Robots(s *crawl.SiteInfo) *page.Facts {
 
 // Reader returns a Rereader.
 func (a *Archive) Reader() *Rereader {
-	return &Rereader{store: a.store, reader: Reader{Config: a.cfg}}
+	return &Rereader{archive: a, reader: Reader{Config: a.cfg}}
 }
 
 // Pages goes over the pages of a crawl, as [crawl.View.Pages] does, until it is
@@ -156,18 +166,21 @@ func (c *crew[T]) start(a *Archive, pages Pages) {
 	})
 }
 
-// Rereader reads archived pages again, one after another. It is not safe for
-// concurrent use.
+// Rereader reads pages again, one after another. It is not safe for concurrent
+// use.
 type Rereader struct {
-	store  *store.Store
-	reader Reader
-	kept   fetch.Kept
+	archive *Archive
+	reader  Reader
+	kept    fetch.Kept
 }
 
 // Facts returns the facts of a page that ended. Of one that has no record in the
-// archive they are how it ended, and no more.
+// archive, and of which no facts are kept, they are how it ended, and no more.
 func (r *Rereader) Facts(p *crawl.PageInfo) (*page.Facts, error) {
 	f := p.Facts()
+	if r.archive.keeps {
+		return f, crawl.ReadSaid(r.archive.store, r.archive.cfg.Secret, f)
+	}
 	if f.Outcome != page.Redirected && !f.Outcome.Row().Kept {
 		return f, nil
 	}
@@ -201,7 +214,7 @@ func (r *Rereader) open(p *crawl.PageInfo, read func()) error {
 	if p.Record.File == 0 {
 		return nil
 	}
-	e, err := r.store.ReadRecord(store.Place(p.Record))
+	e, err := r.archive.store.ReadRecord(store.Place(p.Record))
 	if err != nil {
 		return err
 	}

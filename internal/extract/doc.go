@@ -8,8 +8,9 @@
 //
 // Of a page that is read again these facts are not known, for nobody asks for
 // them: Hops, Attempt, Score, Wire and Digest. Its Depth and Root are those of
-// now. A crawl without an archive knows only how its pages ended: not what they
-// say, nor where they redirect to.
+// now. A crawl without an archive keeps the facts that its rules may need again, if
+// they may need any, and no others: it has them as they were read when the page came.
+// Else it knows only how its pages ended: not what they say, nor where they redirect to.
 package extract
 
 import "weir/page"

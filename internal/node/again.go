@@ -16,8 +16,7 @@ type delivered struct {
 	lost    []page.Key // their records cannot be read
 }
 
-// redeliver finds the pages that are due and has them read from the archive,
-// beside the crawl.
+// redeliver finds the pages that are due and has them read again, beside the crawl.
 func (c *committer) redeliver(ctx context.Context, o crawl.Redeliver) error {
 	n := c.n
 	if c.group != nil {
@@ -42,7 +41,7 @@ func (c *committer) redeliver(ctx context.Context, o crawl.Redeliver) error {
 	return nil
 }
 
-// reread reads pages from the archive and hands them to the committer. A page
+// reread reads pages again and hands them to the committer. A page
 // whose record cannot be read has nothing more to say; the log names it.
 func (n *node) reread(ctx context.Context, version uint8, keys []page.Key) {
 	archive, err := extract.NewArchive(n.store, n.extract())

@@ -13,7 +13,7 @@ import (
 	"weir/page"
 )
 
-// The facts of a crawl, read again from its archive, are those that the pages
+// The facts of a crawl, read again from its archive or its rows, are those that the pages
 // have on the web.
 func TestFactsReadAgain(t *testing.T) {
 	web := start(t, testweb.Config{Seed: 9, Sites: []testweb.Site{
@@ -25,10 +25,13 @@ func TestFactsReadAgain(t *testing.T) {
 			{Kind: testweb.WrongType, Every: 5}, {Kind: testweb.RedirectSite, Every: 7}, {Kind: testweb.Gzip, Every: 2},
 		}},
 	}})
-	for _, form := range []store.Form{store.Gzip, store.Zstd, store.None} {
-		t.Run(form.String(), func(t *testing.T) {
+	for name, c := range map[string]struct {
+		form  store.Form
+		depth int // with a bound, facts are kept where there is no archive
+	}{"gzip": {store.Gzip, -1}, "zstd": {store.Zstd, -1}, "nothing": {store.None, -1}, "kept": {store.None, 100}} {
+		t.Run(name, func(t *testing.T) {
 			cfg := config(t, web)
-			cfg.Archive = form
+			cfg.Archive, cfg.Scope.Depth = c.form, c.depth
 			cfg.Want = page.Want{Anchors: true, Requisites: true, Words: true, Metas: true, Translations: true}
 			run(t, cfg)
 			st, err := store.Open(cfg.Dir, store.Options{ReadOnly: true})
@@ -63,7 +66,7 @@ func TestFactsReadAgain(t *testing.T) {
 				want := *got
 				want.Title, want.Links, want.Words, want.Metas, want.Translations = "", nil, nil, nil, nil
 				want.Redirect, want.NoIndex, want.NoFollow = page.Link{}, false, false
-				if archive.Bodies() {
+				if archive.Has(page.Want{}) {
 					a := askFor(t, client, got.URL)
 					want.Outcome, want.Status, want.Bytes, want.Mime = a.Outcome, a.Status, a.BodyWire, ""
 					live.Read(&want, extract.Answer{Head: a.Head, Header: a.Header, Body: a})

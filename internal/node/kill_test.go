@@ -19,6 +19,7 @@ import (
 
 	"github.com/nlnwa/gowarc/v2"
 	"weir/crawl"
+	"weir/internal/program"
 	"weir/internal/store"
 	"weir/internal/testweb"
 )
@@ -34,6 +35,7 @@ type childCrawl struct {
 	Seeds           []string
 	Wait            time.Duration
 	Archive         string
+	Program         string // the text of one; "": what flags mean
 }
 
 func (c childCrawl) config() (Config, error) {
@@ -43,6 +45,9 @@ func (c childCrawl) config() (Config, error) {
 	var err error
 	if cfg.Archive, err = store.ParseForm(c.Archive); err != nil {
 		return cfg, err
+	}
+	if c.Program != "" {
+		cfg.Program, cfg.Order = &program.Source{Name: "child.dl", Text: c.Program}, "score"
 	}
 	cfg.Seeds, err = seeds(c.Seeds)
 	return cfg, err

@@ -44,6 +44,7 @@ type Reply struct {
 	Pages   int64        `json:"pages"`             // that ended, when the question came
 	Waiting int64        `json:"waiting"`           // to be fetched
 	Missing []string     `json:"missing,omitempty"` // facts of which nothing is known
+	Said    []string     `json:"said,omitempty"`    // facts that are as the crawl, which has no archive, kept them
 	Faults  []string     `json:"faults,omitempty"`  // what is wrong with the question, as a person should see it
 	Failed  bool         `json:"failed,omitempty"`  // and that it has no answer therefore
 	End     bool         `json:"end,omitempty"`
@@ -124,10 +125,10 @@ func (n *node) reply(ctx context.Context, q Query, enc *json.Encoder) error {
 		return err
 	}
 	if !archive.Bodies() {
-		if err := p.WithoutArchive(); err != nil {
+		if err := p.WithoutArchive(archive.Has); err != nil {
 			return err
 		}
-		head.Missing = p.Missing()
+		head.Missing, head.Said = p.Missing(archive.Has), p.Said(archive.Has)
 	}
 	head.Columns, head.Types = p.Answer.Columns, p.Answer.Types
 	err = view.Sites(func(s *crawl.SiteInfo) bool {

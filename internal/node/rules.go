@@ -8,12 +8,17 @@ import (
 	"weir/crawl"
 	"weir/internal/program"
 	"weir/internal/store"
+	"weir/page"
 	"weir/query/flow"
 )
 
 // ErrOtherProgram says that the folder's crawl has another program than the one
 // that was named.
 var ErrOtherProgram = errors.New("the crawl was begun with another program")
+
+// forgetful is what a crawl without an archive cannot do that has kept no facts of
+// its pages either.
+const forgetful = "warning: this crawl was begun by an older weir, and without an archive (--warc none): a page that is found nearer to a seed after it was fetched cannot be read again, so pages may be missed"
 
 // ErrOld says that the folder's crawl was begun before crawls were programs.
 var ErrOld = errors.New("the crawl was begun by an older weir, which kept less of what its rules had derived")
@@ -36,38 +41,29 @@ func (n *node) openRules() (*crawl.Program, error) {
 			return nil, ErrOtherProgram
 		}
 		src = had
-	} else {
-		totals, err := crawl.ReadTotals(n.store)
-		if err != nil {
-			return nil, err
-		}
-		if totals.Seen > 0 {
-			return nil, ErrOld
-		}
-		if src == nil { // a start that was killed may have left one
-			err = os.RemoveAll(program.Dir(n.cfg.Dir, version))
-		} else {
-			err = src.Save(n.cfg.Dir, version)
-		}
-		if err != nil {
-			return nil, err
-		}
-		g := n.store.Begin()
-		crawl.WriteProgram(g, version)
-		if err := g.Commit(); err != nil {
-			return nil, err
-		}
 	}
 	plan, err := n.compile(src)
 	if err != nil {
 		return nil, err
 	}
-	n.version = uint8(version)
-	want := n.cfg.Want.Merge(plan.Wants())
-	n.want.Store(&want)
 	cfg := crawl.ProgramConfig{Plan: plan, Own: src != nil, Version: byte(version), Secret: n.secret}
+	want := n.cfg.Want.Merge(plan.Wants())
+	if !begun {
+		if err := n.begin(src, version, cfg.Rereads(), want); err != nil {
+			return nil, err
+		}
+	}
+	if n.cfg.Archive == store.None {
+		if n.kept, n.keeps, err = crawl.ReadWant(n.store); err != nil {
+			return nil, err
+		}
+		n.forgets = cfg.Rereads() && !n.keeps
+	}
+	n.version = uint8(version)
+	want = want.Merge(n.kept) // an earlier program may have asked for more
+	n.want.Store(&want)
 	rules, err := crawl.NewProgram(cfg, n.store)
-	if errors.Is(err, crawl.ErrLayout) && n.cfg.Archive != store.None && n.version < maxVersion {
+	if errors.Is(err, crawl.ErrLayout) && (n.cfg.Archive != store.None || n.keeps) && n.version < maxVersion {
 		return n.relay(cfg, src)
 	}
 	return rules, err
@@ -89,6 +85,32 @@ func (n *node) relay(cfg crawl.ProgramConfig, src *program.Source) (*crawl.Progr
 	}
 	n.version, n.relaid = cfg.Version, true
 	return crawl.NewProgram(cfg, n.store)
+}
+
+// begin notes which program the crawl has. Without an archive, one that may need
+// facts of pages again keeps those that it wants now.
+func (n *node) begin(src *program.Source, version int, rereads bool, want page.Want) error {
+	totals, err := crawl.ReadTotals(n.store)
+	if err != nil {
+		return err
+	}
+	if totals.Seen > 0 {
+		return ErrOld
+	}
+	if src == nil { // a start that was killed may have left one
+		err = os.RemoveAll(program.Dir(n.cfg.Dir, version))
+	} else {
+		err = src.Save(n.cfg.Dir, version)
+	}
+	if err != nil {
+		return err
+	}
+	g := n.store.Begin()
+	crawl.WriteProgram(g, version)
+	if n.cfg.Archive == store.None && rereads {
+		crawl.WriteWant(g, want)
+	}
+	return g.Commit()
 }
 
 // compile makes a plan of a program, or of what the flags mean.

@@ -56,6 +56,9 @@ type node struct {
 	version uint8                     // of the program; the committer's
 	want    atomic.Pointer[page.Want] // what the program asks pages for
 	relaid  bool                      // it begins anew, since what it has derived cannot be read
+	keeps   bool                      // there is no archive, but facts of pages are kept
+	kept    page.Want                 // which
+	forgets bool                      // there is neither, and the program may need them
 	resumed bool                      // the folder was there before: hosts may have been visited a moment ago
 	fresh   crawl.Totals
 	began   time.Time
@@ -214,7 +217,7 @@ func (n *node) openCore() error {
 	}
 	n.ledger, err = crawl.NewLedger(n.store, crawl.LedgerConfig{
 		Order: order, Trap: n.cfg.Trap, Rules: rules, Traits: rules.Traits(), Secret: secret, Domains: n.cfg.DomainPages > 0, Memory: n.cfg.Memory * 3 / 8, Kept: maxKept,
-		Links: order.Traits().Ranked, Again: n.cfg.Archive != store.None, Version: n.version, Share: share,
+		Links: order.Traits().Ranked, Again: n.cfg.Archive != store.None || n.keeps, Said: n.keeps, Version: n.version, Share: share,
 	})
 	if err != nil {
 		return err
@@ -283,6 +286,9 @@ func (n *node) run(ctx context.Context, stop <-chan struct{}) error {
 	}
 	if n.relaid {
 		n.log.event("program", map[string]any{"version": n.version, "queued": start.Totals.Queued, "stored": start.Totals.Fetched, "why": crawl.ErrLayout.Error()})
+	}
+	if n.forgets {
+		n.notice(forgetful)
 	}
 	n.log.event("start", map[string]any{"resumed": n.resumed, "queued": start.Totals.Queued, "sites": len(start.Sites)})
 

@@ -22,7 +22,7 @@ func newTool(n *node) *tool {
 	return &tool{n: n, encoder: n.store.NewEncoder(0)}
 }
 
-// extract says how pages are read, now and again from the archive.
+// extract says how pages are read, now and again.
 func (n *node) extract() extract.Config {
 	c := &n.cfg
 	want := c.Want

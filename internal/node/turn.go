@@ -105,8 +105,8 @@ func replyTurn(w http.ResponseWriter, t Turned, err error) {
 // turn makes a program ready and has the committer turn to it. One at a time: the
 // version of now must stay that until it is done.
 func (n *node) turn(ctx context.Context, t Turn) (Turned, error) {
-	if n.cfg.Archive == store.None {
-		return Turned{}, errors.New("this crawl keeps no archive (--warc none): the pages that it has cannot be read again under another program")
+	if n.cfg.Archive == store.None && !n.keeps {
+		return Turned{}, errors.New("this crawl keeps no archive (--warc none), nor facts of its pages, since its program does not need them again: the pages that it has cannot be read again under another program")
 	}
 	if ctx.Err() != nil {
 		return Turned{}, ctx.Err()
@@ -133,6 +133,9 @@ func (n *node) turn(ctx context.Context, t Turn) (Turned, error) {
 		got.Same = true
 		return got, nil
 	}
+	if wants := plan.Wants(); n.keeps && !n.kept.Has(wants) {
+		return got, fmt.Errorf("this crawl keeps no archive (--warc none), and of its pages only what its first program looked at: the pages that it has cannot be asked for %s", wants.Without(n.kept))
+	}
 	if n.version == maxVersion {
 		return got, fmt.Errorf("this crawl has had %d programs, more than that cannot be told apart: start another one", maxVersion+1)
 	}
@@ -151,7 +154,7 @@ func (n *node) turn(ctx context.Context, t Turn) (Turned, error) {
 	if rules.Traits().Priority && n.cfg.Order != (frontier.Score{}).Name() {
 		got.Warnings = append(got.Warnings, fmt.Sprintf("weir: warning: the program gives priorities, but --order %s of this crawl does not go by them\n", n.cfg.Order))
 	}
-	o := turn{version: next, rules: rules, want: n.cfg.Want.Merge(plan.Wants()), done: make(chan crawl.Totals, 1)}
+	o := turn{version: next, rules: rules, want: n.cfg.Want.Merge(n.kept).Merge(plan.Wants()), done: make(chan crawl.Totals, 1)}
 	o.want.Words = o.want.Words || n.index != nil // what is indexed needs its words
 	select {
 	case n.turns <- o:

@@ -66,26 +66,32 @@ func (p *Plan) Wants() page.Want {
 	var w page.Want
 	for _, s := range p.Stages {
 		for _, in := range slices.Concat(s.Inputs, s.Absent) {
-			if in.Table == nil {
-				continue
-			}
-			switch in.Table.Name {
-			case "link":
-				w.Anchors = w.Anchors || in.Columns[2].Slot >= 0 || in.Columns[2].Const != nil
-			case "requisite":
-				w.Requisites = true
-			case "sitemap", "robots":
-				w.Sitemaps = true
-			case "word":
-				w.Words = true
-			case "header":
-				w.Headers = true
-			case "meta":
-				w.Metas = true
-			case "hreflang":
-				w.Translations = true
-			}
+			w = w.Merge(in.Wants())
 		}
+	}
+	return w
+}
+
+// Wants returns which facts must be read of pages for the rows of the input.
+func (in *Input) Wants() (w page.Want) {
+	if in.Table == nil {
+		return w
+	}
+	switch in.Table.Name {
+	case "link":
+		w.Anchors = in.Columns[2].Slot >= 0 || in.Columns[2].Const != nil
+	case "requisite":
+		w.Requisites = true
+	case "sitemap", "robots":
+		w.Sitemaps = true
+	case "word":
+		w.Words = true
+	case "header":
+		w.Headers = true
+	case "meta":
+		w.Metas = true
+	case "hreflang":
+		w.Translations = true
 	}
 	return w
 }
