@@ -34,15 +34,18 @@ func scramble(t *testing.T, cfg Config) {
 }
 
 // A build that keeps the tables of a program in another form than the one that
-// began the crawl derives them again from the archive; without one it says that it
-// cannot go on.
+// began the crawl derives them again from the archive, or the facts that it kept;
+// without either it says that it cannot go on.
 func TestOtherLayout(t *testing.T) {
 	web := turnWeb(t)
 	own := source(near)
-	for name, src := range map[string]*program.Source{"flags": nil, "program": &own} {
+	for name, c := range map[string]struct {
+		src  *program.Source
+		form store.Form
+	}{"flags": {nil, store.Gzip}, "program": {&own, store.Gzip}, "facts": {&own, store.None}} {
 		t.Run(name, func(t *testing.T) {
 			cfg := config(t, web)
-			cfg.Program, cfg.Scope.Depth = src, 4
+			cfg.Program, cfg.Scope.Depth, cfg.Archive = c.src, 4, c.form
 			run(t, cfg)
 			want := stateOf(t, cfg.Dir)
 			scramble(t, cfg)
@@ -63,7 +66,7 @@ func TestOtherLayout(t *testing.T) {
 		})
 	}
 	cfg := config(t, web)
-	cfg.Program, cfg.Archive = &own, store.None
+	cfg.Archive = store.None
 	run(t, cfg)
 	scramble(t, cfg)
 	if _, err := Run(context.Background(), nil, cfg); !errors.Is(err, crawl.ErrLayout) {
