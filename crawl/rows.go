@@ -22,7 +22,7 @@ import (
 //	u|site|hash          -> urlRow: what is known of a page, and its end
 //	q|site|class|seq     -> queueRow: pages that wait
 //	t|site|hash          -> textRow: a page that ended, for people
-//	c|site|hash          -> what a page said, where there is no archive, see said.go
+//	x|site|hash          -> what a page said, where there is no archive, see said.go
 //	p|site|hash          -> parkRow: pages held back as traps
 //	v|site|hash of path  -> variants fetched, payloads seen before
 //	h|host               -> hostRow
@@ -40,7 +40,7 @@ import (
 //	m|seeded             -> digest of the seeds that were taken
 //	m|ranked             -> version of the last ranking
 //	m|program            -> which version of its program the crawl runs
-//	m|want               -> which facts rows c have
+//	m|want               -> which facts rows x have
 //	m|sweep              -> how far all pages were delivered again
 //	m|stamp              -> that of the snapshot of seen pages
 const (
@@ -49,7 +49,7 @@ const (
 	keyURL   = 'u'
 	keyQueue = 'q'
 	keyText  = 't'
-	keySaid  = 'c'
+	keySaid  = 'x'
 	keyPark  = 'p'
 	keyVary  = 'v'
 	keyHost  = 'h'

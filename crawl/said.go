@@ -10,7 +10,7 @@ import (
 
 // What a page says lies in the archive, and is read from there when it is to be
 // delivered again. A crawl without an archive whose rules may ask for that keeps it
-// in rows c, written with the page's end. m|want says which facts are in them; it is
+// in rows x, written with the page's end. m|want says which facts are in them; it is
 // written when the crawl begins, so it holds for all pages. A page that says nothing
 // has no row.
 //
@@ -202,7 +202,7 @@ func appendURL(b []byte, last *string, u page.URL) []byte {
 	return appendText(binary.AppendUvarint(b, uint64(n)), s[n:])
 }
 
-// saidDecoder reads a row c.
+// saidDecoder reads a row x.
 type saidDecoder struct {
 	decoder
 	secret page.Secret

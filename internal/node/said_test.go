@@ -194,7 +194,7 @@ func TestPlainCrawlKeepsNoFacts(t *testing.T) {
 			t.Fatal(err)
 		}
 		rows := 0
-		if err := st.Scan([]byte{'c'}, []byte{'d'}, func(_, _ []byte) bool { rows++; return true }); err != nil {
+		if err := st.Scan([]byte{'x'}, []byte{'y'}, func(_, _ []byte) bool { rows++; return true }); err != nil {
 			t.Fatal(err)
 		}
 		if _, ok, err := crawl.ReadWant(st); ok != keeps || rows > 0 != keeps || err != nil {
