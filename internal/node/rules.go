@@ -18,7 +18,7 @@ var ErrOtherProgram = errors.New("the crawl was begun with another program")
 
 // forgetful is what a crawl without an archive cannot do that has kept no facts of
 // its pages either.
-const forgetful = "warning: this crawl was begun by an older weir, and without an archive (--warc none): a page that is found nearer to a seed after it was fetched cannot be read again, so pages may be missed"
+const forgetful = "warning: this crawl has no archive (--warc none), and when it was begun nothing needed what pages say to be kept: a page that is found nearer to a seed after it was fetched cannot be read again, so pages may be missed"
 
 // ErrOld says that the folder's crawl was begun before crawls were programs.
 var ErrOld = errors.New("the crawl was begun by an older weir, which kept less of what its rules had derived")
