@@ -247,20 +247,11 @@ func TestExportOutput(t *testing.T) {
 	}
 }
 
-// Pages are read again as the crawl has read them, whatever they claim.
-func TestExportOddPages(t *testing.T) {
-	var packed bytes.Buffer
-	z := gzip.NewWriter(&packed)
-	fmt.Fprint(z, "<title>cut</title><a href=/from-cut>x</a>", strings.Repeat("text and ", 1000))
-	z.Flush()
-	pages := map[string]struct{ kind, header, value, body string }{
-		"/":       {"text/html", "X-A", "b", "<a href=lies>l</a><a href=tagged>t</a><a href=cut>c</a><a href=latin>l</a><a href=plain>p</a>"},
-		"/lies":   {"text/html", "Content-Encoding", "gzip", "<title>lies</title><a href=/from-lies>x</a>"},
-		"/tagged": {"text/html", "X-Robots-Tag", "nofollow", "<title>tagged</title><a href=/from-tagged>x</a>"},
-		"/cut":    {"text/html", "Content-Encoding", "gzip", packed.String()},
-		"/latin":  {"text/html; charset=iso-8859-1", "X-A", "b", "<title>gr\xfcn</title><a href='/?q=\xfc'>x</a>"},
-		"/plain":  {"text/plain", "X-A", "b", "<title>plain</title><a href=/from-plain>x</a>"},
-	}
+// served is an answer: its type, one more header, and its body.
+type served struct{ kind, header, value, body string }
+
+// serveAll answers with pages by their paths.
+func serveAll(t *testing.T, pages map[string]served) *httptest.Server {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p, ok := pages[r.URL.Path]
 		if !ok {
@@ -271,7 +262,25 @@ func TestExportOddPages(t *testing.T) {
 		w.Header().Set(p.header, p.value)
 		io.WriteString(w, p.body)
 	}))
-	defer server.Close()
+	t.Cleanup(server.Close)
+	return server
+}
+
+// Pages are read again as the crawl has read them, whatever they claim.
+func TestExportOddPages(t *testing.T) {
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	fmt.Fprint(z, "<title>cut</title><a href=/from-cut>x</a>", strings.Repeat("text and ", 1000))
+	z.Flush()
+	pages := map[string]served{
+		"/":       {"text/html", "X-A", "b", "<a href=lies>l</a><a href=tagged>t</a><a href=cut>c</a><a href=latin>l</a><a href=plain>p</a>"},
+		"/lies":   {"text/html", "Content-Encoding", "gzip", "<title>lies</title><a href=/from-lies>x</a>"},
+		"/tagged": {"text/html", "X-Robots-Tag", "nofollow", "<title>tagged</title><a href=/from-tagged>x</a>"},
+		"/cut":    {"text/html", "Content-Encoding", "gzip", packed.String()},
+		"/latin":  {"text/html; charset=iso-8859-1", "X-A", "b", "<title>gr\xfcn</title><a href='/?q=\xfc'>x</a>"},
+		"/plain":  {"text/plain", "X-A", "b", "<title>plain</title><a href=/from-plain>x</a>"},
+	}
+	server := serveAll(t, pages)
 	dir := filepath.Join(t.TempDir(), "crawl")
 	crawlInto(t, dir, []string{server.URL + "/"}, nil, nil)
 

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -91,7 +89,7 @@ func TestSearchOddPages(t *testing.T) {
 	z := gzip.NewWriter(&packed)
 	fmt.Fprint(z, "<title>Packed</title>zipped treasure")
 	z.Close()
-	pages := map[string]struct{ kind, header, value, body string }{
+	pages := map[string]served{
 		"/":       {"text/html", "X-A", "b", "<a href=packed>p</a><a href=tagged>t</a><a href=latin>l</a><a href=plain>p</a><a href=lies>x</a><a href=escape>e</a>"},
 		"/packed": {"text/html", "Content-Encoding", "gzip", packed.String()},
 		"/lies":   {"text/html", "Content-Encoding", "gzip", "<title>Lies</title>unzipped treasure"},
@@ -100,17 +98,7 @@ func TestSearchOddPages(t *testing.T) {
 		"/plain":  {"text/plain", "X-A", "b", "plain treasure"},
 		"/escape": {"text/html", "X-A", "b", "<title>\x1b[31mred</title>a \x1b]0;trick\x07 escape"},
 	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p, ok := pages[r.URL.Path]
-		if !ok {
-			http.NotFound(w, r)
-			return
-		}
-		w.Header().Set("Content-Type", p.kind)
-		w.Header().Set(p.header, p.value)
-		io.WriteString(w, p.body)
-	}))
-	defer server.Close()
+	server := serveAll(t, pages)
 	dir := filepath.Join(t.TempDir(), "crawl")
 	crawlInto(t, dir, []string{server.URL + "/"}, nil, nil)
 	for question, want := range map[string]string{
