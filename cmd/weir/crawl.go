@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"syscall"
 	"time"
 
@@ -83,6 +84,11 @@ func (c *crawlCmd) Run(e *env, k *kong.Context) error {
 	if err != nil {
 		return err
 	}
+	if at == begun && len(c.URLs) == 0 && s.Seeds == "" {
+		if c.URLs, err = unbegun(s.Dir); err != nil {
+			return folderError(s.Dir, err)
+		}
+	}
 	seeds, err := e.seeds(c.URLs, s.Seeds)
 	if err != nil {
 		return err
@@ -113,6 +119,11 @@ func (c *crawlCmd) Run(e *env, k *kong.Context) error {
 	if err := traceable(s.Trace); err != nil {
 		return err
 	}
+	if at == vacant && len(c.URLs) > 0 {
+		if err := keepURLs(s.Dir, c.URLs); err != nil {
+			return folderError(s.Dir, err)
+		}
+	}
 	if err := keep(s, at); err != nil {
 		return err
 	}
@@ -120,7 +131,32 @@ func (c *crawlCmd) Run(e *env, k *kong.Context) error {
 		what := map[ground]string{vacant: "crawling into", begun: "going on with"}[at]
 		fmt.Fprintf(e.err, "%s %s; Ctrl-C stops and saves\n", what, s.Dir)
 	}
-	return e.crawl(cfg, s.JSON)
+	if err := e.crawl(cfg, s.JSON); err != nil {
+		return err
+	}
+	os.Remove(filepath.Join(s.Dir, urlsFile)) // its state has them
+	return nil
+}
+
+// urlsFile has the URLs of the command that began a crawl, from before the folder
+// holds one until its first run has ended: killed in between, the crawl goes on
+// all the same.
+const urlsFile = "urls"
+
+func keepURLs(dir string, urls []string) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	return replace(filepath.Join(dir, urlsFile), []byte(strings.Join(urls, "\n")+"\n"))
+}
+
+// unbegun returns the URLs of a first run that did not end, none if it did.
+func unbegun(dir string) ([]string, error) {
+	b, err := os.ReadFile(filepath.Join(dir, urlsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return strings.Fields(string(b)), err
 }
 
 // traceable refuses files that no trace can be written to, or that hold something

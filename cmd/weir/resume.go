@@ -34,7 +34,7 @@ func look(dir string) (ground, error) {
 		switch entry.Name() {
 		case crawlFile:
 			return begun, nil
-		case crawlFile + newSuffix, "lost+found": // cut short before it began; a disk of its own
+		case urlsFile, urlsFile + newSuffix, crawlFile + newSuffix, "lost+found": // cut short before it began; a disk of its own
 		default:
 			found = foreign
 		}
