@@ -246,6 +246,12 @@ func (w *writer) record(r Record) {
 	case Mark:
 		w.uint(r.ID)
 		w.node(r.Node)
+	case Spread:
+		for _, h := range r.Hosts {
+			w.text(h.Host)
+			w.uint(uint64(h.N))
+			w.uint(h.Version)
+		}
 	case Unknown:
 		w.b = append(w.b, r.Body...)
 	}

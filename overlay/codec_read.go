@@ -264,6 +264,12 @@ func (r *reader) body(kind byte) Record {
 			r.fail("%d bytes are left over", len(r.b))
 		}
 		return x
+	case Spread{}.kind():
+		var x Spread
+		for len(r.b) > 0 {
+			x.Hosts = append(x.Hosts, Wide{Host: r.text(page.MaxParts), N: uint16(r.uint(Parts)), Version: r.uint(math.MaxUint64)})
+		}
+		return x
 	}
 	return Unknown{Kind: kind, Body: r.copied(len(r.b))}
 }

@@ -1,0 +1,248 @@
+package overlay
+
+import (
+	"fmt"
+	"math"
+	"net/netip"
+	"time"
+
+	"weir/page"
+)
+
+// Where several nodes may fetch the pages of a host, a request is sent only under
+// two leases: one of the host, that only one node has at a time, and one of the
+// connections that the server's address may have. The owner of the host's partition
+// grants the one (a [Granter]), that of the address's the other; nodes that fetch are
+// [Holder]s.
+//
+//	Holder                                  Granter
+//	   | Ask: example.org, waits of 2 s        |
+//	   |-------------------------------------->|  grants 5 s, counted from here
+//	   |         Answer: for 5 s, not before 1 s from when you read this
+//	   |<--------------------------------------|
+//	   | counts the 5 s from when it asked,    |
+//	   | and the 1 s from now                  |
+//	   | Return: last answer 300 ms ago        |
+//	   |-------------------------------------->|  rests 1.7 s, counted from here
+//
+// Clocks need not agree, only run about equally fast: whoever must not be late counts
+// from the earlier of two moments, whoever must not be early from the later one. A
+// message that is lost or late costs time and breaks nothing. A lease that is not
+// returned runs out; its holder may have sent a request until then, so that the host
+// rests from there. A new owner knows of no leases of the old one: it grants nothing
+// until the longest of them has run out and the host has rested.
+const (
+	// MaxLease is how long a lease lasts, unless it is renewed.
+	MaxLease = 5 * time.Second
+
+	// leaseSlack is the part of a lease that its holder leaves unused, since its clock
+	// may run slower than the granter's.
+	leaseSlack = 10
+
+	askAgain = time.Second // an Ask without an Answer is lost
+	maxWants = 1024        // of an Ask, an Answer and a Return
+)
+
+// Subject is what a lease is about: a host, or, with an address, the host's
+// connection to it.
+type Subject struct {
+	Host string
+	Addr netip.Addr
+}
+
+// SubjectPart returns the partition whose owner grants leases of a subject.
+func (k Keys) SubjectPart(s Subject) int {
+	if s.Addr.IsValid() {
+		return k.AddrPart(s.Addr)
+	}
+	return k.HostPart(s.Host)
+}
+
+// Ask asks the owner of a partition for leases, or for more time.
+type Ask struct {
+	Session uint64 // of the holder
+	ID      uint64 // rises with each Ask and Return of a session
+	Wants   []Want
+}
+
+// Want is a lease that is asked for.
+type Want struct {
+	Subject
+	Wait time.Duration // between two requests to the host, as far as the holder knows
+	Busy bool          // a request is under way
+}
+
+// Answer answers an Ask, want by want.
+type Answer struct {
+	Session uint64
+	ID      uint64
+	Leases  []Lease
+}
+
+// Lease is what was granted: the right to send requests for a time, counted from
+// when it was asked for, but not before Wait has passed, counted from when this is
+// read. If For is 0, nothing was; ask again after Wait.
+type Lease struct {
+	For    time.Duration
+	Wait   time.Duration
+	Others bool // others wait for it: return it when the request is over
+}
+
+// Return gives leases back.
+type Return struct {
+	Session uint64
+	ID      uint64
+	Gives   []Give
+}
+
+// Give is a lease that is given back, with what was learned.
+type Give struct {
+	Subject
+	Used bool          // a request was sent
+	Ago  time.Duration // how long before this was sent its last answer ended
+	Rest time.Duration // how long the host must rest, from when this was sent
+}
+
+// The second byte of a message, after its version.
+const (
+	askKind    = 'a'
+	answerKind = 'w'
+	returnKind = 'b'
+)
+
+// AppendAsk writes a message behind b.
+func AppendAsk(b []byte, x *Ask) []byte {
+	w := leaseWriter(b, askKind, x.Session, x.ID, len(x.Wants))
+	for i := range x.Wants {
+		want := &x.Wants[i]
+		w.subject(want.Subject, want.Busy)
+		w.span(want.Wait)
+	}
+	return w.b
+}
+
+// AppendAnswer writes a message behind b.
+func AppendAnswer(b []byte, x *Answer) []byte {
+	w := leaseWriter(b, answerKind, x.Session, x.ID, len(x.Leases))
+	for _, l := range x.Leases {
+		w.flag(l.Others)
+		w.span(l.For)
+		w.span(l.Wait)
+	}
+	return w.b
+}
+
+// AppendReturn writes a message behind b.
+func AppendReturn(b []byte, x *Return) []byte {
+	w := leaseWriter(b, returnKind, x.Session, x.ID, len(x.Gives))
+	for i := range x.Gives {
+		g := &x.Gives[i]
+		w.subject(g.Subject, g.Used)
+		w.span(g.Ago)
+		w.span(g.Rest)
+	}
+	return w.b
+}
+
+// ReadLease reads an Ask, an Answer or a Return. It takes any bytes.
+func ReadLease(b []byte) (any, error) {
+	r, err := newReader(b)
+	if err != nil {
+		return nil, fmt.Errorf("read what was said of leases: %w", err)
+	}
+	kind := r.byte()
+	session, id := r.uint(math.MaxUint64), r.uint(math.MaxUint64)
+	n := int(r.uint(maxWants))
+	var x any
+	switch kind {
+	case askKind:
+		m := &Ask{Session: session, ID: id, Wants: make([]Want, 0, min(n, r.atLeast(3)))}
+		for i := 0; i < n && r.err == nil; i++ {
+			var want Want
+			want.Subject, want.Busy = r.subject()
+			want.Wait = r.span()
+			m.Wants = append(m.Wants, want)
+		}
+		x = m
+	case answerKind:
+		m := &Answer{Session: session, ID: id, Leases: make([]Lease, 0, min(n, r.atLeast(3)))}
+		for i := 0; i < n && r.err == nil; i++ {
+			m.Leases = append(m.Leases, Lease{Others: r.byte() != 0, For: r.span(), Wait: r.span()})
+		}
+		x = m
+	case returnKind:
+		m := &Return{Session: session, ID: id, Gives: make([]Give, 0, min(n, r.atLeast(4)))}
+		for i := 0; i < n && r.err == nil; i++ {
+			var g Give
+			g.Subject, g.Used = r.subject()
+			g.Ago, g.Rest = r.span(), r.span()
+			m.Gives = append(m.Gives, g)
+		}
+		x = m
+	default:
+		r.fail("no message is of kind %q", kind)
+	}
+	if r.err == nil && len(r.b) > 0 {
+		r.fail("%d bytes are left over", len(r.b))
+	}
+	if r.err != nil {
+		return nil, fmt.Errorf("read what was said of leases: %w", r.err)
+	}
+	return x, nil
+}
+
+func leaseWriter(b []byte, kind byte, session, id uint64, n int) *writer {
+	w := &writer{b: append(b, codecVersion, kind)}
+	w.uint(session)
+	w.uint(id)
+	w.uint(uint64(n))
+	return w
+}
+
+func (w *writer) flag(is bool) {
+	if is {
+		w.b = append(w.b, 1)
+	} else {
+		w.b = append(w.b, 0)
+	}
+}
+
+// What comes before a subject.
+const (
+	isMarked = 1 << iota // Busy, or Used
+	isFour
+	isSix
+)
+
+func (w *writer) subject(s Subject, marked bool) {
+	var head byte
+	if marked {
+		head |= isMarked
+	}
+	addr := s.Addr.Unmap().AsSlice()
+	switch len(addr) {
+	case 4:
+		head |= isFour
+	case 16:
+		head |= isSix
+	}
+	w.b = append(append(w.b, head), addr...)
+	w.text(s.Host)
+}
+
+func (r *reader) subject() (s Subject, marked bool) {
+	head := r.byte()
+	size := 0
+	switch {
+	case head&isFour != 0:
+		size = 4
+	case head&isSix != 0:
+		size = 16
+	}
+	if size > 0 {
+		s.Addr, _ = netip.AddrFromSlice(r.bytes(size))
+		s.Addr = s.Addr.Unmap()
+	}
+	s.Host = r.text(page.MaxParts)
+	return s, head&isMarked != 0
+}
