@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"sync"
 	"time"
@@ -28,6 +29,7 @@ type appender struct {
 	mu     sync.Mutex
 	serial uint64
 	flying map[uint64]flight
+	turned []uint64 // turned away, and not told yet: Do must not call Tell
 }
 
 type flight struct {
@@ -39,12 +41,14 @@ func newAppender(n *Node) *appender {
 	return &appender{n: n, prefix: "a." + n.host.id.Node + draw(4) + ".", queue: make(chan overlay.Append, maxFlying), flying: map[uint64]flight{}}
 }
 
-// add queues an append; when too many wait it fails at once.
+// add queues an append; when too many wait it fails.
 func (p *appender) add(a overlay.Append) {
 	select {
 	case p.queue <- a:
 	default:
-		p.n.answer(overlay.Failed{ID: a.ID})
+		p.mu.Lock()
+		p.turned = append(p.turned, a.ID)
+		p.mu.Unlock()
 	}
 }
 
@@ -110,11 +114,15 @@ func (p *appender) acked(m *nats.Msg) {
 		return
 	}
 	var a struct {
-		Stream string          `json:"stream"`
-		Seq    uint64          `json:"seq"`
-		Error  json.RawMessage `json:"error"`
+		Seq   uint64 `json:"seq"`
+		Error *struct {
+			Description string `json:"description"`
+		} `json:"error"`
 	}
 	err = json.Unmarshal(m.Data, &a) // empty when nobody leads the log
+	if a.Error != nil {
+		p.n.warn(fmt.Errorf("an append was refused: %s", a.Error.Description))
+	}
 	p.leave(serial, err == nil && a.Error == nil && a.Seq > 0)
 }
 
@@ -129,12 +137,17 @@ func (p *appender) sweep(ctx context.Context) {
 		case now := <-tick.C:
 			var late []uint64
 			p.mu.Lock()
+			turned := p.turned
+			p.turned = nil
 			for serial, f := range p.flying {
 				if now.After(f.until) {
 					late = append(late, serial)
 				}
 			}
 			p.mu.Unlock()
+			for _, id := range turned {
+				p.n.answer(overlay.Failed{ID: id})
+			}
 			for _, serial := range late {
 				p.leave(serial, false)
 			}

@@ -14,6 +14,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -236,7 +237,6 @@ func explain(err error, whose string, leaf *x509.Certificate, now time.Time) err
 		invalid x509.CertificateInvalidError
 		host    x509.HostnameError
 		foreign x509.UnknownAuthorityError
-		alert   tls.AlertError
 		verify  *tls.CertificateVerificationError
 	)
 	if errors.As(err, &verify) && leaf == nil && len(verify.UnverifiedCertificates) > 0 {
@@ -260,14 +260,19 @@ func explain(err error, whose string, leaf *x509.Certificate, now time.Time) err
 		return is(CertForeign, "was made by another authority: it belongs to another cluster")
 	case errors.As(err, &host):
 		return is(CertHost, fmt.Sprintf("does not name %s: issue one with this host", host.Host))
-	case errors.As(err, &alert):
-		switch uint8(alert) {
-		case 42, 48: // bad certificate, unknown authority
-			return &CertError{Fault: CertForeign, Whose: "this node", Text: "was refused by " + whose + ": it belongs to another cluster"}
-		case 45:
-			return &CertError{Fault: CertExpired, Whose: "this node", Text: "was refused by " + whose + ": by the clock there it has expired or is not valid yet"}
-		case 116:
-			return &CertError{Fault: CertUnreadable, Whose: "this node", Text: "was asked for by " + whose + ", and not shown"}
+	}
+	refused := func(f CertFault, text string) error {
+		return &CertError{Fault: f, Whose: "this node", Text: "was refused by " + whose + ": " + text}
+	}
+	if op := new(net.OpError); errors.As(err, &op) && op.Op == "remote error" {
+		// The alert has a type of its own, and only its text is public.
+		switch strings.TrimPrefix(op.Err.Error(), "tls: ") {
+		case "bad certificate", "unknown certificate authority":
+			return refused(CertForeign, "it knows another authority, or another host: they belong to different clusters, or the host is not in the certificate")
+		case "expired certificate":
+			return refused(CertExpired, "by the clock there it has expired, or is not valid yet")
+		case "certificate required":
+			return refused(CertUnreadable, "it was not shown")
 		}
 	}
 	return err

@@ -32,7 +32,7 @@ type Config struct {
 
 	Now  func() page.Time    // the driver's clock
 	Tell func(overlay.Event) // may block: what follows waits
-	Warn func(error)         // something a person should know of; once while it lasts
+	Warn func(error)         // something a person should know of; at most twice a minute while it lasts
 	Log  func(string)        // what the server has to say, and what a node waits for; nil is silence
 
 	// Set by tests only.

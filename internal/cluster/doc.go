@@ -9,8 +9,9 @@
 //
 //	logs 0 to 7   the batches of the partitions: partition p is subject l.(p mod 8).p,
 //	              its offsets are the stream's sequence numbers
-//	members       m.NAME, the node's session; gone [overlay.TTL] after the last renewal
+//	members       m.NAME, the node's session; empty when it has ended (member.go)
 //	owners        o.PART, changed by compare-and-swap; the revision is the epoch
+//	              r.NAME, a node that was removed
 //	crawls        c.NAME, what was submitted
 //
 // An append is acknowledged when two of three nodes have it in their logs, and on

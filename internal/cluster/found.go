@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"weir/overlay"
 )
 
 // proposal is a cluster that someone wants to found.
@@ -37,11 +39,11 @@ type host struct {
 	told    map[string]time.Time             // warnings, so that each comes once in a while
 	live    func(name string) (record, bool) // who has a session; nil until that is known
 	ask     func(context.Context, *question) ([]byte, error)
-	removed func(name string) bool
+	removed func(node string) bool // which folders were taken out of the cluster
 }
 
 func (h *host) hello() hello {
-	return hello{place: h.self, Version: h.cfg.version, Least: h.cfg.least, Node: h.id.Node, Cluster: h.id.Cluster, Expect: h.cfg.Expect}
+	return hello{place: h.self, Version: h.cfg.version, Least: h.cfg.least, Cluster: h.id.Cluster, Expect: h.cfg.Expect}
 }
 
 // serve answers a guest whose certificate has the given name.
@@ -93,7 +95,7 @@ func (h *host) judge(name string, g *hello) (Reason, string) {
 	case g.Cluster == "" && h.id.Cluster == "" && g.Expect != h.cfg.Expect:
 		return OtherExpect, fmt.Sprintf("it expects %d nodes with storage to found a cluster, and this node %d", g.Expect, h.cfg.Expect)
 	}
-	if h.removed != nil && h.removed(g.Name) && g.Cluster != "" {
+	if h.removed != nil && h.removed(g.Node) {
 		return Removed, "it was removed from the cluster while it was away; with an empty folder it can join again"
 	}
 	if h.live != nil {
@@ -265,6 +267,7 @@ func (h *host) round(ctx context.Context) (done bool, wait string, err error) {
 		for _, p := range g.Peers {
 			if _, ok := h.fresh[p.Name]; !ok && p.Name != h.self.Name && len(h.fresh) < 1000 {
 				// Known by hearsay: it counts when it has answered itself.
+				p.Node = ""
 				h.fresh[p.Name] = hello{place: p}
 			}
 		}
@@ -428,20 +431,21 @@ func (h *host) enter(ctx context.Context) error {
 }
 
 // open lets guests in whose names and questions can be dealt with from now on.
-func (h *host) open(live func(string) (record, bool), ask func(context.Context, *question) ([]byte, error)) {
+func (h *host) open(live func(string) (record, bool), removed func(string) bool, ask func(context.Context, *question) ([]byte, error)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.live, h.ask = live, ask
+	h.live, h.removed, h.ask = live, removed, ask
 	clear(h.fresh)
 }
 
-// meet keeps where the members are, for the next start.
-func (n *Node) meet(known map[string]record) {
+// meet keeps where the members are, for the next start, and when those were seen
+// that were there until now.
+func (n *Node) meet(known map[string]record, before []overlay.Peer) {
 	h := n.host
 	now := h.cfg.clock().Unix()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	changed := false
+	changed := h.id.saw(before, now)
 	for _, name := range slices.Sorted(maps.Keys(known)) {
 		p := known[name].place
 		p.Seen = now

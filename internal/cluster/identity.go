@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"weir/overlay"
 	"weir/page"
 )
 
@@ -37,6 +38,7 @@ type identity struct {
 // place is where a node is found.
 type place struct {
 	Name    string `json:"name"`
+	Node    string `json:"node"` // the folder's own number, see identity
 	Lobby   string `json:"lobby"`
 	Routes  string `json:"routes"`
 	Storage bool   `json:"storage"`
@@ -119,9 +121,14 @@ func (id *identity) meet(p place) bool {
 	return old != p
 }
 
-// drop forgets a peer.
-func (id *identity) drop(name string) {
-	id.Peers = slices.DeleteFunc(id.Peers, func(p place) bool { return p.Name == name })
+// saw notes when peers had sessions last, and reports whether there are any.
+func (id *identity) saw(peers []overlay.Peer, now int64) bool {
+	for i := range id.Peers {
+		if slices.ContainsFunc(peers, func(p overlay.Peer) bool { return p.Name == id.Peers[i].Name }) {
+			id.Peers[i].Seen = now
+		}
+	}
+	return len(peers) > 0
 }
 
 // draw returns n random bytes in hexadecimal digits.

@@ -36,7 +36,6 @@ type hello struct {
 	place
 	Version int    `json:"version"`
 	Least   int    `json:"least"`
-	Node    string `json:"node"`
 	Cluster string `json:"cluster,omitempty"`
 	Expect  int    `json:"expect,omitempty"`
 }

@@ -21,7 +21,6 @@ import (
 type record struct {
 	place
 	Session  uint64 `json:"session,string"`
-	Node     string `json:"node"`
 	Draining bool   `json:"draining,omitempty"`
 	Weight   uint16 `json:"weight,omitempty"`
 	Version  int    `json:"version"`
@@ -33,6 +32,14 @@ func (r *record) peer() overlay.Peer {
 }
 
 // members keeps the node's own session and knows those of the others.
+//
+// No clock of a server has a say in how long a session lasts, since servers'
+// clocks differ. A node that has seen the same renewal of another one for a TTL,
+// by its own clock, ends that session: it puts an empty record in the place of
+// the very renewal that it saw. The other one's next renewal was to replace that,
+// too, so only one of the two comes to pass, and a session that was ended is not
+// renewed again. Since a renewal is seen after it was sent, no session is ended
+// before its node has counted a TTL itself.
 type members struct {
 	n    *Node
 	next chan renewal // the last one wins
@@ -45,6 +52,7 @@ type members struct {
 	mu       sync.Mutex
 	told     []overlay.Peer
 	known    map[string]record
+	ages     map[string]age
 	seq      uint64            // of the last news
 	begun    map[string]record // a reading from the start that is not complete
 	complete chan struct{}     // closed after the first
@@ -54,13 +62,19 @@ type members struct {
 	now atomic.Pointer[map[string]record] // what is known, for those who must not wait
 }
 
+// age is how long the same renewal was seen.
+type age struct {
+	revision uint64
+	since    time.Time
+}
+
 type renewal struct {
 	peer overlay.Peer
 	sent page.Time
 }
 
 func newMembers(n *Node) *members {
-	return &members{n: n, next: make(chan renewal, 1), known: map[string]record{}, complete: make(chan struct{})}
+	return &members{n: n, next: make(chan renewal, 1), known: map[string]record{}, ages: map[string]age{}, complete: make(chan struct{})}
 }
 
 // renew asks for a renewal. One that has not been sent yet is replaced: its time
@@ -90,7 +104,7 @@ func (m *members) renewals(ctx context.Context) {
 			if ok {
 				m.n.answer(overlay.Renewed{Session: r.peer.Session, Sent: r.sent})
 			}
-			if errors.As(err, new(*Refused)) {
+			if errors.As(err, new(*Refused)) || errors.Is(err, errEnded) {
 				m.n.warn(err)
 			}
 		}
@@ -103,7 +117,7 @@ func (m *members) renewals(ctx context.Context) {
 func (m *members) write(ctx context.Context, p overlay.Peer) (bool, error) {
 	n := m.n
 	subject := memberSubject(n.cfg.Name)
-	r := record{place: n.host.self, Session: p.Session, Node: n.host.id.Node, Draining: p.Draining, Weight: p.Weight, Version: n.cfg.version, Least: n.cfg.least}
+	r := record{place: n.host.self, Session: p.Session, Draining: p.Draining, Weight: p.Weight, Version: n.cfg.version, Least: n.cfg.least}
 	data, err := json.Marshal(&r)
 	if err != nil {
 		return false, err
@@ -122,6 +136,9 @@ func (m *members) write(ctx context.Context, p overlay.Peer) (bool, error) {
 		if err != nil {
 			return false, err
 		}
+		if len(old) == 0 && m.own.session == p.Session {
+			return false, errEnded
+		}
 		var was record
 		if len(old) > 0 && json.Unmarshal(old, &was) == nil {
 			taken := was.Node != r.Node || was.Session != p.Session && was.Session != m.own.session && m.own.session != 0
@@ -134,6 +151,8 @@ func (m *members) write(ctx context.Context, p overlay.Peer) (bool, error) {
 	}
 	return false, errors.New("renew the session: another node of that name does, too")
 }
+
+var errEnded = errors.New("the others have ended this node's session: they did not hear of it in time")
 
 // resign ends the session, so that the others need not wait for it to run out.
 func (m *members) resign() {
@@ -180,6 +199,9 @@ func (m *members) news(msg jetstream.Msg, meta *jetstream.MsgMetadata) bool {
 	defer m.mu.Unlock()
 	m.fresh = time.Now()
 	seq := meta.Sequence.Stream
+	if m.ages[name].revision < seq {
+		m.ages[name] = age{seq, m.fresh}
+	}
 	if m.begun != nil {
 		if !gone {
 			m.begun[name] = r
@@ -232,8 +254,8 @@ func (m *members) tell() {
 	if slices.Equal(peers, m.told) && m.told != nil {
 		return
 	}
+	m.n.meet(m.known, m.told)
 	m.told = peers
-	m.n.meet(m.known)
 	m.n.answer(overlay.Members{Peers: slices.Clone(peers)})
 }
 
@@ -273,6 +295,30 @@ func (m *members) all() []record {
 		out = append(out, (*known)[name])
 	}
 	return out
+}
+
+// expire ends the sessions that were not renewed for too long.
+func (m *members) expire(ctx context.Context, now time.Time) {
+	m.mu.Lock()
+	var old []string
+	for name := range m.known {
+		if now.Sub(m.ages[name].since) >= m.n.cfg.ttl && name != m.n.cfg.Name {
+			old = append(old, name)
+		}
+	}
+	ages := maps.Clone(m.ages)
+	m.mu.Unlock()
+	for _, name := range old {
+		// Others do the same, and one of us is first.
+		_, _ = m.n.put(ctx, memberSubject(name), nil, ages[name].revision)
+	}
+}
+
+// expiries looks for them.
+func (m *members) expiries(ctx context.Context) {
+	for pause(ctx, expireEvery) {
+		m.expire(ctx, time.Now())
+	}
 }
 
 // revive reads all anew when nothing was heard for too long.

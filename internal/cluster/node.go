@@ -24,6 +24,7 @@ type Node struct {
 	secret page.Secret
 
 	srv     *server.Server
+	log     *serverLog
 	nc, sys *nats.Conn
 	js      jetstream.JetStream
 	streams map[string]jetstream.Stream // not changed after Open
@@ -43,6 +44,11 @@ type Node struct {
 	mu      sync.Mutex
 	closed  bool
 	follows map[int]context.CancelFunc
+
+	// Events that are being told; none begins when mute is set.
+	telling sync.Mutex
+	mute    bool
+	tells   sync.WaitGroup
 }
 
 var _ overlay.Carrier = (*Node)(nil)
@@ -89,7 +95,7 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	n.lobby, err = openLobby(listen.bind(), c, cfg.clock, n.warn, n.host.serve)
 	if err == nil {
 		listen.port = n.lobby.port()
-		n.host.self = place{Name: cfg.Name, Lobby: listen.reach(), Routes: routes.reach(), Storage: cfg.Storage}
+		n.host.self = place{Name: cfg.Name, Node: id.Node, Lobby: listen.reach(), Routes: routes.reach(), Storage: cfg.Storage}
 	}
 	n.host.mu.Unlock()
 	if err != nil {
@@ -116,7 +122,8 @@ func (n *Node) connect(routes address) (err error) {
 	id := *n.host.id
 	n.host.mu.Unlock()
 	var password string
-	n.srv, password, err = startServer(n.cfg, n.host.certs, &id, routes)
+	n.log = &serverLog{say: n.cfg.Log}
+	n.srv, password, err = startServer(n.cfg, n.host.certs, &id, routes, n.log)
 	if err != nil {
 		return err
 	}
@@ -146,7 +153,7 @@ func (n *Node) begin(ctx context.Context) error {
 	}
 	for _, run := range []func(context.Context){
 		n.append.send, n.append.sweep,
-		n.members.renewals, n.members.watch,
+		n.members.renewals, n.members.watch, n.members.expiries,
 		n.owners.claims, n.owners.watch, n.owners.poll,
 		n.crawls.watch,
 		n.talk.send,
@@ -157,7 +164,8 @@ func (n *Node) begin(ctx context.Context) error {
 	if err := n.members.first(ctx); err != nil {
 		return err
 	}
-	n.host.open(n.members.live, n.talk.question)
+	n.removes()
+	n.host.open(n.members.live, n.owners.banned, n.talk.question)
 	return nil
 }
 
@@ -228,9 +236,15 @@ func (n *Node) unfollow(part int) {
 
 // answer passes an event on, unless the node was closed.
 func (n *Node) answer(e overlay.Event) {
-	if n.ctx.Err() == nil {
-		n.cfg.Tell(e)
+	n.telling.Lock()
+	if n.mute {
+		n.telling.Unlock()
+		return
 	}
+	n.tells.Add(1)
+	n.telling.Unlock()
+	defer n.tells.Done()
+	n.cfg.Tell(e)
 }
 
 // warn passes on something a person should know, once while it lasts.
@@ -254,8 +268,8 @@ func (n *Node) Cluster() string {
 func (n *Node) Addr() string { return n.host.self.Lobby }
 
 // Close gives the session up and stops everything; the others take over at once,
-// so whatever the node crawls must have come to an end. No event comes after it
-// returns.
+// so whatever the node crawls must have come to an end. Events are taken until it
+// returns, and none comes after.
 func (n *Node) Close() error {
 	n.mu.Lock()
 	was := n.closed
@@ -282,13 +296,17 @@ func (n *Node) kill() {
 
 func (n *Node) shut() {
 	n.stop()
+	n.telling.Lock()
+	n.mute = true
+	n.telling.Unlock()
 	if n.lobby != nil {
 		n.lobby.close()
 	}
 	n.wg.Wait()
 	if n.talk != nil {
-		n.talk.wait()
+		n.talk.close()
 	}
+	n.tells.Wait()
 	for _, c := range []*nats.Conn{n.nc, n.sys} {
 		if c != nil {
 			c.Close()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,9 +14,10 @@ import (
 )
 
 const (
-	staleTime = 5 * time.Second  // without news where there should be some
-	pollEvery = 10 * time.Second // of owners: a change that was not heard of is found by then
-	claimers  = 8
+	expireEvery = 250 * time.Millisecond
+	staleTime   = 5 * time.Second  // without news where there should be some
+	pollEvery   = 10 * time.Second // of owners: a change that was not heard of is found by then
+	claimers    = 8
 )
 
 type owner struct {
@@ -32,12 +34,13 @@ type owners struct {
 	order   []int
 	seq     uint64 // of the last change heard of
 	again   context.CancelFunc
+	out     map[string]bool // folders of nodes that were removed
 
 	ready chan struct{} // holds one when something waits
 }
 
 func newOwners(n *Node) *owners {
-	return &owners{n: n, waiting: map[int]overlay.Claim{}, ready: make(chan struct{}, 1)}
+	return &owners{n: n, waiting: map[int]overlay.Claim{}, out: map[string]bool{}, ready: make(chan struct{}, 1)}
 }
 
 func (o *owners) claim(c overlay.Claim) {
@@ -131,7 +134,7 @@ func (o *owners) watch(ctx context.Context) {
 		o.mu.Lock()
 		o.again = cancel
 		o.mu.Unlock()
-		t := &tail{n: o.n, stream: ownersStream, subject: "o.*", latest: true, each: o.news}
+		t := &tail{n: o.n, stream: ownersStream, subject: ">", latest: true, each: o.news}
 		t.run(sub)
 		cancel()
 		pause(ctx, tailPause)
@@ -143,6 +146,12 @@ func (o *owners) news(m jetstream.Msg, meta *jetstream.MsgMetadata) bool {
 	o.mu.Lock()
 	o.seq = max(o.seq, meta.Sequence.Stream)
 	o.mu.Unlock()
+	if strings.HasPrefix(m.Subject(), bannedSubject("")) {
+		o.mu.Lock()
+		o.out[string(m.Data())] = true
+		o.mu.Unlock()
+		return true
+	}
 	part, err := strconv.Atoi(m.Subject()[len("o."):])
 	var w owner
 	if err == nil && json.Unmarshal(m.Data(), &w) == nil {
@@ -174,4 +183,31 @@ func (o *owners) poll(ctx context.Context) {
 		}
 		o.mu.Unlock()
 	}
+}
+
+// ban keeps for good that a node was removed: its folder does not come back.
+func (o *owners) ban(ctx context.Context, name string) error {
+	h := o.n.host
+	h.mu.Lock()
+	folder := ""
+	for _, p := range h.id.Peers {
+		if p.Name == name {
+			folder = p.Node
+		}
+	}
+	h.mu.Unlock()
+	if folder == "" {
+		return nil // nobody of that name was ever seen
+	}
+	_, before, err := o.n.last(ctx, ownersStream, bannedSubject(name))
+	if err == nil {
+		_, err = o.n.put(ctx, bannedSubject(name), []byte(folder), before)
+	}
+	return err
+}
+
+func (o *owners) banned(folder string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.out[folder]
 }

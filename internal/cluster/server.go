@@ -24,7 +24,7 @@ const (
 )
 
 // startServer runs the node's server with routes to the peers it knows.
-func startServer(cfg Config, c *certs, id *identity, routes address) (s *server.Server, password string, err error) {
+func startServer(cfg Config, c *certs, id *identity, routes address, log *serverLog) (s *server.Server, password string, err error) {
 	password = draw(16)
 	system := server.NewAccount("$SYS")
 	o := &server.Options{
@@ -76,7 +76,6 @@ func startServer(cfg Config, c *certs, id *identity, routes address) (s *server.
 	if err != nil {
 		return nil, "", fmt.Errorf("start the server: %w", err)
 	}
-	log := &serverLog{say: cfg.Log}
 	s.SetLogger(log, false, false)
 	s.Start()
 	if !s.ReadyForConnections(readyTime) {

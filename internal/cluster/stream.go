@@ -23,6 +23,7 @@ func logSubject(part, logs int) string {
 }
 func memberSubject(name string) string { return "m." + name }
 func ownerSubject(part int) string     { return "o." + strconv.Itoa(part) }
+func bannedSubject(name string) string { return "r." + name }
 func crawlSubject(name string) string  { return "c." + name }
 
 // layout lists the streams of a cluster. State is read from whoever leads its
@@ -31,13 +32,11 @@ func layout(cfg Config) []jetstream.StreamConfig {
 	state := func(name, subject string) jetstream.StreamConfig {
 		return jetstream.StreamConfig{Name: name, Subjects: []string{subject}, Replicas: cfg.Replicas, MaxMsgsPerSubject: 1, Storage: jetstream.FileStorage}
 	}
-	members := state(membersStream, "m.*")
-	members.MaxAge = cfg.ttl
-	// Those who watch are told of a session that ran out by an empty message.
-	members.AllowMsgTTL, members.SubjectDeleteMarkerTTL, members.AllowRollup = true, time.Minute, true
 	crawls := state(crawlsStream, "c.*")
 	crawls.MaxMsgSize = maxSpec
-	out := []jetstream.StreamConfig{members, state(ownersStream, "o.*"), crawls}
+	owners := state(ownersStream, "o.*")
+	owners.Subjects = append(owners.Subjects, "r.*")
+	out := []jetstream.StreamConfig{state(membersStream, "m.*"), owners, crawls}
 	for i := range cfg.logs {
 		out = append(out, jetstream.StreamConfig{
 			Name: "log" + strconv.Itoa(i), Subjects: []string{"l." + strconv.Itoa(i) + ".*"},

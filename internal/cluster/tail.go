@@ -10,7 +10,7 @@ import (
 
 const (
 	requestTime = 4 * time.Second
-	heartbeat   = 2 * time.Second // a consumer that is silent for two of them is gone
+	heartbeat   = 4 * time.Second // a consumer that is silent for two of them is gone
 	pullTime    = 30 * time.Second
 	pullCount   = 32
 	tailPause   = 200 * time.Millisecond
@@ -31,6 +31,8 @@ type tail struct {
 	// Began is told how many there are.
 	latest bool
 	began  func(pending uint64)
+
+	said time.Time // that it cannot be read
 }
 
 func (t *tail) run(ctx context.Context) {
@@ -50,6 +52,10 @@ func (t *tail) run(ctx context.Context) {
 func (t *tail) read(ctx context.Context) bool {
 	cons, pending, err := t.consumer(ctx)
 	if err != nil {
+		if now := time.Now(); ctx.Err() == nil && now.Sub(t.said) >= sayEvery {
+			t.said = now
+			t.n.cfg.Log(err.Error())
+		}
 		return true
 	}
 	it, err := cons.Messages(jetstream.PullMaxMessages(pullCount), jetstream.PullExpiry(pullTime),

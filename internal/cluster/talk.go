@@ -32,6 +32,7 @@ type talk struct {
 	wg    sync.WaitGroup
 
 	mu     sync.Mutex
+	closed bool
 	topics map[string]func(ctx context.Context, data []byte) ([]byte, error)
 }
 
@@ -128,6 +129,12 @@ func (t *talk) asked(m *nats.Msg) {
 		respond(m, nil, errors.New("too many questions at once"))
 		return
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		<-t.slots
+		return
+	}
 	t.wg.Go(func() {
 		defer func() { <-t.slots }()
 		data, err := t.reply(t.n.ctx, topic, m.Data)
@@ -166,5 +173,10 @@ func (t *talk) question(ctx context.Context, q *question) ([]byte, error) {
 	return t.n.Ask(ctx, q.Node, q.Topic, q.Data)
 }
 
-// wait returns when no question is worked on.
-func (t *talk) wait() { t.wg.Wait() }
+// close returns when no question is worked on, nor will be.
+func (t *talk) close() {
+	t.mu.Lock()
+	t.closed = true
+	t.mu.Unlock()
+	t.wg.Wait()
+}

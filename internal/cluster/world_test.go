@@ -17,7 +17,15 @@ import (
 	"weir/page"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if conf := os.Getenv(childEnv); conf != "" {
+		if err := child(conf); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+		os.Exit(1) // it is only ever killed
+	}
+	goleak.VerifyTestMain(m)
+}
 
 func TestConformance(t *testing.T) {
 	clustertest.Run(t, func(t *testing.T) clustertest.World { return newWorld(t) })
@@ -29,7 +37,7 @@ func now() page.Time { return page.Time(time.Since(began)) }
 
 // world is nodes in this process, on loopback and ports of their own.
 type world struct {
-	t     *testing.T
+	t     testing.TB
 	dir   string
 	ctx   context.Context
 	nodes map[string]*proxy
@@ -58,7 +66,7 @@ func (p *proxy) Do(a overlay.Action) {
 	}
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	w := &world{t: t, dir: t.TempDir(), ctx: ctx, nodes: map[string]*proxy{}, woken: make(chan struct{}, 1)}
 	ca := filepath.Join(w.dir, "ca")
@@ -186,3 +194,5 @@ func (w *world) Until(what string, done func() bool) {
 func (w *world) Now() page.Time { return now() }
 
 func isCancel(err error) bool { return errors.Is(err, context.Canceled) }
+
+func mkdir(dir string) error { return os.MkdirAll(dir, 0o700) }

@@ -55,7 +55,10 @@ func Run(t *testing.T, open func(t *testing.T) World) {
 		{"one of three may die", death},
 		{"all may stop and come back", blackout},
 	} {
-		t.Run(c.name, func(t *testing.T) { c.test(newScene(t, open(t))) })
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			c.test(newScene(t, open(t)))
+		})
 	}
 }
 

@@ -1,0 +1,379 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"weir/overlay"
+)
+
+// warnings collects what a node warns of.
+type warnings struct {
+	mu  sync.Mutex
+	all []error
+}
+
+func (w *warnings) add(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.all = append(w.all, err)
+}
+
+func (w *warnings) any(is func(error) bool) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.ContainsFunc(w.all, is)
+}
+
+func refusedFor(why Reason) func(error) bool {
+	return func(err error) bool {
+		var r *Refused
+		return errors.As(err, &r) && r.Why == why
+	}
+}
+
+// open starts a node and keeps its session.
+func (w *world) open(cfg Config) *Node {
+	w.t.Helper()
+	n, err := Open(w.ctx, cfg)
+	if err != nil {
+		w.t.Fatalf("%s: %v", cfg.Name, err)
+	}
+	w.keep(n)
+	return n
+}
+
+func (w *world) keep(n *Node) {
+	ctx, stop := context.WithCancel(w.ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			n.Do(overlay.Renew{Peer: overlay.Peer{Name: n.cfg.Name, Session: 1}})
+			if !pause(ctx, 500*time.Millisecond) {
+				return
+			}
+		}
+	}()
+	w.t.Cleanup(func() {
+		stop()
+		<-done
+		n.kill()
+	})
+}
+
+// three starts a, b and c together.
+func (w *world) three(warn map[string]*warnings) map[string]*Node {
+	w.t.Helper()
+	var (
+		mu  sync.Mutex
+		wg  sync.WaitGroup
+		out = map[string]*Node{}
+	)
+	for _, name := range []string{"a", "b", "c"} {
+		cfg := w.config(name)
+		if warn != nil {
+			warn[name] = new(warnings)
+			cfg.Warn = warn[name].add
+		}
+		wg.Go(func() {
+			n, err := Open(w.ctx, cfg)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				w.t.Errorf("%s: %v", name, err)
+				return
+			}
+			out[name] = n
+		})
+	}
+	wg.Wait()
+	for _, n := range out {
+		w.keep(n)
+	}
+	if w.t.Failed() {
+		w.t.FailNow()
+	}
+	return out
+}
+
+func TestCluster(t *testing.T) {
+	w := newWorld(t)
+	warn := map[string]*warnings{}
+	nodes := w.three(warn)
+	a, b, c := nodes["a"], nodes["b"], nodes["c"]
+
+	if a.Secret() != b.Secret() || b.Secret() != c.Secret() || a.Secret() == [16]byte{} {
+		t.Error("the nodes do not share a secret")
+	}
+	if a.Cluster() != b.Cluster() || a.Cluster() == "" {
+		t.Error("the nodes do not share an identity")
+	}
+
+	t.Run("crawls reach all and those who come later", func(t *testing.T) {
+		if err := a.Submit(w.ctx, "news", []byte("seeds: 1")); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Submit(w.ctx, "news", []byte("seeds: 1")); err != nil {
+			t.Errorf("the same again: %v", err)
+		}
+		if err := b.Submit(w.ctx, "news", []byte("seeds: 2")); !errors.Is(err, ErrExists) {
+			t.Errorf("another crawl of that name: %v", err)
+		}
+		heard := make(chan Spec, 10)
+		stop := c.Watch(func(s Spec) { heard <- s })
+		defer stop()
+		if s := <-heard; s.Name != "news" || string(s.Body) != "seeds: 1" {
+			t.Errorf("c hears of %+v", s)
+		}
+
+		cfg := w.config("d")
+		cfg.Storage = false
+		cfg.Join = []string{a.Addr()}
+		d := w.open(cfg)
+		w.Until("d, without storage, knows the crawl", func() bool { return len(d.Specs()) == 1 && string(d.Specs()[0].Body) == "seeds: 1" })
+		if d.Secret() != a.Secret() {
+			t.Error("d has another secret")
+		}
+		if err := d.Remove(w.ctx, "news"); err != nil {
+			t.Fatal(err)
+		}
+		if s := <-heard; s.Name != "news" || s.Body != nil {
+			t.Errorf("c hears of %+v", s)
+		}
+		w.Until("all know that it is gone", func() bool { return len(a.Specs())+len(b.Specs())+len(d.Specs()) == 0 })
+		d.Close()
+	})
+
+	t.Run("questions are answered", func(t *testing.T) {
+		c.Answer("greet", func(_ context.Context, b []byte) ([]byte, error) { return append([]byte("hello "), b...), nil })
+		c.Answer("fail", func(context.Context, []byte) ([]byte, error) { return nil, errors.New("not today\nnor tomorrow") })
+		if got, err := a.Ask(w.ctx, "c", "greet", []byte("a")); err != nil || string(got) != "hello a" {
+			t.Errorf("%q, %v", got, err)
+		}
+		if _, err := a.Ask(w.ctx, "c", "fail", nil); err == nil || !strings.Contains(err.Error(), "not today") {
+			t.Errorf("%v", err)
+		}
+		for _, who := range []string{"nobody", "b"} {
+			if _, err := a.Ask(w.ctx, who, "greet", nil); err == nil || !strings.Contains(err.Error(), ErrSilent.Error()) {
+				t.Errorf("asking %s: %v", who, err)
+			}
+		}
+		dir, err := Issue(filepath.Join(w.dir, "ca"), "operator", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cl, err := Dial(a.Addr(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := cl.Ask(w.ctx, "c", "greet", []byte("you")); err != nil || string(got) != "hello you" {
+			t.Errorf("from outside: %q, %v", got, err)
+		}
+		if _, err := cl.Ask(w.ctx, "", "greet", nil); err == nil {
+			t.Error("a answers what only c knows")
+		}
+		big := make([]byte, 5<<20)
+		if got, err := cl.Ask(w.ctx, "c", "greet", big); err != nil || len(got) != len(big)+6 {
+			t.Errorf("%d bytes, %v", len(got), err)
+		}
+	})
+
+	t.Run("who does not belong is refused, and both sides know", func(t *testing.T) {
+		for _, x := range []struct {
+			name string
+			why  Reason
+			tune func(*Config)
+		}{
+			{"b2", NameTaken, func(c *Config) { c.Name, c.Certs = "b", filepath.Join(w.dir, "ca", "b") }},
+			{"v", OtherVersion, func(c *Config) { c.version, c.least = 9, 8 }},
+		} {
+			cfg := w.config(x.name)
+			cfg.Join = []string{a.Addr()}
+			x.tune(&cfg)
+			_, err := Open(w.ctx, cfg)
+			if !refusedFor(x.why)(err) {
+				t.Errorf("%s: %v", x.name, err)
+			}
+			if !warn["a"].any(refusedFor(x.why)) {
+				t.Errorf("a does not know that it refused %s", x.name)
+			}
+		}
+	})
+
+	t.Run("a later version that understands this one is let in", func(t *testing.T) {
+		cfg := w.config("v2")
+		cfg.Storage = false
+		cfg.Join = []string{b.Addr()}
+		cfg.version, cfg.least = 9, 1
+		w.open(cfg).Close()
+	})
+
+	t.Run("status", func(t *testing.T) {
+		w.Until("all see all", func() bool { return len(a.members.all()) >= 3 })
+		a.health.clocks(w.ctx)
+		s, err := a.Status(w.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Leader == "" || !s.Storing || len(s.Logs) != streams || s.WireIn == 0 || s.WireOut == 0 {
+			t.Errorf("%+v", s)
+		}
+		alive := 0
+		for _, p := range s.Peers {
+			if p.Alive && p.Connected && p.Storage && p.Version == version {
+				alive++
+			}
+			if p.Name == "b" && (p.RTT == 0 || p.Skew.Abs() > time.Second) {
+				t.Errorf("%+v", p)
+			}
+		}
+		if alive != 3 {
+			t.Errorf("%+v", s.Peers)
+		}
+	})
+
+	t.Run("a server that cannot store is noticed, and the others go on", func(t *testing.T) {
+		if err := c.srv.ShutdownJetStream(); err != nil { // what it does when the disk is full
+			t.Fatal(err)
+		}
+		w.Until("c says so", func() bool {
+			return warn["c"].any(func(err error) bool { return errors.As(err, new(*StorageError)) })
+		})
+		w.Until("a crawl can be submitted nevertheless, at c too", func() bool {
+			ctx, cancel := context.WithTimeout(w.ctx, 10*time.Second)
+			defer cancel()
+			return c.Submit(ctx, "more", []byte("x")) == nil
+		})
+		if s, _ := c.Status(w.ctx); s.Storing {
+			t.Error("c says that it stores")
+		}
+	})
+}
+
+// A node with another cluster's folder is turned away, whoever asks first.
+func TestOtherClusterIsRefused(t *testing.T) {
+	w := newWorld(t)
+	warn := map[string]*warnings{}
+	nodes := w.three(warn)
+	cfg := w.config("x")
+	cfg.Join = []string{nodes["a"].Addr()}
+	id := &identity{Node: draw(8), Name: "x", Cluster: draw(8), Secret: draw(16), Storage: true}
+	if err := mkdir(cfg.Dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := id.save(cfg.Dir); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open(w.ctx, cfg)
+	if !refusedFor(OtherCluster)(err) || !strings.Contains(err.Error(), id.Cluster) {
+		t.Errorf("x: %v", err)
+	}
+	if !warn["a"].any(refusedFor(OtherCluster)) {
+		t.Error("a does not know that it refused x")
+	}
+}
+
+func TestClockThatIsWrongIsNoticed(t *testing.T) {
+	w := newWorld(t)
+	w.tune = func(c *Config) {
+		if c.Name == "b" {
+			c.clock = func() time.Time { return time.Now().Add(time.Minute) }
+		}
+	}
+	warn := map[string]*warnings{}
+	nodes := w.three(warn)
+	w.Until("a and b see one another", func() bool { return len(nodes["a"].members.all()) == 3 && len(nodes["b"].members.all()) == 3 })
+	is := func(node string, by time.Duration) func(error) bool {
+		return func(err error) bool {
+			var s *SkewError
+			return errors.As(err, &s) && s.Node == node && (s.By-by).Abs() <= 2*time.Second
+		}
+	}
+	nodes["a"].health.clocks(w.ctx)
+	nodes["b"].health.clocks(w.ctx)
+	if !warn["a"].any(is("b", time.Minute)) || warn["a"].any(is("c", 0)) {
+		t.Errorf("a warns of %v", warn["a"].all)
+	}
+	if !warn["b"].any(is("a", -time.Minute)) {
+		t.Errorf("b warns of %v", warn["b"].all)
+	}
+}
+
+func TestDeadNodeIsReplaced(t *testing.T) {
+	w := newWorld(t)
+	nodes := w.three(nil)
+	a, b, c := nodes["a"], nodes["b"], nodes["c"]
+	w.Until("all see all", func() bool { return len(a.members.all()) == 3 && len(b.members.all()) == 3 })
+	if err := a.RemovePeer(w.ctx, "c"); err == nil || !strings.Contains(err.Error(), "alive") {
+		t.Errorf("a node that lives: %v", err)
+	}
+	c.kill()
+	w.Until("c is known to be gone", func() bool { return len(a.members.all()) == 2 && len(b.members.all()) == 2 })
+	var err error
+	w.Until("its server is known to be gone", func() bool {
+		err = a.RemovePeer(w.ctx, "c")
+		return err != nil && !strings.Contains(err.Error(), "alive") && !strings.Contains(err.Error(), "leader") && !strings.Contains(err.Error(), "leads")
+	})
+	if !strings.Contains(err.Error(), "add one first") {
+		t.Errorf("with two left: %v", err)
+	}
+	cfg := w.config("d")
+	cfg.Join = []string{b.Addr()}
+	d := w.open(cfg)
+	w.Until("c is removed", func() bool {
+		err = d.RemovePeer(w.ctx, "c")
+		w.logf("remove: %v", err)
+		return err == nil
+	})
+	w.Until("d holds copies of everything", func() bool {
+		s, err := a.Status(w.ctx)
+		if err != nil {
+			return false
+		}
+		return !slices.ContainsFunc(s.Logs, func(l LogStatus) bool { return l.Copies < 3 })
+	})
+	_, err = Open(w.ctx, w.config("c"))
+	if !refusedFor(Removed)(err) {
+		t.Errorf("c comes back: %v", err)
+	}
+}
+
+func TestWhoMayBeRemoved(t *testing.T) {
+	well := func(names ...string) (out []*server.PeerInfo) {
+		for _, n := range names {
+			out = append(out, &server.PeerInfo{Name: n, Current: true})
+		}
+		return out
+	}
+	gone := &server.PeerInfo{Name: "x", Offline: true}
+	behind := &server.PeerInfo{Name: "y"}
+	for _, c := range []struct {
+		what  string
+		name  string
+		alive bool
+		peers []*server.PeerInfo
+		want  string
+	}{
+		{"three are left", "x", false, append(well("b", "c"), gone), ""},
+		{"two are left", "x", false, append(well("b"), gone), "add one first"},
+		{"one is behind", "x", false, append(well("b", "c"), gone, behind), "only 3 of the 4"},
+		{"it has a session", "x", true, append(well("b", "c"), gone), "alive"},
+		{"its server runs", "b", false, append(well("b", "c"), gone), "alive"},
+		{"it leads", "a", false, well("b", "c", "d"), "leads"},
+		{"it is unknown", "z", false, well("b", "c", "d"), "no node of that name"},
+	} {
+		err := removable(c.name, "a", c.alive, 3, c.peers)
+		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, ErrKeep) || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v", c.what, err)
+		}
+	}
+}

@@ -1,0 +1,251 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"weir/overlay"
+)
+
+// guest is a node that has got as far as its lobby.
+type guest struct {
+	*host
+	lobby *lobby
+	warn  warnings
+	said  chan string
+}
+
+// salon makes guests that trust one another.
+type salon struct {
+	t   *testing.T
+	ca  string
+	ctx context.Context
+}
+
+func newSalon(t *testing.T) *salon {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	return &salon{t, authority(t), ctx}
+}
+
+func (s *salon) guest(name string, tune func(*Config), join ...string) *guest {
+	s.t.Helper()
+	g := &guest{said: make(chan string, 100)}
+	dir := filepath.Join(s.ca, name)
+	if _, err := Issue(s.ca, name, []string{"127.0.0.1"}); err != nil && !strings.Contains(err.Error(), "exists") {
+		s.t.Fatal(err)
+	}
+	cfg := Config{Name: name, Dir: s.t.TempDir(), Certs: dir, Join: join, Storage: true, Now: now, Tell: func(overlay.Event) {}, Warn: g.warn.add,
+		Log: func(s string) {
+			select {
+			case g.said <- s:
+			default:
+			}
+		}}
+	if tune != nil {
+		tune(&cfg)
+	}
+	cfg, err := cfg.filled()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	c, err := loadCerts(dir, name, cfg.clock)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	id, err := loadIdentity(cfg.Dir, name, cfg.Storage)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	g.host = newHost(cfg, c, id)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.lobby, err = openLobby("127.0.0.1:0", c, cfg.clock, g.warn.add, g.serve)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(g.lobby.close)
+	g.self = place{Name: name, Node: id.Node, Lobby: g.lobby.ln.Addr().String(), Routes: "127.0.0.1:1", Storage: cfg.Storage}
+	return g
+}
+
+func (s *salon) gather(guests ...*guest) []error {
+	errs := make([]error, len(guests))
+	var wg sync.WaitGroup
+	for i, g := range guests {
+		wg.Go(func() { errs[i] = g.gather(s.ctx) })
+	}
+	wg.Wait()
+	return errs
+}
+
+func TestNodesFoundOneClusterHoweverTheyMeet(t *testing.T) {
+	for _, n := range []int{3, 5} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			s := newSalon(t)
+			// The first knows nobody, each other one only the one before.
+			guests := []*guest{s.guest("n0", nil)}
+			for i := 1; i < n; i++ {
+				guests = append(guests, s.guest(fmt.Sprintf("n%d", i), nil, guests[i-1].self.Lobby))
+			}
+			guests = append(guests, s.guest("idle", func(c *Config) { c.Storage = false }, guests[n-1].self.Lobby))
+			for i, err := range s.gather(guests...) {
+				if err != nil {
+					t.Fatalf("%s: %v", guests[i].self.Name, err)
+				}
+			}
+			for _, g := range guests {
+				if g.id.Cluster == "" || g.id.Cluster != guests[0].id.Cluster || g.id.Secret != guests[0].id.Secret {
+					t.Errorf("%s is in cluster %q, n0 in %q", g.self.Name, g.id.Cluster, guests[0].id.Cluster)
+				}
+				again, err := loadIdentity(g.cfg.Dir, g.self.Name, g.self.Storage)
+				if err != nil || again.Cluster != g.id.Cluster || again.Promised != nil {
+					t.Errorf("%s has kept %+v: %v", g.self.Name, again, err)
+				}
+			}
+		})
+	}
+}
+
+func TestTwoNodesAreRefused(t *testing.T) {
+	for expect, want := range map[int]string{1: "3, 5 or 7", 2: "two nodes cannot be a cluster", 4: "3, 5 or 7"} {
+		_, err := Open(context.Background(), Config{Name: "a", Dir: "d", Certs: "c", Now: now, Tell: func(overlay.Event) {}, Expect: expect})
+		if err == nil || !strings.Contains(err.Error(), want) || (expect == 2) != errors.Is(err, ErrTwo) {
+			t.Errorf("%d nodes: %v", expect, err)
+		}
+	}
+}
+
+func TestOneAloneSaysForWhomItWaits(t *testing.T) {
+	s := newSalon(t)
+	down := freePort(t)
+	a := s.guest("a", nil, down)
+	ctx, cancel := context.WithCancel(s.ctx)
+	done := make(chan error)
+	go func() { done <- a.gather(ctx) }()
+	said := <-a.said
+	for _, want := range []string{"waiting for 2 more of 3", down, "refused"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("it says %q and not %q", said, want)
+		}
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "waiting for 2 more") {
+		t.Errorf("in the end: %v", err)
+	}
+}
+
+func TestFoundersMustAgreeOnTheirNumber(t *testing.T) {
+	s := newSalon(t)
+	a := s.guest("a", nil)
+	b := s.guest("b", func(c *Config) { c.Expect = 5 }, a.self.Lobby)
+	if err := b.gather(s.ctx); !refusedFor(OtherExpect)(err) {
+		t.Errorf("b: %v", err)
+	}
+	if !a.warn.any(refusedFor(OtherExpect)) {
+		t.Error("a is not told")
+	}
+}
+
+func TestTwoFreshNodesOfOneName(t *testing.T) {
+	s := newSalon(t)
+	a := s.guest("a", nil)
+	b := s.guest("b", nil, a.self.Lobby)
+	b2 := s.guest("b", nil, a.self.Lobby)
+	if _, _, err := b.round(s.ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := b2.gather(s.ctx); !refusedFor(NameTaken)(err) || !strings.Contains(err.Error(), b.self.Lobby) {
+		t.Errorf("the second b: %v", err)
+	}
+	if !a.warn.any(refusedFor(NameTaken)) {
+		t.Error("a is not told")
+	}
+}
+
+func TestNodeIsWhatItsCertificateSays(t *testing.T) {
+	s := newSalon(t)
+	a := s.guest("a", nil)
+	b := s.guest("b", nil, a.self.Lobby)
+	b.self.Name = "c"
+	if err := b.gather(s.ctx); !refusedFor(NotItself)(err) {
+		t.Errorf("b as c: %v", err)
+	}
+}
+
+// A node that gave its word to a proposal takes part in no other one until it
+// knows that the first has failed.
+func TestWordIsKept(t *testing.T) {
+	s := newSalon(t)
+	b := s.guest("b", nil)
+	c := s.guest("c", nil, b.self.Lobby)
+	d := s.guest("d", nil, b.self.Lobby, c.self.Lobby)
+	a := s.guest("a", nil, b.self.Lobby)
+	p := &proposal{Cluster: draw(8), Secret: draw(16), By: "a", Members: []place{a.self, b.self, c.self}}
+	ask := func(p *proposal, to *guest) *answer {
+		t.Helper()
+		r, err := call(s.ctx, to.self.Lobby, a.certs, maxHello, &request{Hello: a.hello(), Vote: p})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	if r := ask(p, b); r.Refused != nil || r.Proposal != p.Cluster {
+		t.Fatalf("%+v", r)
+	}
+	other := &proposal{Cluster: draw(8), Secret: draw(16), By: "a", Members: []place{a.self, b.self, d.self}}
+	if r := ask(other, b); r.Refused == nil || r.Refused.Why != Busy {
+		t.Errorf("b gave its word twice: %+v", r)
+	}
+	kept, err := loadIdentity(b.cfg.Dir, "b", true)
+	if err != nil || kept.Promised == nil || kept.Promised.Cluster != p.Cluster {
+		t.Errorf("after a crash b would not know of its word: %+v, %v", kept, err)
+	}
+	// b, c and d are enough for another cluster. Two rounds of each let them meet.
+	for range 2 {
+		for _, g := range []*guest{b, c, d} {
+			if done, _, err := g.round(s.ctx); done || err != nil {
+				t.Fatalf("%s founds a cluster without a: %v", g.self.Name, err)
+			}
+		}
+	}
+	// a is there again and knows nothing of its proposal: so it never came to be.
+	for i, err := range s.gather(a, b, c, d) {
+		if err != nil {
+			t.Fatal(i, err)
+		}
+	}
+	for _, g := range []*guest{b, c, d} {
+		if g.id.Cluster != a.id.Cluster || g.id.Cluster == p.Cluster {
+			t.Errorf("%s is in %s, a in %s", g.self.Name, g.id.Cluster, a.id.Cluster)
+		}
+	}
+}
+
+func TestFolderOfAnotherNode(t *testing.T) {
+	dir := t.TempDir()
+	id := &identity{Node: draw(8), Name: "a", Cluster: draw(8), Secret: draw(16), Storage: true}
+	if err := id.save(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := loadIdentity(dir, "b", true); err == nil || !strings.Contains(err.Error(), "belongs to node a") {
+		t.Errorf("%v", err)
+	}
+	if _, err := loadIdentity(dir, "a", false); err == nil || !strings.Contains(err.Error(), "storage") {
+		t.Errorf("%v", err)
+	}
+	id.Secret = "12"
+	if err := id.save(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := loadIdentity(dir, "a", true); err == nil {
+		t.Error("half a secret was taken")
+	}
+}

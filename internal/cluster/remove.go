@@ -1,0 +1,162 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+const removeTopic = "remove-peer"
+
+// ErrKeep says that a node cannot be removed, now or ever.
+var ErrKeep = errors.New("not removed")
+
+// RemovePeer takes a dead node out of the groups that keep the logs, and has its
+// copies made elsewhere. It refuses while the node lives, while the others are not
+// well, and when too few would be left to hold all copies.
+func (n *Node) RemovePeer(ctx context.Context, name string) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	leader := n.leader()
+	if leader == "" {
+		return fmt.Errorf("remove %s: no node leads the cluster", name)
+	}
+	_, err := n.Ask(ctx, leader, removeTopic, []byte(name))
+	return err
+}
+
+// leader is the node whose server leads the cluster, as far as it is known.
+func (n *Node) leader() string {
+	info, err := n.srv.Jsz(nil)
+	if err == nil && info.Meta != nil && info.Meta.Leader != "" {
+		return info.Meta.Leader
+	}
+	// Without storage the server does not know: those with storage do.
+	if n.streams[membersStream] == nil {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(n.ctx, requestTime)
+	defer cancel()
+	for _, r := range n.members.all() {
+		if !r.Storage || r.Name == n.cfg.Name {
+			continue
+		}
+		if b, err := n.Ask(ctx, r.Name, leaderTopic, nil); err == nil && len(b) > 0 {
+			return string(b)
+		}
+	}
+	return ""
+}
+
+const leaderTopic = "leader"
+
+// removes answers the questions that only a leader can.
+func (n *Node) removes() {
+	n.Answer(leaderTopic, func(context.Context, []byte) ([]byte, error) {
+		if !n.cfg.Storage {
+			return nil, nil
+		}
+		return []byte(n.leader()), nil
+	})
+	n.Answer(removeTopic, func(ctx context.Context, b []byte) ([]byte, error) {
+		return nil, n.remove(ctx, string(b))
+	})
+}
+
+// remove does so at the leader.
+func (n *Node) remove(ctx context.Context, name string) error {
+	info, err := n.srv.Jsz(nil)
+	if err != nil || info.Meta == nil || info.Meta.Leader != n.cfg.Name {
+		return fmt.Errorf("remove %s: the leader has changed, try again", name)
+	}
+	_, alive := n.members.live(name)
+	if err := removable(name, n.cfg.Name, alive, n.cfg.Replicas, info.Meta.Replicas); err != nil {
+		return fmt.Errorf("remove %s: %w", name, err)
+	}
+	// First that it is known to be removed: should it come back meanwhile it is
+	// turned away, and not half in.
+	if err := n.owners.ban(ctx, name); err != nil {
+		return fmt.Errorf("remove %s: %w", name, err)
+	}
+	req, err := json.Marshal(server.JSApiMetaServerRemoveRequest{Server: name})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTime)
+	defer cancel()
+	m, err := n.sys.RequestWithContext(ctx, server.JSApiRemoveServer, req)
+	if err != nil {
+		return fmt.Errorf("remove %s: %w", name, err)
+	}
+	var resp server.JSApiMetaServerRemoveResponse
+	if err := json.Unmarshal(m.Data, &resp); err != nil {
+		return fmt.Errorf("remove %s: %w", name, err)
+	}
+	if resp.Error != nil {
+		return fmt.Errorf("remove %s: %s", name, resp.Error.Description)
+	}
+	return nil
+}
+
+// removable says why a node must stay, if it must. Peers are all but the leader.
+func removable(name, leader string, alive bool, replicas int, peers []*server.PeerInfo) error {
+	if name == leader {
+		return fmt.Errorf("%w: it leads the cluster", ErrKeep)
+	}
+	i := slices.IndexFunc(peers, func(p *server.PeerInfo) bool { return p.Name == name })
+	if i < 0 {
+		return fmt.Errorf("%w: no node of that name stores anything", ErrKeep)
+	}
+	if alive || !peers[i].Offline {
+		return fmt.Errorf("%w: it is alive, drain and stop it first", ErrKeep)
+	}
+	well := 1
+	for j, p := range peers {
+		if j != i && !p.Offline && p.Current {
+			well++
+		}
+	}
+	if rest := len(peers); well < rest { // the leader for the one that goes
+		return fmt.Errorf("%w: only %d of the %d others are well", ErrKeep, well, rest)
+	}
+	if well < replicas {
+		return fmt.Errorf("%w: %d nodes with storage would be left for %d copies, add one first", ErrKeep, well, replicas)
+	}
+	return nil
+}
+
+// forget removes nodes with storage that stayed away too long, if this node
+// leads.
+func (h *health) forget(ctx context.Context) {
+	n := h.n
+	info, err := n.srv.Jsz(nil)
+	if err != nil || info.Meta == nil || info.Meta.Leader != n.cfg.Name {
+		return
+	}
+	for _, p := range info.Meta.Replicas {
+		if !p.Offline || p.Active < n.cfg.Forget || n.host.away(p.Name) < n.cfg.Forget {
+			continue
+		}
+		if err := n.remove(ctx, p.Name); err != nil {
+			n.warn(fmt.Errorf("a node was away for %v: %w", n.host.away(p.Name).Round(time.Minute), err))
+		}
+	}
+}
+
+// away is how long ago a node had a session.
+func (h *host) away(name string) time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, p := range h.id.Peers {
+		if p.Name == name {
+			return h.cfg.clock().Sub(time.Unix(p.Seen, 0))
+		}
+	}
+	return 1 << 62
+}
