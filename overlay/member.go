@@ -164,7 +164,7 @@ func (m *Member) run() {
 	}
 	m.posts.moved = false
 	m.chat()
-	if m.draining && !m.left && m.owned == 0 && m.posts.empty() && m.resigned() {
+	if m.draining && !m.left && m.owned == 0 && m.posts.empty() && m.idle() && m.resigned() {
 		m.left = true
 		m.do(Left{})
 	}

@@ -70,7 +70,7 @@ func (m *Member) settle(p int) {
 			m.lose(p)
 		}
 		m.watch(s)
-		if m.held && m.here && m.homes.Of(p) == m.cfg.Name && m.vacant(s) {
+		if m.held && m.here && !m.draining && m.homes.Of(p) == m.cfg.Name && m.vacant(s) {
 			m.claim(p, m.cfg.Name)
 		}
 		return
@@ -143,18 +143,19 @@ func (m *Member) watch(s *part) {
 // seen may be younger than the news of peers, so it is waited for; so is one while
 // an older one of its node is there, for a late renewal brings that back. One that
 // was seen and is missing has ended, unless the carrier has begun anew with old
-// news, which a moment tells.
+// news, which a moment tells. The same moment gives a node that was started again
+// time to take what it had.
 func (m *Member) vacant(s *part) bool {
 	switch {
 	case s.epoch == 0:
 		return true
 	case s.missing == never:
 		return false
-	case s.session != 0 && s.session < m.sessionOf(s.node):
+	case s.node == m.cfg.Name && s.session != 0 && s.session < m.session:
 		return true
 	}
-	wait := TTL
-	if s.seen && m.sessionOf(s.node) == 0 {
+	wait, session := TTL, m.sessionOf(s.node)
+	if s.session != 0 && s.session < session || s.seen && session == 0 {
 		wait = confirmGone
 	}
 	over := s.missing.Add(wait)

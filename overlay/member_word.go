@@ -39,10 +39,14 @@ type report struct {
 	wanted  uint64
 	owed    uint64
 	have    uint64 // its share
-	grant   uint64 // the last one of this term that it has followed
 }
 
-type grant struct{ term, session, number, rate uint64 }
+type grant struct {
+	term    uint64
+	session uint64
+	count   uint64 // of the report that it answers; void as soon as there is another
+	rate    uint64
+}
 
 type round struct{ term, number, quiet uint64 }
 
@@ -56,11 +60,11 @@ func (w *load) numbers() []*uint64 {
 }
 
 func (w *report) numbers() []*uint64 {
-	return []*uint64{&w.term, &w.session, &w.count, &w.moves, &w.round, &w.idle, &w.owned, &w.wanted, &w.owed, &w.have, &w.grant}
+	return []*uint64{&w.term, &w.session, &w.count, &w.moves, &w.round, &w.idle, &w.owned, &w.wanted, &w.owed, &w.have}
 }
 
 func (w *grant) numbers() []*uint64 {
-	return []*uint64{&w.term, &w.session, &w.number, &w.rate}
+	return []*uint64{&w.term, &w.session, &w.count, &w.rate}
 }
 
 func (w *round) numbers() []*uint64 { return []*uint64{&w.term, &w.number, &w.quiet} }

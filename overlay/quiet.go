@@ -36,7 +36,6 @@ type talk struct {
 	still  uint64 // moves when it said so
 
 	have     int64  // share of the limit
-	grant    uint64 // number of the last one of this term
 	hurry    bool   // the teller waits for what has changed
 	sent     report // the last one
 	sentAt   page.Time
@@ -49,7 +48,7 @@ type talk struct {
 
 func newTalk() talk {
 	// The moves begin at 1: in no report are they those of a Member that never moved.
-	return talk{moves: 1, due: never, sentAt: -never, saidAt: -never, loads: map[string]load{}}
+	return talk{moves: 1, due: never, sentAt: -never, loads: map[string]load{}}
 }
 
 // worked notes that there is more to do than the last Load can tell.
@@ -77,7 +76,7 @@ func (m *Member) idle() bool {
 func (m *Member) forget() {
 	t := &m.talk
 	t.moves++
-	t.term, t.round, t.done, t.begun, t.grant = 0, 0, 0, 0, 0
+	t.term, t.round, t.done, t.begun = 0, 0, 0, 0
 	m.setQuiet(false)
 	m.setShare(0)
 }
@@ -116,9 +115,8 @@ func (m *Member) hear(from string, w word) {
 			t.desk.hear(m.now, from, w)
 		}
 	case *grant:
-		if w.term == t.term && w.session == m.session && w.number > t.grant && m.held {
-			t.grant = w.number
-			t.hurry = true
+		if w.term == t.term && w.session == m.session && w.count == t.sent.count && m.held {
+			t.hurry = true // and so no other grant answers this report
 			m.setShare(int64(min(w.rate, maxRate)))
 		}
 	case *round:
@@ -153,11 +151,12 @@ func (m *Member) chat() {
 		m.setQuiet(false)
 	}
 	if term := m.parts[0].epoch; term != t.term {
-		t.term, t.round, t.done, t.begun, t.grant = term, 0, 0, 0, 0
+		t.term, t.round, t.done, t.begun = term, 0, 0, 0
 		t.hurry = true
 	}
 	if !m.held {
 		t.deskOpen = false
+		t.saidAt = m.now
 		return
 	}
 	m.tell()
@@ -208,7 +207,7 @@ func (m *Member) report() {
 	}
 	r := report{
 		term: t.term, session: m.session, count: t.sent.count, moves: t.moves, round: t.done, owned: uint64(m.owned),
-		wanted: whole(t.load.Wanted), owed: whole(t.load.Owed), have: uint64(t.have), grant: t.grant,
+		wanted: whole(t.load.Wanted), owed: whole(t.load.Owed), have: uint64(t.have),
 	}
 	if m.idle() {
 		r.idle = 1

@@ -8,7 +8,9 @@ import (
 
 const (
 	deskBeat = 500 * time.Millisecond
-	deskSlow = 5 * time.Second // between two calls while all is quiet
+	deskWait = 2 * time.Second  // before a new teller deals anything out
+	strange  = 10 * time.Second // the same after a report of a node that is not there
+	deskSlow = 5 * time.Second  // between two calls while all is quiet
 )
 
 // desk is the work of a teller.
@@ -25,6 +27,7 @@ type desk struct {
 	peers []Peer
 	at    page.Time // of the next beat
 	said  page.Time // when it has called last
+	deals page.Time // when it may offer more to anyone
 
 	round uint64 // the last one called
 	open  bool
@@ -37,7 +40,6 @@ type chair struct {
 	last  report // zero = none in this term and session
 	prev  uint64 // moves in the round before
 	offer grant  // the last one
-	have  int64  // as the node said after the last grant that it followed
 }
 
 // tell opens the desk when partition 0 is ours, and does what is due.
@@ -48,7 +50,7 @@ func (m *Member) tell() {
 		return
 	}
 	if d.term != m.parts[0].epoch {
-		*d = desk{term: m.parts[0].epoch, at: m.now.Add(m.scale(deskBeat, 500))}
+		*d = desk{term: m.parts[0].epoch, at: m.now.Add(m.scale(deskBeat, 500)), deals: m.now.Add(deskWait)}
 		t.hurry = true
 	}
 	d.invite(m.peers)
@@ -94,15 +96,15 @@ func (d *desk) invite(peers []Peer) {
 // hear takes a report of this term.
 func (d *desk) hear(now page.Time, from string, r *report) {
 	at, ok := seat(d.peers, from)
-	if !ok || d.peers[at].Session != r.session || r.count <= d.seats[at].last.count {
+	if !ok || d.peers[at].Session != r.session {
+		d.deals = now.Add(strange) // who knows what it has
 		return
 	}
-	c := &d.seats[at]
-	c.last = *r
-	c.last.wanted = min(r.wanted, maxRate)
-	c.last.owed = min(r.owed, maxRate)
-	if r.grant == c.offer.number {
-		c.have = int64(min(r.have, maxRate))
+	if c := &d.seats[at]; r.count > c.last.count {
+		c.last = *r
+		c.last.wanted = min(r.wanted, maxRate)
+		c.last.owed = min(r.owed, maxRate)
+		c.last.have = min(r.have, maxRate)
 	}
 }
 

@@ -5,18 +5,22 @@ import (
 	"slices"
 )
 
-// The common limit is dealt out by the teller (quiet.go). A share counts from when
-// the teller offers it until the node has said that it follows a smaller one, or
-// its session is over: then it sends no requests. So the shares that nodes follow
-// never add up to more than the limit, whatever is lost or late.
+// The common limit is dealt out by the teller (quiet_desk.go). A grant answers a
+// report and is void when the node has sent another: so a report says what the node
+// has, and all that was offered before it means nothing any more. A share counts
+// from when it is offered until a report says that it is smaller, or the session is
+// over, and with it the requests. So the shares that nodes follow never add up to
+// more than the limit, whatever is lost or late.
 
 // deal offers shares. What is lowered must be known to be before others get it.
 func (d *desk) deal(m *Member) {
-	total, known := int64(0), true
+	total, known := int64(0), m.now >= d.deals
+	wishes := make([]wish, len(d.seats))
 	for i := range d.seats {
 		c := &d.seats[i]
 		known = known && c.last.count > 0
 		total += c.counted()
+		wishes[i] = wish{owed: int64(c.last.owed), wanted: int64(c.last.wanted)}
 		if c.open() { // it may have been lost
 			m.offer(i)
 		}
@@ -24,24 +28,20 @@ func (d *desk) deal(m *Member) {
 	if !known {
 		return
 	}
-	wishes := make([]wish, len(d.seats))
-	for i := range d.seats {
-		wishes[i] = wish{owed: int64(d.seats[i].last.owed), wanted: int64(d.seats[i].last.wanted)}
-	}
-	shares := divide(m.cfg.Limit, wishes)
-	for i, share := range shares {
+	for i, share := range divide(m.cfg.Limit, wishes) {
 		c := &d.seats[i]
-		if slack := share / 20; c.open() || share >= c.have-slack && share <= c.have+slack {
+		have, slack := int64(c.last.have), share/20
+		if c.open() || share >= have-slack && share <= have+slack {
 			continue
 		}
-		if share > c.have {
-			share = min(share, c.have+m.cfg.Limit-total)
-			if share <= c.have {
+		if share > have {
+			share = min(share, have+m.cfg.Limit-total)
+			if share <= have {
 				continue
 			}
-			total += share - c.have
+			total += share - have
 		}
-		c.offer = grant{term: d.term, session: d.peers[i].Session, number: c.offer.number + 1, rate: uint64(share)}
+		c.offer = grant{term: d.term, session: c.last.session, count: c.last.count, rate: uint64(share)}
 		m.offer(i)
 	}
 }
@@ -57,15 +57,15 @@ func (m *Member) offer(i int) {
 	}
 }
 
-// open reports whether a grant was not answered.
-func (c *chair) open() bool { return c.offer.number > c.last.grant }
+// open reports whether the node may follow the offer yet.
+func (c *chair) open() bool { return c.offer.count != 0 && c.offer.count == c.last.count }
 
 // counted is the most that the node may follow now.
 func (c *chair) counted() int64 {
 	if c.open() {
-		return max(c.have, int64(c.offer.rate))
+		return int64(max(c.last.have, c.offer.rate))
 	}
-	return c.have
+	return int64(c.last.have)
 }
 
 // wish is what a node could use, and what of that it has promised.

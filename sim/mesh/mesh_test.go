@@ -1,9 +1,11 @@
 package mesh
 
 import (
+	"flag"
 	"testing"
 	"time"
 
+	"weir/overlay"
 	"weir/page"
 )
 
@@ -28,4 +30,65 @@ func TestThreeNodes(t *testing.T) {
 		t.Errorf("%d pages were fetched again", w.again)
 	}
 	t.Logf("after %v, %d adoptions", time.Duration(w.Net.Now()), w.Moves)
+}
+
+var seeds = flag.Int("seeds", 200, "runs of each test with trouble")
+
+func trouble(seed uint64) Setting {
+	much := []float64{0.01, 0, 0.1}
+	return Setting{
+		Seed: seed, Parts: 16, Pages: 500, Fetch: 2 * time.Second, Skew: 0.01, Limit: 1 << 20,
+		Loss: much[seed%3], Late: much[seed/3%3], Slow: much[seed/9%3],
+		Wanted: func(node int, now page.Time) float64 {
+			return float64(mix(uint64(node)<<32|uint64(now/page.Time(20*time.Second))) % (1 << 20))
+		},
+	}
+}
+
+// troubled is a world in which whatever can go wrong does.
+func troubled(seed uint64) *World {
+	w := NewWorld(trouble(seed), 5)
+	w.nodes[0].seed(0, 1, 2)
+	w.Trouble(2*time.Minute, 8)
+	return w
+}
+
+// Nodes crash, stop, are cut off, join and leave, one by one and all at once: every
+// page is fetched, no host is asked by two of them, and they know when they are
+// through, not a moment before.
+func TestTrouble(t *testing.T) {
+	again, longest := 0, time.Duration(0)
+	for seed := range uint64(*seeds) {
+		w := troubled(seed)
+		ok := w.Net.Run(minutes(20), w.finished)
+		if !ok {
+			t.Errorf("seed %d: the crawl does not end", seed)
+		}
+		for _, f := range w.faults {
+			t.Errorf("seed %d: %s", seed, f)
+		}
+		again += w.again
+		longest = max(longest, time.Duration(w.Net.Now()))
+		if t.Failed() {
+			w.dump(t)
+			break
+		}
+	}
+	t.Logf("%d pages of %d were fetched again, the longest crawl took %v", again, 500**seeds, longest)
+}
+
+func (w *World) dump(t *testing.T) {
+	for _, n := range w.nodes {
+		m, ok := n.m.(*overlay.Member)
+		if !ok {
+			continue
+		}
+		st := m.Status()
+		t.Logf("%v: alive %v paused %v left %v quiet %v load %+v group %d outbox %d held %v owned %d unacked %d teller %s peers %+v", n, n.alive(), n.paused, n.left, n.quiet, n.load(), len(n.group), len(n.disk.outbox), st.Held, st.Owned, st.Unacked, st.Teller, st.Peers)
+		for p, x := range st.Parts {
+			if !x.Alive || x.Phase != "" && x.Phase != "owned" {
+				t.Logf("  %d %+v truly %+v", p, x, w.Net.owners[p])
+			}
+		}
+	}
 }

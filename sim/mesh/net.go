@@ -21,6 +21,7 @@ type Net struct {
 	Latency time.Duration // of a message, on average
 	Loss    float64       // of messages that nothing answers, and of requests
 	Late    float64       // of requests: they come up to ten seconds late
+	Slow    float64       // of deliveries: they come up to five seconds late
 
 	now    page.Time
 	agenda agenda
@@ -336,7 +337,11 @@ func (p *Port) pump(f *follow) {
 	}
 	f.pending = true
 	part, gone := f.part, f.gone
-	n.After(n.travel(), func() {
+	wait := n.travel()
+	if n.chance(n.Slow) {
+		wait += time.Duration(n.random.Int64N(int64(5 * time.Second)))
+	}
+	n.After(wait, func() {
 		f := p.following(part)
 		if *gone || f == nil || !p.open {
 			return

@@ -47,6 +47,7 @@ type node struct {
 
 	epochs   []uint64 // by partition: under which it is adopted; 0 = it is not
 	pending  [][]int  // by partition: pages that wait
+	queued   int      // all of these
 	active   []bool   // by page: it is under way
 	flying   []int    // by partition
 	total    int
@@ -87,7 +88,7 @@ func (n *node) start() {
 	n.active = make([]bool, w.Pages)
 	n.flying = make([]int, w.Parts)
 	n.leaving = make([]bool, w.Parts)
-	n.total, n.group, n.events, n.waiting = 0, nil, nil, nil
+	n.total, n.queued, n.group, n.events, n.waiting = 0, 0, nil, nil, nil
 	n.paused, n.throttle, n.idle, n.quiet, n.left = false, false, false, false, false
 	n.share, n.wake = 0, -1
 	life := n.life
@@ -105,6 +106,11 @@ func (n *node) alive() bool { return n.port != nil && n.port.open }
 func (n *node) crash() {
 	n.port.Close()
 	n.life = 0
+}
+
+// draining asks it to leave.
+func (n *node) draining() {
+	n.when(n.life, func() { n.step(overlay.Drain{}) })
 }
 
 // clock is the node's own time; it begins at a minute and runs a little wrong.
@@ -166,6 +172,7 @@ func (n *node) do(a overlay.Action) {
 		n.adopt(a)
 	case overlay.Disown:
 		n.epochs[a.Part] = 0
+		n.queued -= len(n.pending[a.Part])
 		n.pending[a.Part] = nil
 		n.leaving[a.Part] = true
 		n.empty(a.Part)
@@ -178,7 +185,7 @@ func (n *node) do(a overlay.Action) {
 		for _, f := range n.group {
 			n.active[f.page] = true
 		}
-		n.total = 0
+		n.total, n.queued = 0, 0
 	case overlay.Posted:
 		for len(n.disk.outbox) > 0 && n.disk.outbox[0].Seq <= a.Seq {
 			n.disk.outbox = n.disk.outbox[1:]
@@ -243,6 +250,7 @@ func (n *node) learn(id int) {
 	n.disk.known[id] = true
 	if p := n.w.part(id); n.epochs[p] != 0 && !n.active[id] {
 		n.pending[p] = append(n.pending[p], id)
+		n.queued++
 	}
 }
 
@@ -252,13 +260,14 @@ func (n *node) adopt(a overlay.Adopt) {
 	for _, id := range n.w.pagesOf[a.Part] {
 		if n.disk.known[id] && !n.disk.ended[id] && !n.active[id] {
 			n.pending[a.Part] = append(n.pending[a.Part], id)
+			n.queued++
 		}
 	}
 }
 
 // order sends requests, as long as it may.
 func (n *node) order() {
-	for tries := 0; tries < len(n.pending) && n.total < workers && !n.throttle && !n.left; tries++ {
+	for tries := 0; tries < len(n.pending) && n.queued > 0 && n.total < workers && !n.throttle && !n.left; tries++ {
 		n.last = (n.last + 1) % len(n.pending)
 		p := n.last
 		if len(n.pending[p]) == 0 || n.clock() >= n.m.Until() {
@@ -266,6 +275,7 @@ func (n *node) order() {
 		}
 		id := n.pending[p][0]
 		n.pending[p] = n.pending[p][1:]
+		n.queued--
 		tries = -1
 		if n.disk.ended[id] || n.active[id] {
 			continue
@@ -348,11 +358,9 @@ func (n *node) empty(p int) {
 }
 
 func (n *node) load() overlay.Load {
-	l := overlay.Load{Flying: int64(n.total), Unsent: int64(len(n.group)), Wanted: n.w.Wanted(n.id, n.w.Net.now)}
-	for p := range n.pending {
-		l.Queued += int64(len(n.pending[p]))
+	return overlay.Load{
+		Queued: int64(n.queued), Flying: int64(n.total), Unsent: int64(len(n.group)), Wanted: n.w.Wanted(n.id, n.w.Net.now),
 	}
-	return l
 }
 
 // tellIdle tells the Member when it falls idle, or has work again.

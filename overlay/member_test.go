@@ -1,0 +1,385 @@
+package overlay
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"weir/page"
+)
+
+// rig drives one Member by hand. Its carrier answers nothing by itself.
+type rig struct {
+	t   *testing.T
+	m   *Member
+	now page.Time
+	out []Action // of the last Step
+}
+
+func newRig(t *testing.T, cfg Config) *rig {
+	if cfg.Name == "" {
+		cfg.Name = "a"
+	}
+	if cfg.Session == 0 {
+		cfg.Session = 100
+	}
+	if cfg.Parts == 0 {
+		cfg.Parts = 1
+	}
+	s := &rig{t: t, m: NewMember(cfg), now: page.Time(time.Hour)}
+	s.step(Tick{})
+	return s
+}
+
+func (s *rig) step(ev Event) []Action {
+	s.out = slices.Clone(s.m.Step(s.now, ev))
+	return s.out
+}
+
+// after lets time pass; no event comes meanwhile but the renewals' answers.
+func (s *rig) after(d time.Duration) *rig {
+	for end := s.now.Add(d); s.now < end; {
+		s.now = min(end, s.now.Add(Renewal))
+		s.step(Tick{})
+		s.renewed()
+	}
+	return s
+}
+
+func (s *rig) renewed() []Action { return s.step(Renewed{s.m.session, s.now}) }
+
+// join lets the member have a session beside others.
+func (s *rig) join(others ...Peer) []Action {
+	s.renewed()
+	return s.members(append(others, Peer{Name: s.m.cfg.Name, Session: s.m.session})...)
+}
+
+func (s *rig) members(peers ...Peer) []Action {
+	slices.SortFunc(peers, func(a, b Peer) int { return slices.Compare([]byte(a.Name), []byte(b.Name)) })
+	return s.step(Members{peers})
+}
+
+// own lets it own partition 0.
+func (s *rig) own(epoch, offset uint64) []Action {
+	s.step(Owner{0, s.m.cfg.Name, s.m.session, epoch})
+	s.step(Acked{done[Append](s)[0].ID})
+	return s.step(Delivered{0, offset, Batch{Records: []Record{Taken{epoch, s.m.cfg.Name}}}})
+}
+
+// done returns the actions of one kind.
+func done[A Action](s *rig) []A {
+	var list []A
+	for _, a := range s.out {
+		if a, ok := a.(A); ok {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+func want[A Action](s *rig, list ...A) {
+	s.t.Helper()
+	if got := done[A](s); fmt.Sprint(got) != fmt.Sprint(list) {
+		s.t.Errorf("%T: %+v, want %+v", *new(A), got, list)
+	}
+}
+
+// A node is there when its first renewal was answered; until then it wants nothing.
+func TestJoin(t *testing.T) {
+	s := newRig(t, Config{})
+	want(s, Renew{Peer{Name: "a", Session: 100, Draining: true}})
+	s.renewed()
+	want(s, Renew{Peer{Name: "a", Session: 100}})
+	s.members(Peer{Name: "a", Session: 100})
+	want(s, Claim{Part: 0, Before: 0, Node: "a", Session: 100})
+	if s.m.Mine(0) {
+		t.Error("it owns what it has only claimed")
+	}
+}
+
+// A new owner says so in the log, reads on from where it was, and crawls when it has
+// read what it said.
+func TestTake(t *testing.T) {
+	s := newRig(t, Config{Offsets: []uint64{7}, Origin: 5})
+	s.join()
+	s.step(Owner{0, "a", 100, 3})
+	want(s, Follow{Part: 0, After: 7})
+	append := done[Append](s)
+	if len(append) != 1 || fmt.Sprint(append[0].Batch) != fmt.Sprint(Batch{5, []Record{Taken{3, "a"}}}) {
+		t.Fatalf("it says %+v", append)
+	}
+	s.step(Delivered{0, 9, Batch{Origin: 6, Records: []Record{Hosts{}}}})
+	want(s, Apply{Part: 0, Offset: 9, Batch: Batch{Origin: 6, Records: []Record{Hosts{}}}})
+	want[Adopt](s)
+	s.step(Delivered{0, 12, Batch{Records: []Record{Taken{3, "a"}}}})
+	want(s, Adopt{0, 3})
+	if !s.m.Mine(0) {
+		t.Error("it does not own what it has adopted")
+	}
+	s.step(Delivered{0, 12, Batch{Records: []Record{Taken{3, "a"}}}})
+	want[Apply](s)
+}
+
+// A process that was stopped too long gives up everything before it does anything
+// else, whatever it hears first.
+func TestFence(t *testing.T) {
+	for _, ev := range []Event{
+		Tick{}, Renewed{100, page.Time(time.Hour)}, Parcel{Seq: 1}, Load{}, Owner{0, "a", 100, 4},
+		Delivered{0, 11, Batch{Records: []Record{Taken{3, "a"}}}}, Empty{0}, Members{}, Heard{}, Acked{1}, Failed{1}, Drain{},
+	} {
+		s := newRig(t, Config{})
+		s.join()
+		s.own(3, 10)
+		until := s.m.Until()
+		if until != page.Time(time.Hour).Add(15*time.Second) {
+			t.Fatalf("it may order until %v", until)
+		}
+		s.now = until - 1
+		s.step(Load{})
+		want[Fence](s)
+		s.now = until
+		s.step(ev)
+		if _, ok := s.out[0].(Fence); !ok {
+			t.Fatalf("%T: the first it does is %T", ev, s.out[0])
+		}
+		want(s, Unfollow{0})
+		want(s, Renew{Peer{Name: "a", Session: 101, Draining: true}})
+		if s.m.Mine(0) || s.m.Until() != 0 {
+			t.Errorf("%T: it still owns something", ev)
+		}
+		// The answer to a renewal of the old session means nothing any more.
+		s.step(Renewed{100, s.now})
+		if s.m.Until() != 0 {
+			t.Errorf("%T: it has its old session again", ev)
+		}
+		// It comes back, and takes what nobody took meanwhile.
+		s.join()
+		if _, leaves := ev.(Drain); !leaves {
+			want(s, Claim{Part: 0, Before: s.m.parts[0].epoch, Node: "a", Session: 101})
+		}
+	}
+}
+
+// The time of a session runs from when its renewal was sent, not when it was answered.
+func TestHold(t *testing.T) {
+	s := newRig(t, Config{})
+	sent := s.now
+	s.now = s.now.Add(9 * time.Second)
+	s.step(Renewed{100, sent})
+	if s.m.Until() != sent.Add(Hold) {
+		t.Errorf("until %v", s.m.Until())
+	}
+	s = newRig(t, Config{})
+	s.now = s.now.Add(Hold)
+	s.step(Renewed{100, sent})
+	if s.m.Until() != 0 {
+		t.Error("an answer that comes too late begins a session")
+	}
+}
+
+// Who hears of a newer owner, or reads that there is one, stops at once.
+func TestLose(t *testing.T) {
+	s := newRig(t, Config{})
+	s.join(Peer{Name: "b", Session: 1})
+	s.own(3, 10)
+	s.step(Owner{0, "b", 1, 2})
+	want[Disown](s)
+	s.step(Owner{0, "b", 1, 4})
+	want(s, Disown{0})
+	want(s, Unfollow{0})
+
+	s = newRig(t, Config{})
+	s.join(Peer{Name: "b", Session: 1})
+	s.own(3, 10)
+	s.step(Delivered{0, 11, Batch{Records: []Record{Taken{2, "b"}}}})
+	want[Disown](s)
+	s.step(Delivered{0, 12, Batch{Records: []Record{Taken{4, "b"}}}})
+	want(s, Disown{0})
+	if s.m.Mine(0) {
+		t.Error("it still owns the partition")
+	}
+	// It gets it back, but what it ordered before is not over.
+	s.step(Owner{0, "a", 100, 5})
+	s.step(Delivered{0, 13, Batch{Records: []Record{Taken{5, "a"}}}})
+	want[Adopt](s)
+	s.step(Empty{0})
+	want(s, Adopt{0, 5})
+}
+
+// heir is the name, of a or b, that partition 0 prefers.
+func heir() (home, other string) {
+	o := NewOwners(1)
+	o.Set([]Peer{{Name: "a"}, {Name: "b"}})
+	if o.Of(0) == "a" {
+		return "a", "b"
+	}
+	return "b", "a"
+}
+
+// Who gives a partition away first lets end what is under way, then tells what came
+// of it, and only then lets the other have it.
+func TestHandOver(t *testing.T) {
+	home, name := heir()
+	s := newRig(t, Config{Name: name})
+	s.join()
+	s.own(3, 10)
+	s.join(Peer{Name: home, Session: 1})
+	want(s, Disown{0})
+	want[Claim](s)
+	s.step(Parcel{Seq: 1, Rows: []Post{{0, []Record{Hosts{}}}}, Ended: []Post{{0, []Record{Done{Epoch: 3}}}}})
+	s.step(Empty{0})
+	want[Claim](s)
+	s.now = s.now.Add(gather)
+	s.step(Tick{})
+	s.step(Acked{done[Append](s)[0].ID})
+	want[Claim](s)
+	s.now = s.now.Add(gather)
+	s.step(Tick{})
+	s.step(Acked{done[Append](s)[0].ID})
+	want(s, Claim{Part: 0, Before: 3, Node: home, Session: 1})
+	want(s, Unfollow{0})
+	s.step(Owner{0, home, 1, 4})
+	if s.m.Mine(0) {
+		t.Error("it owns what it has given away")
+	}
+}
+
+// The one who should have had it is gone before it was given: it stays.
+func TestStay(t *testing.T) {
+	home, name := heir()
+	s := newRig(t, Config{Name: name})
+	s.join()
+	s.own(3, 10)
+	s.join(Peer{Name: home, Session: 1})
+	want(s, Disown{0})
+	s.join()
+	want[Adopt](s)
+	s.step(Empty{0})
+	s.after(time.Second)
+	if !s.m.Mine(0) {
+		t.Error("it has given it away")
+	}
+	if s.m.parts[0].epoch != 3 {
+		t.Error("it has claimed it again")
+	}
+}
+
+// Nobody takes a partition from a session that may live.
+func TestVacant(t *testing.T) {
+	me := Peer{Name: "a", Session: 100}
+	b := func(session uint64) Peer { return Peer{Name: "b", Session: session, Draining: true} }
+	for _, x := range []struct {
+		name  string
+		owner Owner
+		see   []Peer // of b, one after the other
+		taken time.Duration
+	}{
+		{"it has one", Owner{0, "b", 5, 3}, []Peer{b(5)}, 0},
+		{"it had one", Owner{0, "b", 5, 3}, []Peer{b(5), {}}, confirmGone},
+		{"it was never seen", Owner{0, "b", 5, 3}, []Peer{{}}, TTL},
+		{"it was started again", Owner{0, "b", 5, 3}, []Peer{b(5), b(6)}, confirmGone},
+		{"an old renewal has come late", Owner{0, "b", 5, 3}, []Peer{b(5), b(4)}, TTL},
+		{"it is its own, of an earlier life", Owner{0, "a", 99, 3}, []Peer{{}}, 1},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			s := newRig(t, Config{})
+			s.renewed()
+			s.step(x.owner)
+			for _, p := range x.see {
+				if p.Name == "" {
+					s.members(me)
+				} else {
+					s.members(me, p)
+				}
+			}
+			from := s.now
+			for len(done[Claim](s)) == 0 && s.now.Sub(from) < time.Minute {
+				s.now = s.now.Add(100 * time.Millisecond)
+				if s.step(Tick{}); len(done[Claim](s)) == 0 {
+					s.renewed()
+				}
+			}
+			switch got := s.now.Sub(from); {
+			case x.taken == 0 && got < time.Minute, x.taken > 1 && got != x.taken, x.taken == 1 && got != 0:
+				t.Errorf("claimed after %v", got)
+			}
+		})
+	}
+}
+
+// Claims do not all come at once, and those that nothing answers are made again.
+func TestClaims(t *testing.T) {
+	s := newRig(t, Config{Parts: 64})
+	s.join()
+	if n := len(done[Claim](s)); n != maxClaims {
+		t.Fatalf("%d claims at once", n)
+	}
+	s.step(Owner{0, "a", 100, 1})
+	want(s, Claim{Part: maxClaims, Node: "a", Session: 100})
+	s.now = s.now.Add(claimAgain)
+	s.step(Tick{})
+	if n := len(done[Claim](s)); n != maxClaims {
+		t.Errorf("%d claims are made again", n)
+	}
+	for p := range 64 {
+		s.step(Owner{p, "a", 100, uint64(p + 1)})
+	}
+	s.now = s.now.Add(claimAgain)
+	s.step(Tick{})
+	want[Claim](s)
+}
+
+// A node that drains gives everything away, tells all it has to tell, and leaves;
+// also when it is the last.
+func TestDrain(t *testing.T) {
+	for _, last := range []bool{false, true} {
+		s := newRig(t, Config{})
+		s.join()
+		s.own(3, 10)
+		s.step(Drain{})
+		want(s, Renew{Peer{Name: "a", Session: 100, Draining: true}})
+		peers := []Peer{{Name: "a", Session: 100, Draining: true}}
+		if !last {
+			peers = append(peers, Peer{Name: "b", Session: 1})
+		}
+		s.members(peers...)
+		want(s, Disown{0})
+		s.step(Load{})
+		want[Left](s)
+		s.step(Empty{0})
+		if !last {
+			want(s, Claim{Part: 0, Before: 3, Node: "b", Session: 1})
+			want[Left](s)
+			s.step(Owner{0, "b", 1, 4})
+		}
+		want(s, Left{})
+		s.step(Tick{})
+		want[Left](s)
+	}
+}
+
+// The same is done on the same news, and Status tells of it.
+func TestStatus(t *testing.T) {
+	s := newRig(t, Config{Parts: 2, Limit: 1000})
+	s.join(Peer{Name: "b", Session: 1})
+	s.step(Owner{0, "b", 1, 3})
+	s.step(Heard{"b", writeWord(&load{session: 1, owned: 2, queued: 30, pages: 4500, share: 9})})
+	s.step(Heard{"c", writeWord(&load{session: 1, owned: 2})})
+	s.step(Heard{"b", []byte("something of another version")})
+	st := s.m.Status()
+	if st.Teller != "b" || len(st.Peers) != 2 || len(st.Parts) != 2 || !st.Held {
+		t.Fatalf("%+v", st)
+	}
+	if b := st.Peers[1]; !b.Heard || b.Owned != 2 || b.Queued != 30 || b.Pages != 4.5 || b.Share != 9 {
+		t.Errorf("%+v", b)
+	}
+	if p := st.Parts[0]; p.Owner != "b" || p.Epoch != 3 || !p.Alive || p.Phase != "" {
+		t.Errorf("%+v", p)
+	}
+	// What a node said is forgotten with it.
+	s.members(Peer{Name: "a", Session: 100})
+	if len(s.m.talk.loads) != 0 {
+		t.Error("the loads of dead nodes are kept")
+	}
+}

@@ -1,0 +1,186 @@
+package overlay
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"weir/page"
+)
+
+func fact(n int) Facts { return Facts{Body: make([]byte, n)} }
+
+// Whatever is acknowledged, fails or is late, in whatever order: no end is told
+// before all rows up to it are known to be in their logs; everything is told in the
+// end, and forgotten three seconds after that.
+func TestOutboxOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		type key struct {
+			seq   uint64
+			ended bool
+			n     int
+		}
+		const parts = 3
+		o := newOutbox(1, parts, 1<<20)
+		now := page.Time(0)
+		flying := map[int]Append{}
+		acked := map[key]page.Time{}
+		made := []key{}
+		posted, last := uint64(0), uint64(0)
+		find := func(r Record) key {
+			b := r.(Facts).Body
+			return key{uint64(b[0]), b[1] == 1, int(b[2])}
+		}
+		take := func(list []Action) {
+			for _, a := range list {
+				switch a := a.(type) {
+				case Append:
+					if _, ok := flying[a.Part]; ok {
+						t.Fatalf("two appends to partition %d at once", a.Part)
+					}
+					flying[a.Part] = a
+					for _, r := range a.Batch.Records {
+						k := find(r)
+						for _, other := range made {
+							if _, ok := acked[other]; k.ended && !other.ended && other.seq <= k.seq && !ok {
+								t.Fatalf("the end of %v is told before %v", k, other)
+							}
+						}
+					}
+				case Posted:
+					for _, k := range made {
+						at, ok := acked[k]
+						if k.seq <= a.Seq && (!ok || now < at.Add(synced)) {
+							t.Fatalf("parcel %d is forgotten too early", a.Seq)
+						}
+					}
+					posted = a.Seq
+				}
+			}
+		}
+		answer := func(part int, ok bool) {
+			a, under := flying[part]
+			if !under {
+				return
+			}
+			delete(flying, part)
+			if !ok {
+				o.failed(now, a.ID)
+				o.acked(now, a.ID) // too late
+				return
+			}
+			for _, r := range a.Batch.Records {
+				acked[find(r)] = now
+			}
+			o.acked(now, a.ID)
+			o.acked(now, a.ID)
+		}
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			now = now.Add(time.Duration(rapid.IntRange(0, 400).Draw(t, "ms")) * time.Millisecond)
+			switch part := rapid.IntRange(0, parts-1).Draw(t, "part"); rapid.IntRange(0, 3).Draw(t, "what") {
+			case 0:
+				if last == 200 {
+					break
+				}
+				last++
+				p := Parcel{Seq: last}
+				for i := range rapid.IntRange(0, 3).Draw(t, "rows") {
+					made = append(made, key{last, false, i})
+					p.Rows = append(p.Rows, Post{rapid.IntRange(0, parts-1).Draw(t, "to"), []Record{Facts{Body: []byte{byte(last), 0, byte(i)}}}})
+				}
+				for i := range rapid.IntRange(0, 2).Draw(t, "ended") {
+					made = append(made, key{last, true, i})
+					p.Ended = append(p.Ended, Post{part, []Record{Facts{Body: []byte{byte(last), 1, byte(i)}}}})
+				}
+				o.add(now, p)
+				o.add(now, p) // handed in again
+			case 1:
+				answer(part, false)
+			default:
+				answer(part, true)
+			}
+			take(o.run(now, nil))
+		}
+		for range 200 {
+			now = max(now, min(o.due, now.Add(time.Minute)))
+			take(o.run(now, nil))
+			for p := range parts {
+				answer(p, true)
+			}
+			take(o.run(now, nil))
+		}
+		if posted != last || !o.empty() || o.unacked != 0 || o.told() != last {
+			t.Fatalf("%d of %d parcels are forgotten, %d bytes are left", posted, last, o.unacked)
+		}
+	})
+}
+
+// Records to a partition are gathered for a moment, less when nothing else waits,
+// and go in batches of a bounded size.
+func TestOutboxGather(t *testing.T) {
+	o := newOutbox(1, 2, 1<<20)
+	o.add(0, Parcel{Seq: 1, Rows: []Post{{0, []Record{fact(1)}}}})
+	if o.due != page.Time(gatherIdle) {
+		t.Errorf("the first waits for %v", time.Duration(o.due))
+	}
+	first := o.run(o.due, nil)[0].(Append)
+	now := page.Time(time.Second)
+	for seq := range uint64(10) {
+		o.add(now.Add(time.Duration(seq)), Parcel{Seq: seq + 2, Rows: []Post{{1, []Record{fact(100_000)}}}})
+	}
+	var sizes []int
+	for id := uint64(0); len(sizes) < 5; {
+		list := o.run(now.Add(gather), nil)
+		for _, a := range list {
+			if a, ok := a.(Append); ok {
+				sizes = append(sizes, len(a.Batch.Records))
+				id = a.ID
+			}
+		}
+		o.acked(now, id)
+	}
+	if !slices.Equal(sizes, []int{2, 2, 2, 2, 2}) {
+		t.Errorf("batches of %v", sizes)
+	}
+	o.acked(now, first.ID)
+	o.run(now, nil)
+}
+
+// What fails is tried again, with longer and longer pauses.
+func TestOutboxRetry(t *testing.T) {
+	o := newOutbox(1, 1, 1<<20)
+	o.add(0, Parcel{Seq: 1, Rows: []Post{{0, []Record{fact(1)}}}})
+	var pauses []string
+	for range 6 {
+		now := o.due
+		a := o.run(now, nil)[0].(Append)
+		o.failed(now, a.ID)
+		pauses = append(pauses, o.due.Sub(now).String())
+	}
+	if got := strings.Join(pauses, " "); got != "1s 2s 4s 8s 8s 8s" {
+		t.Errorf("pauses of %s", got)
+	}
+}
+
+// Too much that nobody has acknowledged holds the node up, until there is less.
+func TestOutboxThrottle(t *testing.T) {
+	o := newOutbox(1, 1, 1000)
+	o.add(0, Parcel{Seq: 1, Rows: []Post{{0, []Record{fact(300)}}}})
+	a := o.run(o.due, nil)[0].(Append)
+	o.add(0, Parcel{Seq: 2, Ended: []Post{{0, []Record{fact(800)}}}})
+	if got := o.run(0, nil); !slices.Contains(got, Action(Throttle{true})) {
+		t.Errorf("%v", got)
+	}
+	o.acked(0, a.ID)
+	if got := o.run(0, nil); slices.Contains(got, Action(Throttle{false})) {
+		t.Errorf("it goes on with %d bytes", o.unacked)
+	}
+	a = o.run(page.Time(time.Second), nil)[0].(Append)
+	o.acked(0, a.ID)
+	if got := o.run(0, nil); !slices.Contains(got, Action(Throttle{false})) {
+		t.Errorf("%v with %d bytes", got, o.unacked)
+	}
+}

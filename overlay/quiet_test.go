@@ -1,0 +1,124 @@
+package overlay
+
+import (
+	"testing"
+	"time"
+)
+
+// answer plays the carrier for appends to partition 0: they are acknowledged and
+// read at once.
+func (s *rig) answer(offset *uint64) {
+	for {
+		list := done[Append](s)
+		if len(list) == 0 {
+			return
+		}
+		*offset++
+		s.step(Delivered{0, *offset, list[0].Batch})
+		more := s.out
+		s.step(Acked{list[0].ID})
+		s.out = append(more, s.out...)
+	}
+}
+
+// A lone node is quiet after two rounds in which it had nothing to do, and no more
+// when it has.
+func TestQuiet(t *testing.T) {
+	s := newRig(t, Config{})
+	s.join()
+	s.own(3, 10)
+	offset := uint64(10)
+	s.step(Load{Queued: 1})
+	for range 20 {
+		s.now = s.now.Add(deskBeat)
+		s.step(Tick{})
+		s.renewed()
+	}
+	if s.m.Status().Quiet {
+		t.Fatal("it is quiet with a page in the queue")
+	}
+	s.step(Load{})
+	rounds := uint64(0)
+	for range 20 {
+		s.now = s.now.Add(deskBeat)
+		s.step(Tick{})
+		s.answer(&offset)
+		if is := done[Quiet](s); len(is) > 0 {
+			rounds = s.m.talk.desk.round
+			break
+		}
+		s.renewed()
+		s.answer(&offset)
+	}
+	if !s.m.Status().Quiet || rounds != 2 {
+		t.Fatalf("quiet: %v after %d rounds", s.m.Status().Quiet, rounds)
+	}
+	s.step(Delivered{0, offset + 1, Batch{Records: []Record{Tuples{}}}})
+	want(s, Quiet{false})
+}
+
+// A node that has applied something is not idle before it was told how busy that
+// makes it, and one that has something to say not before all have it.
+func TestIdle(t *testing.T) {
+	s := newRig(t, Config{})
+	s.join()
+	s.own(3, 10)
+	if s.m.idle() {
+		t.Error("idle before it was told so")
+	}
+	s.step(Load{})
+	if !s.m.idle() {
+		t.Error("not idle")
+	}
+	s.step(Delivered{0, 11, Batch{Records: []Record{Tuples{}}}})
+	if s.m.idle() {
+		t.Error("idle with rows that were just applied")
+	}
+	s.step(Load{})
+	s.step(Parcel{Seq: 1, Ended: []Post{{0, []Record{Done{}}}}})
+	s.step(Load{})
+	if s.m.idle() {
+		t.Error("idle with an end to tell")
+	}
+	s.now = s.now.Add(time.Second)
+	s.step(Tick{})
+	s.step(Acked{done[Append](s)[0].ID})
+	if !s.m.idle() {
+		t.Error("not idle when all was told")
+	}
+}
+
+func FuzzReadWord(f *testing.F) {
+	for _, w := range []word{&load{session: 1, pages: 300}, &report{term: 1, wanted: 1 << 60}, &grant{rate: 5}, &round{term: 1 << 63, quiet: 1}} {
+		f.Add(writeWord(w))
+	}
+	f.Add([]byte{2, 'l', 0})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		w, err := readWord(b)
+		if err != nil {
+			return
+		}
+		again, err := readWord(writeWord(w))
+		if err != nil {
+			t.Fatalf("%+v cannot be read again: %v", w, err)
+		}
+		for i, n := range w.numbers() {
+			if *n != *again.numbers()[i] {
+				t.Fatalf("%+v becomes %+v", w, again)
+			}
+		}
+		// No node says anything that harms another.
+		m := NewMember(Config{Name: "a", Session: 1, Parts: 1, Limit: 1000})
+		m.Step(0, Renewed{1, 0})
+		m.Step(0, Members{[]Peer{{Name: "a", Session: 1}, {Name: "b", Session: 1}}})
+		m.Step(0, Owner{0, "a", 1, 1})
+		m.Step(0, Delivered{0, 1, Batch{Records: []Record{Taken{1, "a"}}}})
+		for range 5 {
+			m.Step(m.now.Add(time.Second), Heard{"b", b})
+			m.Step(m.now, Renewed{1, m.now})
+		}
+		if m.talk.have > 1000 {
+			t.Fatalf("a share of %d", m.talk.have)
+		}
+	})
+}
