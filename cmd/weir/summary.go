@@ -72,7 +72,7 @@ func summary(w io.Writer, r node.Report, archive bool) error {
 	fmt.Fprintf(out, "  report\t%s/report.json, log in %s/log.jsonl\n\n", r.Dir, r.Dir)
 	switch {
 	case strings.HasPrefix(r.StoppedBy, crawl.StopRule):
-		fmt.Fprintf(out, "  weir crawl --dir NEW\tstarts another one: here the program has it stop, until weir steer --program gives it another\n")
+		fmt.Fprintf(out, "  weir crawl --dir NEW\tstarts another one: here the program has it stop, until you change it and name it again with --program\n")
 	case r.StoppedBy != crawl.StopDone:
 		fmt.Fprintf(out, "  weir crawl%s\tgoes on%s\n", dir, raise(r.StoppedBy))
 	}

@@ -24,6 +24,7 @@ type lab struct {
 	longest time.Duration // a large run may take, 0 for no bound
 	n       int           // crawls so far
 	seed    int           // of the first web of the suite called deadlines
+	before  string        // the other build of the suite called builds
 
 	// Of the suite called wire.
 	only     string
@@ -103,10 +104,15 @@ func (s series) of(pick func(result) float64) figures {
 	return f
 }
 
-// command is a weir that crawls a web from its seeds into dir.
+// command is weir that crawls a web from its seeds into dir.
 func (l *lab) command(w *web, dir string, args ...string) *exec.Cmd {
+	return command(l.weir, w, dir, args...)
+}
+
+// command is the same of any build of weir.
+func command(weir string, w *web, dir string, args ...string) *exec.Cmd {
 	all := append([]string{"crawl", "--dir", dir, "--seeds", w.seeds, "--dns", w.DNS, "--allow-private", "--json"}, args...)
-	cmd := exec.Command(l.weir, all...)
+	cmd := exec.Command(weir, all...)
 	cmd.Env = os.Environ()
 	if w.CA != "" {
 		cmd.Env = append(cmd.Env, "SSL_CERT_FILE="+w.CA)

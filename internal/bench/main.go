@@ -8,6 +8,7 @@
 //	go run ./internal/bench farm forms     some
 //	go run ./internal/bench -runs 5 farm   medians
 //	go run ./internal/bench -list
+//	go run ./internal/bench -runs 12 -before OLD builds   what this build costs, times an older one
 //	go run ./internal/bench wire-lab -h    a laboratory to try programs in
 //
 // Read sheet.go for how numbers are judged, web.go for the other process, lab.go for
@@ -46,6 +47,7 @@ var suites = []suite{
 	{"deadlines", "deadlines of 8 uneven sites of 20 under a limit, and the same without, on the real clock", true, (*lab).deadlines},
 	{"slow", "5,000 servers of 2 KB/s", true, (*lab).slow},
 	{"wire", "a limit held on the wire: three controls, strict, TLS, keep-alive, yield, and aria2, wget, curl", true, (*lab).wire},
+	{"builds", "20 x 1,000 pages of 8 KB, with this build and the one of -before at once", true, (*lab).builds},
 	{"peers", "wget, wget2, httrack, scrapy and colly on 20 x 1,000 pages", true, (*lab).others},
 }
 
@@ -57,6 +59,7 @@ func main() {
 	serve := flag.String("serve", "", "serve the web described in this `file` and wait for the end of standard input")
 	list := flag.Bool("list", false, "list the suites")
 	flag.StringVar(&l.weir, "weir", "", "measure this `binary` instead of building one")
+	flag.StringVar(&l.before, "before", "", "builds: compare with this `binary`")
 	flag.Float64Var(&l.scale, "scale", 1, "multiply the size of every job")
 	flag.IntVar(&l.runs, "runs", 1, "repeat what takes seconds so often, and judge the median")
 	minutes := flag.Float64("minutes", 0, "let a large crawl grow for so long, and judge nothing that was not reached; the time of an attempt of wire")

@@ -32,15 +32,22 @@ func (n *node) openRules() (*crawl.Program, error) {
 		return nil, err
 	}
 	src := n.cfg.Program
+	other := false // the crawl had another one, which is over
 	if begun {
 		had, err := program.Load(n.cfg.Dir, version)
-		switch {
-		case err != nil:
+		if err != nil {
 			return nil, err
-		case src != nil && (had == nil || !src.Same(had)):
-			return nil, ErrOtherProgram
 		}
-		src = had
+		if src != nil && (had == nil || !src.Same(had)) {
+			if other, err = n.stopped(had, byte(version)); err != nil {
+				return nil, err
+			}
+			if !other || n.cfg.Archive == store.None || version == maxVersion {
+				return nil, ErrOtherProgram
+			}
+		} else {
+			src = had
+		}
 	}
 	plan, err := n.compile(src)
 	if err != nil {
@@ -62,6 +69,9 @@ func (n *node) openRules() (*crawl.Program, error) {
 	n.version = uint8(version)
 	want = want.Merge(n.kept) // an earlier program may have asked for more
 	n.want.Store(&want)
+	if other {
+		return n.relay(cfg, src)
+	}
 	rules, err := crawl.NewProgram(cfg, n.store)
 	if errors.Is(err, crawl.ErrLayout) && (n.cfg.Archive != store.None || n.keeps) && n.version < maxVersion {
 		return n.relay(cfg, src)
@@ -69,9 +79,25 @@ func (n *node) openRules() (*crawl.Program, error) {
 	return rules, err
 }
 
-// relay makes the crawl's program its next version: what it has derived is in a
-// form that this build cannot read, so it is derived again, as if the crawl were
-// steered to another program.
+// stopped says that the program that the crawl has had it stop: it could not go on
+// under that one.
+func (n *node) stopped(had *program.Source, version byte) (bool, error) {
+	plan, err := n.compile(had)
+	if err != nil {
+		return false, err
+	}
+	rules, err := crawl.NewProgram(crawl.ProgramConfig{Plan: plan, Own: had != nil, Version: version, Secret: n.secret}, n.store)
+	if err != nil {
+		return false, err
+	}
+	var out crawl.Out
+	err = rules.Start(&out)
+	return out.Stop != "", err
+}
+
+// relay makes a program the crawl's next version, as if the crawl were steered to
+// it. It may be the one that the crawl has, when what that has derived is in a form
+// that this build cannot read.
 func (n *node) relay(cfg crawl.ProgramConfig, src *program.Source) (*crawl.Program, error) {
 	cfg.Version++
 	var err error

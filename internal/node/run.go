@@ -55,7 +55,7 @@ type node struct {
 	secret  page.Secret
 	version uint8                     // of the program; the committer's
 	want    atomic.Pointer[page.Want] // what the program asks pages for
-	relaid  bool                      // it begins anew, since what it has derived cannot be read
+	relaid  bool                      // it begins anew with this version
 	keeps   bool                      // there is no archive, but facts of pages are kept
 	kept    page.Want                 // which
 	forgets bool                      // there is neither, and the program may need them
@@ -285,7 +285,7 @@ func (n *node) run(ctx context.Context, stop <-chan struct{}) error {
 		n.log.event("warning", map[string]any{"what": w})
 	}
 	if n.relaid {
-		n.log.event("program", map[string]any{"version": n.version, "queued": start.Totals.Queued, "stored": start.Totals.Fetched, "why": crawl.ErrLayout.Error()})
+		n.log.event("program", map[string]any{"version": n.version, "queued": start.Totals.Queued, "stored": start.Totals.Fetched})
 	}
 	if n.forgets {
 		n.notice(forgetful)
