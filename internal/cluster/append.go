@@ -77,7 +77,7 @@ func (p *appender) send(ctx context.Context) {
 		if err := p.n.nc.PublishMsg(m); err != nil {
 			p.leave(serial, false)
 		}
-		p.n.count.add(kindAppend, len(buf), 0)
+		p.n.count.sentBatch(raw, len(buf))
 	}
 }
 

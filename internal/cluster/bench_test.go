@@ -77,13 +77,8 @@ func (x *bench) append(id uint64, part int, batch overlay.Batch) chan bool {
 // wire is what the servers have sent one another, without TLS.
 func (x *bench) wire() (total int64) {
 	for _, n := range x.nodes {
-		rz, err := n.srv.Routez(nil)
-		if err != nil {
-			x.b.Fatal(err)
-		}
-		for _, r := range rz.Routes {
-			total += r.InBytes
-		}
+		in, _ := n.wire()
+		total += in
 	}
 	return total
 }

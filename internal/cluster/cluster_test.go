@@ -224,7 +224,7 @@ func TestCluster(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Leader == "" || !s.Storing || len(s.Logs) != streams || s.WireIn == 0 || s.WireOut == 0 {
+		if s.Leader == "" || !s.Storing || len(s.Logs) != streams || s.Account.Total() == 0 || s.Account.Sent[overlay.Sessions] == 0 {
 			t.Errorf("%+v", s)
 		}
 		alive := 0

@@ -65,6 +65,7 @@ func (h *health) watch(ctx context.Context) {
 	for pause(ctx, healthEvery) {
 		now := time.Now()
 		h.n.members.revive(now)
+		h.n.wire()
 		if err := h.storage(); err != nil {
 			h.n.warn(err)
 		}

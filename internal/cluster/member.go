@@ -124,7 +124,7 @@ func (m *members) write(ctx context.Context, p overlay.Peer) (bool, error) {
 	}
 	for range 3 {
 		rev, err := n.put(ctx, subject, data, m.own.revision)
-		n.count.add(kindSession, len(data), 0)
+		n.count.sent(overlay.Sessions, len(data))
 		if err == nil {
 			m.own.revision, m.own.session = rev, p.Session
 			return true, nil
@@ -191,7 +191,7 @@ func (m *members) began(pending uint64) {
 
 // news takes the next message of the stream.
 func (m *members) news(msg jetstream.Msg, meta *jetstream.MsgMetadata) bool {
-	m.n.count.add(kindSession, 0, len(msg.Data()))
+	m.n.count.received(overlay.Sessions, len(msg.Data()))
 	name := msg.Subject()[len("m."):]
 	var r record
 	gone := len(msg.Data()) == 0 || json.Unmarshal(msg.Data(), &r) != nil || r.Name != name

@@ -35,7 +35,7 @@ type Node struct {
 	crawls  *crawls
 	talk    *talk
 	health  *health
-	count   counters
+	count   counter
 
 	ctx  context.Context // ends when the node closes
 	stop context.CancelFunc
@@ -205,8 +205,12 @@ func (n *Node) follow(a overlay.Follow) {
 	n.follows[a.Part] = stop
 	t := &tail{n: n, stream: logStream(a.Part, n.cfg.logs), subject: logSubject(a.Part, n.cfg.logs), after: a.After}
 	t.each = func(m jetstream.Msg, meta *jetstream.MsgMetadata) bool {
-		n.count.add(kindFollow, 0, len(m.Data()))
-		b, err := readBatch(m.Data())
+		raw, err := unpack(m.Data())
+		var b overlay.Batch
+		if err == nil {
+			n.count.receivedBatch(raw, len(m.Data()))
+			b, err = overlay.ReadBatch(raw)
+		}
 		if errors.Is(err, overlay.ErrVersion) || errors.Is(err, errPacking) {
 			// Going on would leave it out for good.
 			n.warn(fmt.Errorf("stopped to follow partition %d at %d: %w", a.Part, meta.Sequence.Stream, err))

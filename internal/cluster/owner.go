@@ -106,7 +106,7 @@ func (o *owners) swap(ctx context.Context, c overlay.Claim) {
 		return
 	}
 	epoch, err := o.n.put(ctx, subject, data, c.Before)
-	o.n.count.add(kindOwner, len(data), 0)
+	o.n.count.sent(overlay.Epochs, len(data))
 	if err == nil {
 		o.n.answer(overlay.Owner{Part: c.Part, Node: c.Node, Session: c.Session, Epoch: epoch})
 		return
@@ -142,7 +142,7 @@ func (o *owners) watch(ctx context.Context) {
 }
 
 func (o *owners) news(m jetstream.Msg, meta *jetstream.MsgMetadata) bool {
-	o.n.count.add(kindOwner, 0, len(m.Data()))
+	o.n.count.received(overlay.Epochs, len(m.Data()))
 	o.mu.Lock()
 	o.seq = max(o.seq, meta.Sequence.Stream)
 	o.mu.Unlock()

@@ -55,17 +55,13 @@ func unpack(b []byte) ([]byte, error) {
 	case packedRaw:
 		return b[1:], nil
 	case packedZstd:
-		return decoder().DecodeAll(b[1:], nil)
+		raw, err := decoder().DecodeAll(b[1:], nil)
+		if err != nil {
+			return nil, fmt.Errorf("unpack a batch: %w", err)
+		}
+		return raw, nil
 	}
 	return nil, errPacking
-}
-
-func readBatch(b []byte) (overlay.Batch, error) {
-	raw, err := unpack(b)
-	if err != nil {
-		return overlay.Batch{}, fmt.Errorf("unpack a batch: %w", err)
-	}
-	return overlay.ReadBatch(raw)
 }
 
 func tooLong(part, n int) error {

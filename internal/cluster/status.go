@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"weir/overlay"
 )
 
 // Status is what a node can say about the cluster.
@@ -15,11 +17,7 @@ type Status struct {
 	Storing bool   // this node's server keeps logs
 	Peers   []PeerStatus
 	Logs    []LogStatus
-	Traffic []Traffic
-
-	// Payloads between this node's server and the others', copies of the logs
-	// included.
-	WireIn, WireOut int64
+	Account overlay.Account
 }
 
 // PeerStatus is another node, or this one.
@@ -46,23 +44,11 @@ type LogStatus struct {
 	Copies int    // that are up to date
 }
 
-// Traffic is the payloads of one kind that this node sent and received.
-type Traffic struct {
-	Kind           string
-	Sent, Received int64
-}
-
 // Status asks around. What is not known in time is left out, with the error.
 func (n *Node) Status(ctx context.Context) (Status, error) {
 	s := Status{Cluster: n.Cluster(), Name: n.cfg.Name, Leader: n.leader(), Storing: n.cfg.Storage && n.srv.JetStreamEnabled()}
 	s.Peers = n.peers()
-	s.Traffic = n.count.list()
-	if rz, err := n.srv.Routez(nil); err == nil {
-		for _, r := range rz.Routes {
-			s.WireIn += r.InBytes
-			s.WireOut += r.OutBytes
-		}
-	}
+	s.Account = n.Account()
 	for i := range n.cfg.logs {
 		l, err := n.logStatus(ctx, "log"+strconv.Itoa(i))
 		if err != nil {
@@ -115,14 +101,6 @@ func (n *Node) peers() []PeerStatus {
 		at := n.health.of(p.Name)
 		s.RTT, s.Skew = at.rtt, at.skew
 		out = append(out, s)
-	}
-	return out
-}
-
-func (c *counters) list() []Traffic {
-	out := make([]Traffic, kinds)
-	for k := range kinds {
-		out[k] = Traffic{kindNames[k], c.sent[k].Load(), c.received[k].Load()}
 	}
 	return out
 }

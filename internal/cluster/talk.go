@@ -72,7 +72,7 @@ func (t *talk) send(ctx context.Context) {
 			return
 		case m := <-t.queue:
 			_ = t.n.nc.PublishMsg(m) // it may be lost
-			t.n.count.add(kindTalk, len(m.Data), 0)
+			t.n.count.sent(overlay.TrafficOfWord(m.Data), len(m.Data))
 		}
 	}
 }
@@ -82,7 +82,7 @@ func (t *talk) heard(m *nats.Msg) {
 	if from == t.n.cfg.Name && strings.HasPrefix(m.Subject, "s.") {
 		return
 	}
-	t.n.count.add(kindTalk, 0, len(m.Data))
+	t.n.count.received(overlay.TrafficOfWord(m.Data), len(m.Data))
 	t.n.answer(overlay.Heard{From: from, Data: slices.Clone(m.Data)})
 }
 
@@ -105,7 +105,6 @@ func (n *Node) Ask(ctx context.Context, node, topic string, data []byte) ([]byte
 	if len(data) > maxAsk {
 		return nil, fmt.Errorf("ask %s about %s: %d bytes are too many, %d are not", node, topic, len(data), maxAsk)
 	}
-	n.count.add(kindAsk, len(data), 0)
 	m, err := n.nc.RequestWithContext(ctx, "q."+node+"."+topic, data)
 	if errors.Is(err, nats.ErrNoResponders) {
 		return nil, fmt.Errorf("ask %s about %s: %w", node, topic, ErrSilent)
@@ -113,7 +112,6 @@ func (n *Node) Ask(ctx context.Context, node, topic string, data []byte) ([]byte
 	if err != nil {
 		return nil, fmt.Errorf("ask %s about %s: %w", node, topic, err)
 	}
-	n.count.add(kindAsk, 0, len(m.Data))
 	if text := m.Header.Get(errHeader); text != "" {
 		return nil, fmt.Errorf("%s: %s", node, text)
 	}
@@ -122,7 +120,6 @@ func (n *Node) Ask(ctx context.Context, node, topic string, data []byte) ([]byte
 
 func (t *talk) asked(m *nats.Msg) {
 	topic := m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]
-	t.n.count.add(kindAsk, 0, len(m.Data))
 	select {
 	case t.slots <- struct{}{}:
 	default:
@@ -138,7 +135,6 @@ func (t *talk) asked(m *nats.Msg) {
 	t.wg.Go(func() {
 		defer func() { <-t.slots }()
 		data, err := t.reply(t.n.ctx, topic, m.Data)
-		t.n.count.add(kindAsk, len(data), 0)
 		respond(m, data, err)
 	})
 }
