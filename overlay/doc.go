@@ -31,6 +31,15 @@
 // request needs a lease (lease.go) of the host's owner, and of the owner of the
 // server's address.
 //
+// Some things must be counted over all nodes: whether anything is left to do, and
+// what each may have of a limit that all have together. The owner of partition 0
+// does that (quiet_desk.go, share.go); whoever owns it next begins with what all the
+// others tell it.
+//
+// To read the code, begin with [Member] (member.go: sessions), then member_part.go:
+// the life of a partition; outbox.go: what is told when; quiet.go. Package sim/mesh
+// runs thousands of Members against everything that can go wrong.
+//
 // Like crawl.Engine a Member is a pure machine: Step takes what happened and when,
 // and returns what is to be done. The live node and the simulator run the same.
 // Not safe for concurrent use; its driver owns it.

@@ -67,8 +67,13 @@ type (
 type Empty struct{ Part int }
 
 // Load tells how busy the node is; about once a second, and when it falls idle or
-// has work again. It counts all that was given to Apply before.
+// has work again.
 type Load struct {
+	// Applied is how many Apply actions of this Member are counted in it: what was
+	// given since then may be more to do. 0: the driver does not know, and the Load
+	// after it is believed.
+	Applied uint64
+
 	Queued int64   // pages that wait in partitions it owns
 	Flying int64   // orders that are not over
 	Unsent int64   // applied or committed, and not handed in as a parcel yet

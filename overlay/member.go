@@ -66,6 +66,7 @@ type Member struct {
 	doubtAt  page.Time // when to look again at claims, and at owners that are missing
 	settling int       // partitions that wait for acknowledgements
 	owned    int       // partitions that are adopted
+	applied  uint64    // Apply actions
 	posts    outbox
 	talk     talk
 	woken    page.Time // the last Wake
@@ -128,7 +129,9 @@ func (m *Member) Step(now page.Time, ev Event) []Action {
 		m.onHeard(ev)
 	case Drain:
 		m.draining = true
-		m.renewAt = m.now
+		if m.held {
+			m.renewAt = m.now // so that the others know
+		}
 	case Tick:
 		m.woken = never
 	}
@@ -201,7 +204,8 @@ func (m *Member) onRenewed(ev Renewed) {
 	}
 }
 
-// fence gives up all that the session stood for, and begins another.
+// fence gives up all that the session stood for, and begins another: not at once, so
+// that the driver has come to the end of the old one by then.
 func (m *Member) fence() {
 	m.do(Fence{})
 	for p := range m.parts {
@@ -216,7 +220,7 @@ func (m *Member) fence() {
 	m.wanting = m.wanting[:0]
 	m.held, m.here = false, false
 	m.session++
-	m.renewAt = m.now
+	m.renewAt = m.now.Add(Renewal)
 	m.forget()
 }
 

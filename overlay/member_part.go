@@ -291,6 +291,7 @@ func (m *Member) onDelivered(ev Delivered) {
 	}
 	s := &m.parts[ev.Part]
 	s.offset = ev.Offset
+	m.applied++
 	m.do(Apply(ev))
 	for _, r := range ev.Batch.Records {
 		switch r := r.(type) {

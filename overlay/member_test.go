@@ -60,6 +60,12 @@ func (s *rig) members(peers ...Peer) []Action {
 	return s.step(Members{peers})
 }
 
+// load tells it how busy it is, with all that it was given.
+func (s *rig) load(l Load) []Action {
+	l.Applied = s.m.applied
+	return s.step(l)
+}
+
 // own lets it own partition 0.
 func (s *rig) own(epoch, offset uint64) []Action {
 	s.step(Owner{0, s.m.cfg.Name, s.m.session, epoch})
@@ -144,7 +150,7 @@ func TestFence(t *testing.T) {
 			t.Fatalf("%T: the first it does is %T", ev, s.out[0])
 		}
 		want(s, Unfollow{0})
-		want(s, Renew{Peer{Name: "a", Session: 101, Draining: true}})
+		want[Renew](s)
 		if s.m.Mine(0) || s.m.Until() != 0 {
 			t.Errorf("%T: it still owns something", ev)
 		}
@@ -153,6 +159,9 @@ func TestFence(t *testing.T) {
 		if s.m.Until() != 0 {
 			t.Errorf("%T: it has its old session again", ev)
 		}
+		s.now = s.now.Add(Renewal)
+		s.step(Tick{})
+		want(s, Renew{Peer{Name: "a", Session: 101, Draining: true}})
 		// It comes back, and takes what nobody took meanwhile.
 		s.join()
 		if _, leaves := ev.(Drain); !leaves {
@@ -345,7 +354,7 @@ func TestDrain(t *testing.T) {
 		}
 		s.members(peers...)
 		want(s, Disown{0})
-		s.step(Load{})
+		s.load(Load{})
 		want[Left](s)
 		s.step(Empty{0})
 		if !last {

@@ -22,8 +22,9 @@ const (
 type talk struct {
 	due   page.Time
 	moves uint64 // rises with whatever the node does that others might have to know
-	fresh bool   // a Load came after the last batch was applied
 	load  Load
+	heard int  // Loads since the last batch was applied
+	fresh bool // one of them counts it
 
 	term   uint64 // of the teller it reports to
 	round  uint64 // the last one that the teller has asked for
@@ -54,12 +55,14 @@ func newTalk() talk {
 // worked notes that there is more to do than the last Load can tell.
 func (m *Member) worked() {
 	m.talk.moves++
-	m.talk.fresh = false
+	m.talk.fresh, m.talk.heard = false, 0
 }
 
 func (m *Member) onLoad(ev Load) {
 	t := &m.talk
-	t.fresh = true
+	if t.heard++; ev.Applied >= m.applied || ev.Applied == 0 && t.heard > 1 {
+		t.fresh = true
+	}
 	if ev.Queued+ev.Flying+ev.Unsent != 0 {
 		t.moves++
 	}

@@ -28,7 +28,7 @@ func TestQuiet(t *testing.T) {
 	s.join()
 	s.own(3, 10)
 	offset := uint64(10)
-	s.step(Load{Queued: 1})
+	s.load(Load{Queued: 1})
 	for range 20 {
 		s.now = s.now.Add(deskBeat)
 		s.step(Tick{})
@@ -37,7 +37,7 @@ func TestQuiet(t *testing.T) {
 	if s.m.Status().Quiet {
 		t.Fatal("it is quiet with a page in the queue")
 	}
-	s.step(Load{})
+	s.load(Load{})
 	rounds := uint64(0)
 	for range 20 {
 		s.now = s.now.Add(deskBeat)
@@ -63,29 +63,37 @@ func TestIdle(t *testing.T) {
 	s := newRig(t, Config{})
 	s.join()
 	s.own(3, 10)
-	if s.m.idle() {
-		t.Error("idle before it was told so")
+	is := func(idle bool, when string) {
+		t.Helper()
+		if s.m.idle() != idle {
+			t.Errorf("idle is %v %s", !idle, when)
+		}
 	}
-	s.step(Load{})
-	if !s.m.idle() {
-		t.Error("not idle")
-	}
+	is(false, "before it was told so")
+	s.load(Load{})
+	is(true, "with nothing to do")
+	before := s.m.applied
 	s.step(Delivered{0, 11, Batch{Records: []Record{Tuples{}}}})
-	if s.m.idle() {
-		t.Error("idle with rows that were just applied")
-	}
+	is(false, "with rows that were just applied")
+	s.step(Load{Applied: before})
+	s.step(Load{Applied: before})
+	is(false, "as it was before they were")
+	s.load(Load{})
+	is(true, "when they were nothing new")
+
+	s.step(Delivered{0, 12, Batch{Records: []Record{Tuples{}}}})
 	s.step(Load{})
+	is(false, "as it may have been before they were")
+	s.step(Load{})
+	is(true, "a while after them")
+
 	s.step(Parcel{Seq: 1, Ended: []Post{{0, []Record{Done{}}}}})
-	s.step(Load{})
-	if s.m.idle() {
-		t.Error("idle with an end to tell")
-	}
+	s.load(Load{})
+	is(false, "with an end to tell")
 	s.now = s.now.Add(time.Second)
 	s.step(Tick{})
 	s.step(Acked{done[Append](s)[0].ID})
-	if !s.m.idle() {
-		t.Error("not idle when all was told")
-	}
+	is(true, "when all was told")
 }
 
 func FuzzReadWord(f *testing.F) {

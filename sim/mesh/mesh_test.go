@@ -2,6 +2,8 @@ package mesh
 
 import (
 	"flag"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -75,6 +77,44 @@ func TestTrouble(t *testing.T) {
 		}
 	}
 	t.Logf("%d pages of %d were fetched again, the longest crawl took %v", again, 500**seeds, longest)
+}
+
+// The same seed gives the same run.
+func TestSame(t *testing.T) {
+	run := func() string {
+		w := troubled(7)
+		w.Net.Run(minutes(20), w.finished)
+		return fmt.Sprint(w.Net.Now(), w.Net.Traffic, w.Moves, w.fetches)
+	}
+	if a, b := run(), run(); a != b {
+		t.Errorf("%s\nand then\n%s", a, b)
+	}
+}
+
+// A node that comes back when all is over reads what it has missed, and nothing that
+// it knows; it fetches nothing that the others have fetched.
+func TestBackAfterHours(t *testing.T) {
+	w := NewWorld(Setting{Seed: 3, Parts: 32, Pages: 1000, Fetch: 200 * time.Millisecond}, 4)
+	w.nodes[0].seed(0)
+	w.Net.Run(page.Time(10*time.Second), func() bool { return false })
+	away := w.nodes[3]
+	away.crash()
+	if !w.Net.Run(minutes(60), w.finished) {
+		t.Fatal("the crawl does not end without it")
+	}
+	w.Net.Run(minutes(240), func() bool { return false })
+	again, before := w.again, slices.Clone(away.disk.offsets)
+	away.start()
+	w.wait(t, "a node that comes back", func() bool { return away.quiet })
+	w.report(t)
+	if w.again != again {
+		t.Errorf("%d pages were fetched again", w.again-again)
+	}
+	for p, epoch := range away.epochs {
+		if log := w.Net.logs[p]; epoch != 0 && away.disk.offsets[p] != log[len(log)-1].offset {
+			t.Errorf("partition %d was read from %d to %d", p, before[p], away.disk.offsets[p])
+		}
+	}
 }
 
 func (w *World) dump(t *testing.T) {

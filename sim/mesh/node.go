@@ -48,6 +48,7 @@ type node struct {
 	epochs   []uint64 // by partition: under which it is adopted; 0 = it is not
 	pending  [][]int  // by partition: pages that wait
 	queued   int      // all of these
+	applied  uint64   // batches in this life
 	active   []bool   // by page: it is under way
 	flying   []int    // by partition
 	total    int
@@ -88,6 +89,7 @@ func (n *node) start() {
 	n.active = make([]bool, w.Pages)
 	n.flying = make([]int, w.Parts)
 	n.leaving = make([]bool, w.Parts)
+	n.applied = 0
 	n.total, n.queued, n.group, n.events, n.waiting = 0, 0, nil, nil, nil
 	n.paused, n.throttle, n.idle, n.quiet, n.left = false, false, false, false, false
 	n.share, n.wake = 0, -1
@@ -226,6 +228,7 @@ func (n *node) apply(a overlay.Apply) {
 		n.w.fail("%s applied %d of partition %d after %d", n.name, a.Offset, a.Part, d.offsets[a.Part])
 	}
 	d.offsets[a.Part] = a.Offset
+	n.applied++
 	if a.Batch.Origin == uint64(n.id)+1 {
 		return
 	}
@@ -359,7 +362,7 @@ func (n *node) empty(p int) {
 
 func (n *node) load() overlay.Load {
 	return overlay.Load{
-		Queued: int64(n.queued), Flying: int64(n.total), Unsent: int64(len(n.group)), Wanted: n.w.Wanted(n.id, n.w.Net.now),
+		Applied: n.applied, Queued: int64(n.queued), Flying: int64(n.total), Unsent: int64(len(n.group)), Wanted: n.w.Wanted(n.id, n.w.Net.now),
 	}
 }
 
