@@ -87,7 +87,8 @@ func (l *Ledger) meansMore(o page.Outcome) bool {
 func (l *Ledger) stale() {
 	switch {
 	case !l.cfg.Again || l.totals.Ended() == 0:
-	case l.sweep.seeds: // everything comes again anyway
+	case l.sweep.seeds: // everything comes again anyway, but for programs that were there before
+		l.sweep.once, l.sweep.dirty = l.several != nil, true
 	case !l.totals.Stale:
 		l.totals.Stale = true
 		l.sweep = sweep{dirty: true}

@@ -198,7 +198,10 @@ func (l *Ledger) write(w Writer, r *pageRecord, ev *Committed) error {
 		if known, err := l.tell(r.key.Site, ev); err != nil || !known {
 			return err
 		}
-		r.entry.Away = r.version != l.cfg.Version
+		var err error
+		if r.entry.Away, err = l.away(r.key, r.version); err != nil {
+			return err
+		}
 		switch {
 		case r.fresh:
 			ev.Queued = append(ev.Queued, Queued{Site: r.key.Site, Entry: r.entry})
@@ -261,7 +264,9 @@ func (l *Ledger) Load(o Load) (Loaded, error) {
 	if err == nil {
 		err = bad
 	}
-	l.judge(b.Entries)
+	if err == nil {
+		err = l.judge(o.Site, b.Entries)
+	}
 	if err != nil {
 		return Loaded{}, fmt.Errorf("read the queue of site %d: %w", o.Site, err)
 	}

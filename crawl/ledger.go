@@ -62,7 +62,9 @@ type Ledger struct {
 	version uint32 // of the last ranking
 	nth     uint32 // page of its batch
 	sweep   sweep
-	steered bool // in this run
+	steered bool     // in this run
+	several *Several // the rules, if more than one program shares the crawl
+	next    uint8    // number for the next program, see Programs
 
 	stamped bool // there was one
 	kept    bool // its row is still there
@@ -145,6 +147,7 @@ type variants struct {
 func NewLedger(kv KV, cfg LedgerConfig) (*Ledger, error) {
 	l := &Ledger{cfg: cfg, kv: kv, sites: newSites(), pages: map[page.Key]*pageRecord{}, varied: map[page.Key]*variants{}}
 	l.clear()
+	l.use(cfg.Rules, cfg.Traits)
 	var err error
 	if l.stamp, l.stamped, err = readStamp(kv); err != nil {
 		return nil, err
@@ -153,6 +156,11 @@ func NewLedger(kv KV, cfg LedgerConfig) (*Ledger, error) {
 	if l.sweep, err = readSweep(kv); err != nil {
 		return nil, err
 	}
+	programs, _, err := ReadPrograms(kv)
+	if err != nil {
+		return nil, err
+	}
+	l.next = programs.Next
 	if l.version, err = readVersion(kv); err != nil {
 		return nil, fmt.Errorf("read the ranking's version: %w", err)
 	}
@@ -336,8 +344,9 @@ func (l *Ledger) Robots(id uint64, f *page.Facts, rules *robots.Rules) error {
 		s.delay = delay
 		l.touch(s)
 	}
+	s.robots = true
 	if l.totals.Steered { // it was read for the last program
-		if s.heard == l.cfg.Version {
+		if s.heard == l.cfg.Version || l.several != nil {
 			return l.hearAgain(s, row)
 		}
 		return nil
@@ -356,8 +365,14 @@ func (l *Ledger) Settle(id uint64, site page.SiteID, e frontier.Entry, o page.Ou
 	if err != nil {
 		return err
 	}
-	if o == page.SteeredAway && r.version == l.cfg.Version { // the program has asked for it after all, a moment ago
-		return l.again(r, &page.Facts{Key: r.key, Outcome: page.Aborted})
+	if o == page.SteeredAway {
+		away, err := l.away(r.key, r.version)
+		if err != nil {
+			return err
+		}
+		if !away { // it was asked for after all, a moment ago
+			return l.again(r, &page.Facts{Key: r.key, Outcome: page.Aborted})
+		}
 	}
 	f := page.Facts{
 		Key: r.key, URL: page.Join(s.name, e.Rest), Depth: e.Depth, Hops: e.Hops, Root: e.Root,
@@ -556,6 +571,9 @@ func (l *Ledger) take(f *page.Facts, links bool) error {
 			l.send(row, l.prints[i])
 			continue
 		}
+		if l.purse != nil && row.Seed && row.Score <= 0 {
+			row.Score = 1
+		}
 		news, err := l.crawl(f, l.keys[i], l.prints[i], row)
 		if err != nil {
 			return err
@@ -582,6 +600,7 @@ func (l *Ledger) take(f *page.Facts, links bool) error {
 	if l.out.Stale {
 		l.stale()
 	}
+	l.ev.Steered = l.ev.Steered || l.out.Quit
 	return nil
 }
 
@@ -615,6 +634,11 @@ func (l *Ledger) name(rows []Row) error {
 // known. It says whether it was one of the first two. Where scores are split, a
 // known page gains the row's.
 func (l *Ledger) crawl(f *page.Facts, key page.Key, print uint64, row *Row) (news bool, err error) {
+	if row.Hear {
+		if err := l.rehear(key.Site); err != nil {
+			return false, err
+		}
+	}
 	depth := uint8(min(row.Depth, maxSeen))
 	gives := l.purse != nil && row.Score > 0 && !row.Seed
 	if gives {
@@ -726,7 +750,7 @@ func (l *Ledger) better(f *page.Facts, r *pageRecord, row *Row) (bool, error) {
 	nearer := row.Depth < r.depth
 	if r.state != stateQueued {
 		dearer := l.cfg.Traits.Priority && l.purse == nil && row.Score > r.score
-		if !nearer && !dearer || r.state != stateEnded {
+		if !nearer && !dearer && !row.Anew || r.state != stateEnded {
 			return false, nil
 		}
 		if r.outcome == page.SteeredAway {
@@ -743,11 +767,11 @@ func (l *Ledger) better(f *page.Facts, r *pageRecord, row *Row) (bool, error) {
 			r.depth, r.hops, r.rule, r.parent = row.Depth, row.Hops, row.By, f.Key
 			l.nearer(r, old)
 		}
-		if dearer && l.cfg.Traits.Score && l.meansMore(r.outcome) {
+		if (row.Anew || dearer && l.cfg.Traits.Score) && l.meansMore(r.outcome) {
 			l.deliver(r, r.depth)
 		}
 		l.mark(r)
-		return true, nil
+		return nearer || dearer, nil
 	}
 	if !nearer && (r.root || !row.Root) && !l.cfg.Traits.Priority {
 		return false, nil

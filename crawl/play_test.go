@@ -20,6 +20,7 @@ type play struct {
 	cfg    EngineConfig
 	scope  ScopeConfig
 	own    string // a program instead of the scope
+	shared []user // programs that share the crawl, instead of both
 	trap   frontier.Trap
 	kv     *memory
 	seeds  []string
@@ -28,10 +29,12 @@ type play struct {
 	robots func(f Fetch) Done // nil: 404
 	lookup func(host string) Resolved
 	facts  func(f *page.Facts) // what else is known of a page
+	maps   func(f *page.Facts) // what a robots.txt names
 	// steer says, after a page, what the crawl is about from then on; nil: as before.
 	// It is asked until it says something.
 	steer  func(f Fetch) *ScopeConfig
-	idle   func() // nothing is under way any more: the clock moves on
+	idle   func()               // nothing is under way any more: the clock moves on
+	join   func(f Fetch) []user // the same, for who shares the crawl
 	resume bool
 	deaf   bool    // pages cannot be delivered again
 	bare   bool    // there is no archive: pages are delivered again as their rows have them
@@ -79,8 +82,8 @@ func (p *play) open() Start {
 	p.must(err)
 	version, _, err := ReadProgram(p.kv)
 	p.must(err)
-	rules := p.rules(version)
-	p.ledger, err = NewLedger(p.kv, LedgerConfig{Order: order, Trap: p.trap, Rules: rules, Traits: rules.Traits(), Secret: worldSecret, Domains: p.cfg.Frontier.DomainPages > 0, Kept: 1000, Links: order.Traits().Ranked,
+	rules, traits := p.ruleset(version)
+	p.ledger, err = NewLedger(p.kv, LedgerConfig{Order: order, Trap: p.trap, Rules: rules, Traits: traits, Secret: worldSecret, Domains: p.cfg.Frontier.DomainPages > 0, Kept: 1000, Links: order.Traits().Ranked,
 		Again: !p.deaf, Said: p.bare, Version: uint8(version)})
 	p.must(err)
 	p.ledger.Clock(p.wall())
@@ -100,23 +103,40 @@ func (p *play) open() Start {
 	return st
 }
 
+// ruleset are the rules of a version, with their traits.
+func (p *play) ruleset(version int) (Rules, RuleTraits) {
+	if len(p.shared) > 0 {
+		s := p.several()
+		return s, s.Traits()
+	}
+	rules := p.rules(version)
+	return rules, rules.Traits()
+}
+
 // rules are those of a version of the program.
 func (p *play) rules(version int) *Program {
 	p.t.Helper()
 	plan, err := p.scope.Compile()
 	p.must(err)
 	if p.own != "" {
-		_, checked, diags := query.Load("own", p.own, nil)
-		if !query.Failed(diags) {
-			plan, diags = flow.Compile(checked, flow.Options{Scheme: flow.ByHost, Crawl: true})
-		}
-		if query.Failed(diags) {
-			p.t.Fatal(diags)
-		}
+		plan = compileOwn(p.t, p.own)
 	}
 	rules, err := NewProgram(ProgramConfig{Plan: plan, Own: p.own != "", Secret: worldSecret, Version: byte(version)}, p.kv)
 	p.must(err)
 	return rules
+}
+
+func compileOwn(t testing.TB, text string) *flow.Plan {
+	t.Helper()
+	_, checked, diags := query.Load("own", text, nil)
+	var plan *flow.Plan
+	if !query.Failed(diags) {
+		plan, diags = flow.Compile(checked, flow.Options{Scheme: flow.ByHost, Crawl: true})
+	}
+	if query.Failed(diags) {
+		t.Fatal(text, diags)
+	}
+	return plan
 }
 
 // run crawls until Finish and returns its reason.
@@ -253,10 +273,17 @@ func (p *play) fetch(o Fetch) []Event {
 	if p.facts != nil && !o.Robots {
 		p.facts(facts)
 	}
+	key := facts.Key
+	if o.Robots {
+		key.Hash = 0
+		if p.maps != nil {
+			p.maps(facts)
+		}
+	}
 	if p.past == nil {
 		p.past = map[page.Key]page.Facts{}
 	}
-	p.past[facts.Key] = *facts
+	p.past[key] = *facts
 	if o.Robots {
 		p.must(p.ledger.Robots(o.ID, facts, done.Rules))
 	} else {
@@ -270,7 +297,15 @@ func (p *play) fetch(o Fetch) []Event {
 			}
 		}
 	}
-	return []Event{done, p.flush()}
+	events := []Event{done, p.flush()}
+	if p.join != nil && !o.Robots {
+		if list := p.join(o); list != nil {
+			p.shared, p.join = list, nil
+			p.must(p.ledger.Change(p.several()))
+			events = append(events, p.flush())
+		}
+	}
+	return events
 }
 
 func (p *play) flush() Event {

@@ -150,6 +150,12 @@ func (s partState) Scan(lower, upper []byte, fn func(key, value []byte) bool) er
 	return s.kv.Scan(s.under(lower), to, func(key, value []byte) bool { return fn(key[len(s.prefix):], value) })
 }
 
+// Number tells the program from the others that the crawl has, or has had.
+func (p *Program) Number() uint8 { return p.cfg.Version }
+
+// Wants says what the program asks pages for.
+func (p *Program) Wants() page.Want { return p.cfg.Plan.Wants() }
+
 // Traits says what the Ledger must do for the program.
 func (p *Program) Traits() RuleTraits {
 	plan, own := p.cfg.Plan, p.cfg.Own

@@ -40,6 +40,7 @@ type Out struct {
 	Stop  string // why the crawl shall stop; "" = it goes on
 	Waits []Wait
 	Stale bool // the facts of pages that ended before may mean more now
+	Quit  bool // one of several programs asks for nothing more: what waits may not be wanted any more
 }
 
 func (o *Out) reset() {
@@ -58,12 +59,14 @@ type Row struct {
 	Hops  uint8
 	Root  bool
 	Seed  bool
+	Anew  bool // one of several programs has not seen the facts of the page: should it have ended, they are delivered again
+	Hear  bool // nor of its site's robots.txt
 	Score float32
 	By    Rule
 }
 
 // plain says that of a page that is known only its depth could be better.
-func (r *Row) plain() bool { return !r.Seed && !r.Root }
+func (r *Row) plain() bool { return !r.Seed && !r.Root && !r.Anew }
 
 // Pair is one key and its value; keys are the rules' own. Gone means that there
 // is no such key any more.

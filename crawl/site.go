@@ -33,7 +33,10 @@ type siteRecord struct {
 	fresh bool // made in this group
 	told  bool // this group describes it to the Engine
 
-	heard uint8 // the program that has heard of its robots.txt, or will; 0 = it is not known
+	robots bool  // its robots.txt came while this record was there
+	looked bool  // whether that is due is known
+	due    bool  // it is to be delivered again
+	heard  uint8 // the program that has heard of its robots.txt, or will; 0 = it is not known
 }
 
 func newSites() sites { return sites{young: newGeneration()} }

@@ -20,11 +20,20 @@ import (
 // Every row of a page says which version of the program asked for it last, and
 // every version keeps its tables apart.
 
-// Steer gives the crawl another program, from the next page on. The version is
-// one that the crawl has never had.
+// use takes rules.
+func (l *Ledger) use(rules Rules, traits RuleTraits) {
+	l.cfg.Rules, l.cfg.Traits = rules, traits
+	if l.several, _ = rules.(*Several); l.several != nil {
+		l.several.site = l.siteID
+	}
+}
+
+// Steer gives the crawl another program, or several, from the next page on. The
+// version is one that the crawl has never had.
 func (l *Ledger) Steer(version uint8, rules Rules, traits RuleTraits) error {
-	l.cfg.Rules, l.cfg.Traits, l.cfg.Version = rules, traits, version
-	l.extra = append(l.extra, Pair{Key: programKey, Value: []byte{version}})
+	l.use(rules, traits)
+	l.cfg.Version = version
+	l.extra = append(l.extra, Pair{Key: programKey, Value: l.programs().append(nil)})
 	l.sweep = sweep{seeds: true, dirty: true}
 	l.totals.Stale, l.totals.Steered = false, true
 	l.ev.Steered, l.steered = true, true
@@ -33,6 +42,49 @@ func (l *Ledger) Steer(version uint8, rules Rules, traits RuleTraits) error {
 		l.purse.loseAll()
 	}
 	return l.Begin()
+}
+
+// Change changes which programs share the crawl, from the next page on: those that
+// are new begin from the seeds, with the archive in the place of the web as under
+// Steer; the others go on where they are, and what only one that is gone has asked
+// for ends as page.SteeredAway. The crawl must have several programs already.
+func (l *Ledger) Change(rules *Several) error {
+	l.use(rules, rules.Traits())
+	l.extra = append(l.extra, Pair{Key: programKey, Value: l.programs().append(nil)})
+	l.sweep = sweep{seeds: true, once: l.totals.Stale || l.sweep.once, dirty: true}
+	l.totals.Stale, l.totals.Steered = false, true
+	l.ev.Steered = true
+	return l.Begin()
+}
+
+// programs are those that the crawl runs.
+func (l *Ledger) programs() Programs {
+	p := Programs{Version: l.cfg.Version, Next: max(l.next, l.cfg.Version+1)}
+	if l.several != nil {
+		p.Each = l.several.named()
+	}
+	for _, n := range p.Each {
+		p.Next = max(p.Next, n.Number+1)
+	}
+	l.next = p.Next
+	return p
+}
+
+// gaps are the parts of the store that belong to no program any more: between the
+// tables of those that there are, and between their crawl tables.
+func (p Programs) gaps() (list [][2][]byte) {
+	for _, prefix := range [][]byte{{keyFact}, {keyFact, claimed}} {
+		under := func(n int) []byte { return append(prefix[:len(prefix):len(prefix)], byte(n)) }
+		from := 0
+		for _, n := range p.live() {
+			if int(n) > from {
+				list = append(list, [2][]byte{under(from), under(int(n))})
+			}
+			from = int(n) + 1
+		}
+		list = append(list, [2][]byte{under(from), under(claimed)})
+	}
+	return list
 }
 
 // dropsAtOnce is how many rows of old tables are deleted in one group, and how
@@ -44,13 +96,18 @@ const dropsAtOnce = 10_000
 // whether that is done.
 func (l *Ledger) restart() (bool, error) {
 	n := 0
-	err := l.kv.Scan([]byte{keyFact, 0}, []byte{keyFact, l.cfg.Version}, func(key, _ []byte) bool {
-		l.extra = append(l.extra, Pair{Key: append([]byte(nil), key...), Gone: true})
-		n++
-		return n < dropsAtOnce
-	})
-	if err != nil {
-		return false, fmt.Errorf("drop the tables of the last program: %w", err)
+	for _, gap := range l.programs().gaps() {
+		err := l.kv.Scan(gap[0], gap[1], func(key, _ []byte) bool {
+			l.extra = append(l.extra, Pair{Key: append([]byte(nil), key...), Gone: true})
+			n++
+			return n < dropsAtOnce
+		})
+		if err != nil {
+			return false, fmt.Errorf("drop the tables of the last program: %w", err)
+		}
+		if n == dropsAtOnce {
+			break
+		}
 	}
 	if l.sweep.seeds {
 		if err := l.reseed(); err != nil {
@@ -71,6 +128,7 @@ func (l *Ledger) reseed() error {
 		return err
 	}
 	if l.sweep.next, l.sweep.dirty = next, true; next == nil {
+		l.totals.Stale = l.sweep.once
 		l.sweep = sweep{dirty: true}
 	}
 	for _, s := range seeds {
@@ -167,12 +225,26 @@ func (l *Ledger) adopt(f *page.Facts, r *pageRecord, row *Row) error {
 	return nil
 }
 
-// judge marks pages that are about to have their turn and that only an earlier
-// program has asked for.
-func (l *Ledger) judge(entries []frontier.Entry) {
+// judge marks pages that are about to have their turn and that nobody asks for any
+// more.
+func (l *Ledger) judge(site page.SiteID, entries []frontier.Entry) (err error) {
 	for i := range entries {
-		entries[i].Away = entries[i].Version != l.cfg.Version
+		e := &entries[i]
+		if e.Away, err = l.away(page.Key{Site: site, Hash: e.Hash}, e.Version); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// away says that nobody asks for a page any more: only an earlier program has, or
+// one of several that has stopped or is gone.
+func (l *Ledger) away(k page.Key, version uint8) (bool, error) {
+	if version != l.cfg.Version || l.several == nil {
+		return version != l.cfg.Version, nil
+	}
+	wanted, err := l.several.Wants(k)
+	return !wanted, err
 }
 
 // lose makes whatever asks for a page that was steered away better than what is
@@ -210,8 +282,8 @@ func (l *Ledger) regain(f *page.Facts, r *pageRecord, row *Row) error {
 // hear has a site's robots.txt delivered again when a program asks for a page of
 // the site that has not heard of it: it will not be fetched once more for that.
 func (l *Ledger) hear(s *siteRecord) error {
-	if l.cfg.Version == 0 || !l.cfg.Traits.Robots || s.heard == l.cfg.Version {
-		return nil
+	if l.cfg.Version == 0 || !l.cfg.Traits.Robots || s.heard == l.cfg.Version || l.several != nil {
+		return nil // of several programs each hears by itself, see rehear
 	}
 	s.heard = l.cfg.Version
 	row, ok, err := readRobots(l.kv, s.id)
@@ -225,27 +297,58 @@ func (l *Ledger) hear(s *siteRecord) error {
 func (l *Ledger) hearAgain(s *siteRecord, row robotsRow) error {
 	row.version = l.cfg.Version
 	l.extra = append(l.extra, Pair{Key: siteKey(keyRules, s.id), Value: row.append(nil)})
+	return l.dueRobots(s, true)
+}
+
+// dueRobots notes that a site's robots.txt is to be delivered again, or was.
+func (l *Ledger) dueRobots(s *siteRecord, due bool) error {
 	key := againKey(0, page.Key{Site: s.id})
-	_, due, err := l.kv.Get(key)
-	if err != nil {
-		return fmt.Errorf("read what is delivered again: %w", err)
+	if !s.looked {
+		_, ok, err := l.kv.Get(key)
+		if err != nil {
+			return fmt.Errorf("read what is delivered again: %w", err)
+		}
+		s.looked, s.due = true, ok
 	}
-	if !due {
+	if s.due == due {
+		return nil
+	}
+	s.due = due
+	l.extra = append(l.extra, Pair{Key: key, Value: []byte{}, Gone: !due})
+	if due {
 		l.totals.Due++
-		l.extra = append(l.extra, Pair{Key: key, Value: []byte{}})
+	} else {
+		l.totals.Due--
+	}
+	return nil
+}
+
+// rehear has a site's robots.txt delivered again, if it was had, because one of
+// several programs asks for its first page there.
+func (l *Ledger) rehear(id page.SiteID) error {
+	s, err := l.site(id)
+	if err != nil {
+		return err
+	}
+	row, ok, err := readRobots(l.kv, id)
+	switch {
+	case err != nil:
+		return err
+	case ok:
+		return l.hearAgain(s, row)
+	case s.robots: // in this group, for programs that had asked before
+		return l.dueRobots(s, true)
 	}
 	return nil
 }
 
 // heard ends that a site's robots.txt is due.
 func (l *Ledger) heard(id page.SiteID) error {
-	key := againKey(0, page.Key{Site: id})
-	_, due, err := l.kv.Get(key)
-	if err == nil && due {
-		l.totals.Due--
-		l.extra = append(l.extra, Pair{Key: key, Gone: true})
+	s, err := l.site(id)
+	if err != nil {
+		return err
 	}
-	return err
+	return l.dueRobots(s, false)
 }
 
 // robotsAgain takes a robots.txt that was due.

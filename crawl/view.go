@@ -12,10 +12,11 @@ import (
 // View reads a stored crawl for people: exports, reports, why. It sees what was
 // committed.
 type View struct {
-	kv      KV
-	secret  page.Secret
-	version uint8 // of the program
-	names   map[page.SiteID]string
+	kv       KV
+	secret   page.Secret
+	programs Programs
+	one      bool // it is that of one of several programs
+	names    map[page.SiteID]string
 }
 
 // NewView returns a View of a stored crawl.
@@ -27,11 +28,47 @@ func NewView(kv KV) (*View, error) {
 	if !ok {
 		return nil, fmt.Errorf("this crawl has not begun yet: %w", errRow)
 	}
-	version, _, err := ReadProgram(kv)
+	programs, _, err := ReadPrograms(kv)
 	if err != nil {
 		return nil, err
 	}
-	return &View{kv: kv, secret: secret, version: uint8(version), names: map[page.SiteID]string{}}, nil
+	return &View{kv: kv, secret: secret, programs: programs, names: map[page.SiteID]string{}}, nil
+}
+
+// Programs says which programs the crawl runs.
+func (v *View) Programs() Programs { return v.programs }
+
+// Of returns the crawl as one of several programs sees it: with its own depths and
+// scores, and what it does not ask for is stray.
+func (v *View) Of(program Named) *View {
+	of := *v
+	of.programs.Each, of.one = []Named{program}, true
+	return &of
+}
+
+// Claim returns the row of a page in the crawl table of one of several programs,
+// if it asks for the page.
+func (v *View) Claim(program Named, k page.Key) (Claim, bool, error) {
+	return readClaim(v.kv, program.Number, k)
+}
+
+// see tells of a page what those who share the crawl know of it.
+func (v *View) see(p *PageInfo) error {
+	for _, n := range v.programs.Each {
+		c, ok, err := readClaim(v.kv, n.Number, p.Key)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		if v.one {
+			p.Stray, p.Depth, p.Score, p.By, p.Parent, p.Root = false, int(c.Depth), c.Score, c.By, c.Parent, c.Root
+		}
+		return nil
+	}
+	p.Stray = p.Stray || len(v.programs.Each) > 0
+	return nil
 }
 
 // PageInfo is what is known of one page.
@@ -118,7 +155,11 @@ func (v *View) Parked(fn func(*PageInfo) bool) error {
 		if err != nil {
 			return false, err
 		}
-		return fn(&PageInfo{Key: k, URL: page.Join(name, e.Rest), State: "parked", Depth: int(e.Depth), Score: e.Score, Why: why}), nil
+		info := &PageInfo{Key: k, URL: page.Join(name, e.Rest), State: "parked", Depth: int(e.Depth), Score: e.Score, Why: why}
+		if err := v.see(info); err != nil {
+			return false, err
+		}
+		return fn(info), nil
 	})
 }
 
@@ -138,7 +179,11 @@ func (v *View) Queue(fn func(*PageInfo) bool) error {
 			bad = err
 			return false
 		}
-		return fn(&PageInfo{Key: k, URL: page.Join(name, e.Rest), Stray: e.Version != v.version, State: "queued", Depth: int(e.Depth), Score: e.Score, Entry: e})
+		info := &PageInfo{Key: k, URL: page.Join(name, e.Rest), Stray: e.Version != v.programs.Version, State: "queued", Depth: int(e.Depth), Score: e.Score, Entry: e}
+		if bad = v.see(info); bad != nil {
+			return false
+		}
+		return fn(info)
 	})
 	if err == nil {
 		err = bad
@@ -201,7 +246,7 @@ func (v *View) info(k page.Key, row, text []byte) (*PageInfo, error) {
 		return nil, err
 	}
 	p := &PageInfo{Key: k, Depth: int(r.depth), By: r.rule, Parent: r.parent, Root: r.root, Outcome: r.outcome, Status: r.status, Record: r.archive}
-	p.Stray = r.version != v.version
+	p.Stray = r.version != v.programs.Version
 	if r.state == stateEnded && r.outcome == page.SteeredAway {
 		p.Stray, p.Depth = true, -1
 	}
@@ -239,7 +284,7 @@ func (v *View) info(k page.Key, row, text []byte) (*PageInfo, error) {
 		}
 		p.State, p.Score, p.Why, p.URL = "parked", e.Score, why, page.Join(name, e.Rest)
 	}
-	return p, nil
+	return p, v.see(p)
 }
 
 // SiteInfo is what is known of one site.

@@ -191,8 +191,11 @@ func kept(s *settings) yaml.MapSlice {
 			value = v
 		case []string:
 			value = v
-			if f.name == "header" {
+			switch {
+			case f.name == "header":
 				value = veiled(v)
+			case f.name == "program" && len(v) == 1:
+				value = v[0]
 			}
 		case []site:
 			sites := make([]yaml.MapSlice, len(v))

@@ -93,11 +93,11 @@ func (c *crawlCmd) Run(e *env, k *kong.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(seeds) == 0 && at == vacant && s.Program == "" { // a program may name its pages itself
+	if len(seeds) == 0 && at == vacant && len(s.Program) == 0 { // a program may name its pages itself
 		return usage("name a page to start from, as in weir crawl https://example.org/", "no URL to crawl, and no crawl in %s to go on with", c.Dir)
 	}
 	s.allow(seeds)
-	src, err := s.source(e, given, at)
+	list, err := s.sources(e, given, at)
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (c *crawlCmd) Run(e *env, k *kong.Context) error {
 	if err != nil {
 		return err
 	}
-	cfg.Program = src
+	cfg.Programs = list
 	if err := familiar(s, at, fresh, seeds); err != nil {
 		return err
 	}

@@ -62,16 +62,40 @@ func (c *explainCmd) Run(e *env, k *kong.Context) error {
 	if _, err := setup(s, seeds); err != nil {
 		return err
 	}
-	p, err := e.programOf(s, at)
+	list, err := e.programsOf(s, at)
 	if err != nil {
 		return err
 	}
-	plan, diags := flow.Compile(p, o)
-	if err := e.faults(p.Program, diags); err != nil {
-		return err
+	v := view{text: heading(s, seeds)}
+	for _, p := range list {
+		plan, diags := flow.Compile(p.Checked, o)
+		if err := e.faults(p.Program, diags); err != nil {
+			return err
+		}
+		s.rank(p.Checked, given, at)
+		if len(list) > 1 {
+			v.text += "% program " + p.name + "\n"
+		}
+		v.text += strings.TrimRight(p.Text, "\n") + "\n"
+		v.names, v.plans = append(v.names, p.name), append(v.plans, plan.Graph())
 	}
-	s.rank(p, given, at)
-	return c.show(e, s, seeds, p, plan)
+	return c.show(e, s, v)
+}
+
+// view is what there is to be shown of a crawl.
+type view struct {
+	text  string
+	names []string // of its programs
+	plans []*flow.Graph
+}
+
+// graph is the plan of the crawl: that of its program, or those of several with one
+// Fetch.
+func (v *view) graph() *flow.Graph {
+	if len(v.plans) == 1 {
+		return v.plans[0]
+	}
+	return flow.Share(v.names, v.plans)
 }
 
 func parseScheme(name string) (flow.Options, error) {
@@ -114,14 +138,13 @@ func (c *explainCmd) settle(e *env, given map[string]bool) (*settings, []node.Se
 }
 
 // show writes what was asked for.
-func (c *explainCmd) show(e *env, s *settings, seeds []node.Seed, p *query.Checked, plan *flow.Plan) error {
-	graph := plan.Graph()
+func (c *explainCmd) show(e *env, s *settings, v view) error {
+	graph, text := v.graph(), v.text
 	for i := range graph.Operators {
 		if o := &graph.Operators[i]; o.Kind == flow.OpReorder {
 			o.Detail = "by --order " + s.Order
 		}
 	}
-	text := heading(s, seeds) + strings.TrimRight(p.Text, "\n") + "\n"
 	if c.SVG != "" {
 		file, err := e.create("--svg", c.SVG)
 		if err != nil {
@@ -154,10 +177,11 @@ func (c *explainCmd) show(e *env, s *settings, seeds []node.Seed, p *query.Check
 
 // titleOf is what stands above a picture.
 func titleOf(s *settings) string {
-	if s.Program != "" {
-		return "weir crawl --program " + s.Program
+	title := "weir crawl"
+	for _, file := range s.Program {
+		title += " --program " + file
 	}
-	return "weir crawl"
+	return title
 }
 
 // maxSeedsShown is how many seeds are printed one by one.
@@ -205,32 +229,70 @@ func ruled(name string) bool {
 	}, name)
 }
 
-// programOf reads and checks the program of a crawl: the one that its folder
-// keeps, that of a file, or the one that its flags mean.
-func (e *env) programOf(s *settings, at ground) (*query.Checked, error) {
-	if at == begun {
-		src, err := program.Last(s.Dir)
-		if err != nil {
-			return nil, err
+// explained is a program that means something, and its name.
+type explained struct {
+	*query.Checked
+	name string
+}
+
+// programsOf reads and checks the programs of a crawl: those that its folder
+// keeps, those of files, or the one that its flags mean.
+func (e *env) programsOf(s *settings, at ground) ([]explained, error) {
+	var list []*program.Source
+	var err error
+	switch {
+	case at == begun:
+		list, err = keptSources(s)
+	case len(s.Program) == 1: // its inputs need not be there
+		var text string
+		var sets []query.Setting
+		if text, err = e.readProgram(s.Program[0]); err == nil {
+			sets, err = parseSets(s.Set)
 		}
-		if src != nil {
-			return e.checked(src.Name, src.Text, src.Settings)
-		}
+		list = append(list, &program.Source{Name: s.Program[0], Text: text, Settings: sets})
+	case len(s.Program) > 1:
+		list, err = e.readSources(s.Program, s.Set)
 	}
-	if s.Program == "" {
+	if err != nil {
+		return nil, err
+	}
+	if len(list) == 0 {
 		text, err := s.plain().Program()
 		if err != nil {
 			return nil, usage("weir crawl --help says how flags are written", "%w", err)
 		}
-		return e.checked("flags", text, nil)
+		list = append(list, &program.Source{Name: "flags", Text: text})
 	}
-	text, err := e.readProgram(s.Program)
-	if err != nil {
-		return nil, err
+	var out []explained
+	for _, src := range list {
+		checked, err := e.checked(src.Name, src.Text, src.Settings)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, explained{checked, src.As})
 	}
-	sets, err := parseSets(s.Set)
-	if err != nil {
-		return nil, err
+	return out, nil
+}
+
+// keptSources are the programs that the folder of a crawl keeps: of several the
+// newest of each name.
+func keptSources(s *settings) ([]*program.Source, error) {
+	if len(s.Program) < 2 {
+		src, err := program.Last(s.Dir)
+		if err != nil || src == nil {
+			return nil, err
+		}
+		return []*program.Source{src}, nil
 	}
-	return e.checked(s.Program, text, sets)
+	var list []*program.Source
+	for _, file := range s.Program {
+		src, err := program.Newest(s.Dir, program.Title(file))
+		if err != nil {
+			return nil, err
+		}
+		if src != nil {
+			list = append(list, src)
+		}
+	}
+	return list, nil
 }

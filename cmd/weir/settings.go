@@ -35,8 +35,8 @@ type settings struct {
 	Strip      string   `name:"strip" group:"scope" placeholder:"PARAM,..." default:"default" keep:"fixed" help:"Query parameters to take out of URLs: names separated by commas, sid* for all that begin so; default stands for well-known trackers and sessions, none for nothing."`
 	Trap       trap     `name:"trap" group:"scope" placeholder:"LIMITS" default:"default" keep:"fixed" help:"When a site looks endless, pages are parked: repeat=3,segments=30,length=2000,variants=500 is the default; a limit of 0 switches itself off, none all of them."`
 
-	Program string   `name:"program" group:"scope" placeholder:"FILE" keep:"fixed" help:"Datalog program that says what to crawl and which tables to make, instead of the flags of this group up to --sitemaps. weir explain shows what it does."`
-	Set     []string `name:"set" group:"scope" sep:"none" placeholder:"NAME=VALUE" keep:"fixed" help:"Value of a setting of the program: --set max=3 for $max."`
+	Program []string `name:"program" group:"scope" sep:"none" placeholder:"FILE" keep:"fixed" help:"Datalog program that says what to crawl and which tables to make, instead of the flags of this group up to --sitemaps. weir explain shows what it does. Several share the crawl: each page is fetched once, for all that ask for it."`
+	Set     []string `name:"set" group:"scope" sep:"none" placeholder:"NAME=VALUE" keep:"fixed" help:"Value of a setting of the program: --set max=3 for $max. Of several programs it is for those that have it."`
 
 	Limit     rate      `name:"limit" group:"link" placeholder:"RATE" default:"none" keep:"yes" help:"Bandwidth that may be used, L in the papers, in every second and counted on the wire: 140KB/s or 8Mbit/s; K is 1000."`
 	Timetable timetable `name:"timetable" group:"link" placeholder:"SPEC" default:"none" keep:"yes" help:"Limits by day and hour, local time; the first entry that matches holds, the last is for all other times: 'Mon-Fri 08:00-18:00 500KB/s, Sat,Sun 5MB/s, 2MB/s'. A rate may be none or off (pause). With --limit the lower holds."`

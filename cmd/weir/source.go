@@ -3,16 +3,18 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"weir/internal/program"
 	"weir/query"
 	"weir/query/flow"
 )
 
-// source reads the program that flags name. It is nil for a crawl without one,
-// and for one that goes on with the program it has.
-func (s *settings) source(e *env, given map[string]bool, at ground) (*program.Source, error) {
-	if s.Program == "" {
+// sources reads the programs that flags name. There are none for a crawl without
+// one, and for one that goes on with those that it has.
+func (s *settings) sources(e *env, given map[string]bool, at ground) ([]*program.Source, error) {
+	if len(s.Program) == 0 {
 		if len(s.Set) > 0 {
 			return nil, usage("name the program with --program FILE", "--set %s: there is no program that could have this setting", s.Set[0])
 		}
@@ -24,26 +26,28 @@ func (s *settings) source(e *env, given map[string]bool, at ground) (*program.So
 	if err := s.clash(); err != nil {
 		return nil, err
 	}
-	src, err := e.readSource(s.Program, s.Set)
+	list, err := e.readSources(s.Program, s.Set)
 	if err != nil {
 		return nil, err
 	}
-	plan, err := src.Compile(flow.Options{Scheme: flow.ByHost, Crawl: true, IgnoreRobots: s.IgnoreRobots})
-	if err != nil {
-		return nil, e.programFault(err)
+	for _, src := range list {
+		plan, err := src.Compile(flow.Options{Scheme: flow.ByHost, Crawl: true, IgnoreRobots: s.IgnoreRobots})
+		if err != nil {
+			return nil, e.programFault(err)
+		}
+		for _, d := range plan.Program.Warned {
+			fmt.Fprint(e.err, d.Format(plan.Program.Program))
+		}
+		s.rank(plan.Program, given, at)
 	}
-	for _, d := range plan.Program.Warned {
-		fmt.Fprint(e.err, d.Format(plan.Program.Program))
-	}
-	s.rank(plan.Program, given, at)
-	return src, nil
+	return list, nil
 }
 
 // rank lets the priorities of a program, if it has any, decide what comes first,
 // unless somebody said otherwise.
 func (s *settings) rank(p *query.Checked, given map[string]bool, at ground) {
 	t := p.Table("crawl")
-	if s.Program != "" && at == vacant && !given["order"] && s.Order == defaults().Order && t != nil && t.Arity() > 2 {
+	if len(s.Program) > 0 && at == vacant && !given["order"] && s.Order == defaults().Order && t != nil && t.Arity() > 2 {
 		s.Order = "score"
 	}
 }
@@ -73,6 +77,43 @@ func (e *env) readSource(file string, set []string) (*program.Source, error) {
 		return nil, usage("check the names and the permissions of the files", "cannot read the program: %w", err)
 	}
 	return src, nil
+}
+
+// readSources reads programs that share a crawl. A setting is for those that have
+// it.
+func (e *env) readSources(files, set []string) ([]*program.Source, error) {
+	if len(files) == 1 {
+		src, err := e.readSource(files[0], set)
+		return []*program.Source{src}, err
+	}
+	var list []*program.Source
+	used := make([]bool, len(set))
+	for _, file := range files {
+		bare, err := e.readSource(file, nil)
+		if err != nil {
+			return nil, err
+		}
+		var own []string
+		for i, text := range set {
+			if name, _, _ := strings.Cut(text, "="); program.Mentions(bare.Text, strings.TrimPrefix(strings.TrimSpace(name), "$")) {
+				own, used[i] = append(own, text), true
+			}
+		}
+		src, err := e.readSource(file, own)
+		if err != nil {
+			return nil, err
+		}
+		for _, other := range list {
+			if other.As == src.As {
+				return nil, usage("give one of the files another name: programs that share a crawl are told apart by it", "%s and %s are both called %s", other.Name, src.Name, src.As)
+			}
+		}
+		list = append(list, src)
+	}
+	if i := slices.Index(used, false); i >= 0 {
+		return nil, usage("in rules a setting is written $max", "--set %s: none of the programs has this setting", set[i])
+	}
+	return list, nil
 }
 
 // programFault tells everything that is wrong with a program, if that is it.

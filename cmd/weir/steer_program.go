@@ -101,13 +101,13 @@ func (c *steerCmd) keepProgram(version int) error {
 	}
 	d := defaults()
 	s.Scope, s.Depth, s.Match, s.Exclude, s.Requisites, s.Sitemaps = d.Scope, d.Depth, d.Match, d.Exclude, d.Requisites, d.Sitemaps
-	s.Program, s.Set = c.Program, c.Set
+	s.Program, s.Set = []string{c.Program}, c.Set
 	if c.Add {
 		had, err := program.Load(c.Dir, version)
 		if err != nil {
 			return err
 		}
-		s.Program, s.Set = had.Name, sets(had.Settings)
+		s.Program, s.Set = []string{had.Name}, sets(had.Settings)
 	}
 	return writeConfig(c.Dir, s)
 }

@@ -11,9 +11,9 @@ import (
 
 // delivered are the facts of pages on their way to the committer once more.
 type delivered struct {
-	version uint8 // of the program that they were read for
-	facts   []*page.Facts
-	lost    []page.Key // their records cannot be read
+	turned int // how often the programs had changed when they were read
+	facts  []*page.Facts
+	lost   []page.Key // their records cannot be read
 }
 
 // redeliver finds the pages that are due and has them read again, beside the crawl.
@@ -36,14 +36,14 @@ func (c *committer) redeliver(ctx context.Context, o crawl.Redeliver) error {
 		n.send(ctx, crawl.Redelivered{})
 		return nil
 	}
-	version := n.version
-	n.work.Go(func() { n.reread(ctx, version, keys) })
+	turned := n.turned
+	n.work.Go(func() { n.reread(ctx, turned, keys) })
 	return nil
 }
 
 // reread reads pages again and hands them to the committer. A page
 // whose record cannot be read has nothing more to say; the log names it.
-func (n *node) reread(ctx context.Context, version uint8, keys []page.Key) {
+func (n *node) reread(ctx context.Context, turned int, keys []page.Key) {
 	archive, err := extract.NewArchive(n.store, n.extract())
 	if err != nil {
 		n.fail(fmt.Errorf("read pages again: %w", err))
@@ -54,7 +54,7 @@ func (n *node) reread(ctx context.Context, version uint8, keys []page.Key) {
 		n.fail(fmt.Errorf("read pages again: %w", err))
 		return
 	}
-	d := delivered{version: version}
+	d := delivered{turned: turned}
 	var bad error
 	pages := func(yield func(*crawl.PageInfo) bool) error {
 		for _, k := range keys {
@@ -120,7 +120,7 @@ func (n *node) reread(ctx context.Context, version uint8, keys []page.Key) {
 // deliver gives the Ledger pages that were read again, in groups of their own.
 // Those that were read for an earlier program are still due, if they are.
 func (c *committer) deliver(ctx context.Context, d delivered) error {
-	if d.version != c.n.version {
+	if d.turned != c.n.turned {
 		c.n.send(ctx, crawl.Redelivered{})
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/program"
 	"weir/page"
 )
 
@@ -18,7 +19,7 @@ func TestGroupsAreBoundedByBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	src := source("crawl(U, 0) :- seed(U).\nlive pair.\npair(V, W) :- link(U, V), link(U, W).")
-	cfg.Program = &src
+	cfg.Programs = []*program.Source{&src}
 	n, err := open(cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -17,15 +17,15 @@ type Config struct {
 	Dir   string
 	Seeds []Seed
 
-	// Program is the user's own; nil: the one that the folder has, or else the
-	// plain one that Scope means.
-	Program *program.Source
-	Scope   crawl.ScopeConfig
-	Trap    frontier.Trap
-	Strip   page.Strip
-	Want    page.Want // facts that are asked for beside those of the program
-	Order   string
-	Batch   int64 // pages in a batch, or between two rankings, for orders that go by ranks
+	// Programs are the user's own; none: those that the folder has, or else the
+	// plain one that Scope means. More than one share the crawl.
+	Programs []*program.Source
+	Scope    crawl.ScopeConfig
+	Trap     frontier.Trap
+	Strip    page.Strip
+	Want     page.Want // facts that are asked for beside those of the program
+	Order    string
+	Batch    int64 // pages in a batch, or between two rankings, for orders that go by ranks
 
 	// StopGain ends the crawl when the last Batch pages were worth less than this
 	// share of the first; 0: never.

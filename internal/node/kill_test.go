@@ -36,6 +36,7 @@ type childCrawl struct {
 	Wait            time.Duration
 	Archive         string
 	Program         string // the text of one; "": what flags mean
+	Programs        []*program.Source
 }
 
 func (c childCrawl) config() (Config, error) {
@@ -46,8 +47,9 @@ func (c childCrawl) config() (Config, error) {
 	if cfg.Archive, err = store.ParseForm(c.Archive); err != nil {
 		return cfg, err
 	}
+	cfg.Programs = c.Programs
 	if c.Program != "" {
-		cfg.Program, cfg.Order = &program.Source{Name: "child.dl", Text: c.Program}, "score"
+		cfg.Programs, cfg.Order = []*program.Source{{Name: "child.dl", Text: c.Program}}, "score"
 	}
 	cfg.Seeds, err = seeds(c.Seeds)
 	return cfg, err

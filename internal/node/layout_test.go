@@ -40,12 +40,12 @@ func TestOtherLayout(t *testing.T) {
 	web := turnWeb(t)
 	own := source(near)
 	for name, c := range map[string]struct {
-		src  *program.Source
+		list []*program.Source
 		form store.Form
-	}{"flags": {nil, store.Gzip}, "program": {&own, store.Gzip}, "facts": {&own, store.None}} {
+	}{"flags": {nil, store.Gzip}, "program": {[]*program.Source{&own}, store.Gzip}, "facts": {[]*program.Source{&own}, store.None}} {
 		t.Run(name, func(t *testing.T) {
 			cfg := config(t, web)
-			cfg.Program, cfg.Scope.Depth, cfg.Archive = c.src, 4, c.form
+			cfg.Programs, cfg.Scope.Depth, cfg.Archive = c.list, 4, c.form
 			run(t, cfg)
 			want := stateOf(t, cfg.Dir)
 			scramble(t, cfg)
@@ -57,8 +57,8 @@ func TestOtherLayout(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if n.version != 1 || n.relaid {
-				t.Errorf("version %d, laid out anew once more: %t", n.version, n.relaid)
+			if n.programs.Version != 1 || n.relaid {
+				t.Errorf("version %d, laid out anew once more: %t", n.programs.Version, n.relaid)
 			}
 			if _, err := n.close(nil); err != nil {
 				t.Error(err)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"weir/crawl"
 	"weir/internal/program"
@@ -23,70 +24,226 @@ const forgetful = "warning: this crawl has no archive (--warc none), and when it
 // ErrOld says that the folder's crawl was begun before crawls were programs.
 var ErrOld = errors.New("the crawl was begun by an older weir, which kept less of what its rules had derived")
 
-// openRules makes the program of the crawl ready: that of its folder, if it has
-// been begun, or the one that the user has named, which is kept there before
-// anything follows from it.
-func (n *node) openRules() (*crawl.Program, error) {
-	version, begun, err := crawl.ReadProgram(n.store)
+// errPeers says that the crawl cannot be shared by programs, since nodes share it.
+var errPeers = errors.New("a crawl that several nodes share has one program")
+
+// rules are those of a crawl's program, or of several that share it.
+type rules interface {
+	crawl.Rules
+	Traits() crawl.RuleTraits
+}
+
+// openRules makes the programs of the crawl ready: those of its folder, if it has
+// been begun, or those that the user has named, which are kept there before
+// anything follows from them.
+func (n *node) openRules() (rules, error) {
+	programs, begun, err := crawl.ReadPrograms(n.store)
 	if err != nil {
 		return nil, err
 	}
-	src := n.cfg.Program
+	list := n.cfg.Programs
 	other := false // the crawl had another one, which is over
 	if begun {
-		had, err := program.Load(n.cfg.Dir, version)
+		had, err := n.sources(programs)
 		if err != nil {
 			return nil, err
 		}
-		if src != nil && (had == nil || !src.Same(had)) {
-			if other, err = n.stopped(had, byte(version)); err != nil {
+		if len(list) > 0 && !slices.EqualFunc(list, had, (*program.Source).Same) {
+			if other, err = n.over(programs, had, list); err != nil {
 				return nil, err
 			}
-			if !other || n.cfg.Archive == store.None || version == maxVersion {
+			if !other {
 				return nil, ErrOtherProgram
 			}
 		} else {
-			src = had
+			list = had
 		}
-	}
-	plan, err := n.compile(src)
-	if err != nil {
+	} else if programs, err = n.beginPrograms(list); err != nil {
 		return nil, err
 	}
-	cfg := crawl.ProgramConfig{Plan: plan, Own: src != nil, Version: byte(version), Secret: n.secret}
-	want := n.cfg.Want.Merge(plan.Wants())
-	if !begun {
-		if err := n.begin(src, version, cfg.Rereads(), want); err != nil {
-			return nil, err
-		}
-	}
+	n.programs = programs
 	if n.cfg.Archive == store.None {
 		if n.kept, n.keeps, err = crawl.ReadWant(n.store); err != nil {
 			return nil, err
 		}
-		n.forgets = cfg.Rereads() && !n.keeps
 	}
-	n.version = uint8(version)
-	want = want.Merge(n.kept) // an earlier program may have asked for more
-	n.want.Store(&want)
+	if len(programs.Each) > 0 {
+		if n.cfg.Peer != nil {
+			return nil, errPeers
+		}
+		return n.openSeveral(list)
+	}
+	plan, err := n.compile(first(list))
+	if err != nil {
+		return nil, err
+	}
+	n.wants(plan.Wants())
+	cfg := crawl.ProgramConfig{Plan: plan, Own: len(list) > 0, Version: programs.Version, Secret: n.secret}
+	n.forgets = n.cfg.Archive == store.None && cfg.Rereads() && !n.keeps
 	if other {
-		return n.relay(cfg, src)
+		return n.relay(cfg, first(list))
 	}
-	rules, err := crawl.NewProgram(cfg, n.store)
-	if errors.Is(err, crawl.ErrLayout) && (n.cfg.Archive != store.None || n.keeps) && n.version < maxVersion {
-		return n.relay(cfg, src)
+	one, err := crawl.NewProgram(cfg, n.store)
+	if n.relays(err) {
+		return n.relay(cfg, first(list))
 	}
-	return rules, err
+	return one, err
 }
 
-// stopped says that the program that the crawl has had it stop: it could not go on
-// under that one.
-func (n *node) stopped(had *program.Source, version byte) (bool, error) {
-	plan, err := n.compile(had)
+// first is the only program of a crawl; nil: it follows from flags.
+func first(list []*program.Source) *program.Source {
+	if len(list) == 0 {
+		return nil
+	}
+	return list[0]
+}
+
+// beginPrograms keeps the programs of a crawl that begins. Without an archive, those
+// that may need facts of pages again keep those that they want now.
+func (n *node) beginPrograms(list []*program.Source) (crawl.Programs, error) {
+	p := crawl.Programs{Next: uint8(max(len(list), 1))}
+	totals, err := crawl.ReadTotals(n.store)
+	switch {
+	case err != nil:
+		return p, err
+	case totals.Seen > 0:
+		return p, ErrOld
+	case len(list) > crawl.MaxProgram:
+		return p, fmt.Errorf("%d programs: at most %d can share a crawl", len(list), crawl.MaxProgram)
+	case len(list) == 0: // a start that was killed may have left one
+		err = os.RemoveAll(program.Dir(n.cfg.Dir, 0))
+	}
+	for i, src := range list {
+		if err == nil {
+			err = src.Save(n.cfg.Dir, i)
+		}
+		if len(list) > 1 {
+			p.Each = append(p.Each, crawl.Named{Name: src.As, Number: uint8(i)})
+		}
+	}
+	if err != nil {
+		return p, err
+	}
+	g := n.store.Begin()
+	crawl.WritePrograms(g, p)
+	if n.cfg.Archive == store.None {
+		if err := n.keepFacts(g, list); err != nil {
+			return p, err
+		}
+	}
+	return p, g.Commit()
+}
+
+// keepFacts notes which facts of pages are kept where there is no archive.
+func (n *node) keepFacts(g *store.Group, list []*program.Source) error {
+	if len(list) == 0 {
+		list = []*program.Source{nil}
+	}
+	want, rereads := n.cfg.Want, len(list) > 1
+	for _, src := range list {
+		plan, err := n.compile(src)
+		if err != nil {
+			return err
+		}
+		cfg := crawl.ProgramConfig{Plan: plan, Own: src != nil, Secret: n.secret}
+		want, rereads = want.Merge(plan.Wants()), rereads || cfg.Rereads()
+	}
+	if rereads {
+		crawl.WriteWant(g, want)
+	}
+	return nil
+}
+
+// sources reads the programs that the crawl's folder keeps; none for a crawl
+// without one of its own.
+func (n *node) sources(p crawl.Programs) ([]*program.Source, error) {
+	if len(p.Each) == 0 {
+		src, err := program.Load(n.cfg.Dir, int(p.Version))
+		if err != nil || src == nil {
+			return nil, err
+		}
+		return []*program.Source{src}, nil
+	}
+	var list []*program.Source
+	for _, named := range p.Each {
+		src, err := program.Load(n.cfg.Dir, int(named.Number))
+		if err == nil && src == nil {
+			err = fmt.Errorf("the program %s is missing in %s", named.Name, program.Dir(n.cfg.Dir, int(named.Number)))
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, src)
+	}
+	return list, nil
+}
+
+// openSeveral makes programs ready that share the crawl. One whose tables are in a
+// form that this build cannot read begins anew, under the next number.
+func (n *node) openSeveral(list []*program.Source) (*crawl.Several, error) {
+	var members []crawl.Member
+	var want page.Want
+	for i, src := range list {
+		named := &n.programs.Each[i]
+		m, err := n.member(*named, src)
+		if n.relays(err) {
+			named.Number, n.relaid = n.programs.Next, true
+			n.programs.Next++
+			if err = src.Save(n.cfg.Dir, int(named.Number)); err == nil {
+				m, err = n.member(*named, src)
+			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("program %s: %w", named.Name, err)
+		}
+		members, want = append(members, m), want.Merge(m.Rules.Wants())
+	}
+	n.wants(want)
+	return crawl.NewSeveral(n.store, members), nil
+}
+
+// member makes one of several programs ready.
+func (n *node) member(named crawl.Named, src *program.Source) (crawl.Member, error) {
+	m := crawl.Member{Name: named.Name}
+	plan, err := n.compile(src)
+	if err != nil {
+		return m, err
+	}
+	for _, s := range src.Seeds {
+		u, err := page.Parse(s.URL)
+		if err != nil {
+			return m, fmt.Errorf("the seed %s: %w", s.URL, err)
+		}
+		m.Seeds = append(m.Seeds, crawl.Seed{URL: n.cfg.Strip.Apply(u), Score: s.Score})
+	}
+	m.Rules, err = crawl.NewProgram(crawl.ProgramConfig{Plan: plan, Own: true, Version: named.Number, Secret: n.secret}, n.store)
+	return m, err
+}
+
+// wants says what programs ask pages for.
+func (n *node) wants(w page.Want) {
+	w = n.cfg.Want.Merge(n.kept).Merge(w) // an earlier program may have asked for more
+	w.Words = w.Words || n.index != nil   // what is indexed needs its words
+	n.want.Store(&w)
+}
+
+// relays says that what a program has derived must and can be derived again.
+func (n *node) relays(err error) bool {
+	return errors.Is(err, crawl.ErrLayout) && (n.cfg.Archive != store.None || n.keeps) && n.programs.Next <= crawl.MaxProgram
+}
+
+// over says that another program may take the place of the only one that the crawl
+// has, since that had it stop: it could not go on under that one.
+func (n *node) over(programs crawl.Programs, had, list []*program.Source) (bool, error) {
+	if len(programs.Each) > 0 || len(list) > 1 || n.cfg.Archive == store.None || programs.Next > crawl.MaxProgram {
+		return false, nil
+	}
+	src := first(had)
+	plan, err := n.compile(src)
 	if err != nil {
 		return false, err
 	}
-	rules, err := crawl.NewProgram(crawl.ProgramConfig{Plan: plan, Own: had != nil, Version: version, Secret: n.secret}, n.store)
+	rules, err := crawl.NewProgram(crawl.ProgramConfig{Plan: plan, Own: src != nil, Version: programs.Version, Secret: n.secret}, n.store)
 	if err != nil {
 		return false, err
 	}
@@ -109,34 +266,17 @@ func (n *node) relay(cfg crawl.ProgramConfig, src *program.Source) (*crawl.Progr
 	if err != nil {
 		return nil, err
 	}
-	n.version, n.relaid = cfg.Version, true
+	n.programs = crawl.Programs{Version: cfg.Version, Next: cfg.Version + 1}
+	n.relaid = true
 	return crawl.NewProgram(cfg, n.store)
 }
 
-// begin notes which program the crawl has. Without an archive, one that may need
-// facts of pages again keeps those that it wants now.
-func (n *node) begin(src *program.Source, version int, rereads bool, want page.Want) error {
-	totals, err := crawl.ReadTotals(n.store)
-	if err != nil {
-		return err
+// turnTo gives the Ledger other rules: all anew, or some of several.
+func (n *node) turnTo(version uint8, r rules) error {
+	if several, ok := r.(*crawl.Several); ok && version == n.programs.Version {
+		return n.ledger.Change(several)
 	}
-	if totals.Seen > 0 {
-		return ErrOld
-	}
-	if src == nil { // a start that was killed may have left one
-		err = os.RemoveAll(program.Dir(n.cfg.Dir, version))
-	} else {
-		err = src.Save(n.cfg.Dir, version)
-	}
-	if err != nil {
-		return err
-	}
-	g := n.store.Begin()
-	crawl.WriteProgram(g, version)
-	if n.cfg.Archive == store.None && rereads {
-		crawl.WriteWant(g, want)
-	}
-	return g.Commit()
+	return n.ledger.Steer(version, r, r.Traits())
 }
 
 // compile makes a plan of a program, or of what the flags mean.

@@ -39,30 +39,32 @@ func Run(ctx context.Context, stop <-chan struct{}, cfg Config) (Report, error) 
 
 // node is one run of a crawl.
 type node struct {
-	cfg     Config
-	store   *store.Store
-	ledger  *crawl.Ledger
-	engine  *crawl.Engine
-	ecfg    crawl.EngineConfig
-	client  atomic.Pointer[fetch.Client]
-	before  *fetch.Client      // the one from before there was a limit; nil: there was none before
-	wire    *fetch.Wire        // nil without a limit
-	urges   map[string]float64 // of the loop: whose bytes come first, as the Engine said last
-	limits  crawl.Limits       // of the loop: as they hold now
-	due     bool               // of the loop: there are deadlines
-	yield   *yielding          // nil: never steps aside
-	probe   fetch.Target       // for yield
-	secret  page.Secret
-	version uint8                     // of the program; the committer's
-	want    atomic.Pointer[page.Want] // what the program asks pages for
-	relaid  bool                      // it begins anew with this version
-	keeps   bool                      // there is no archive, but facts of pages are kept
-	kept    page.Want                 // which
-	forgets bool                      // there is neither, and the program may need them
-	resumed bool                      // the folder was there before: hosts may have been visited a moment ago
-	fresh   crawl.Totals
-	began   time.Time
-	reason  string
+	cfg      Config
+	store    *store.Store
+	ledger   *crawl.Ledger
+	engine   *crawl.Engine
+	ecfg     crawl.EngineConfig
+	client   atomic.Pointer[fetch.Client]
+	before   *fetch.Client      // the one from before there was a limit; nil: there was none before
+	wire     *fetch.Wire        // nil without a limit
+	urges    map[string]float64 // of the loop: whose bytes come first, as the Engine said last
+	limits   crawl.Limits       // of the loop: as they hold now
+	due      bool               // of the loop: there are deadlines
+	yield    *yielding          // nil: never steps aside
+	probe    fetch.Target       // for yield
+	secret   page.Secret
+	programs crawl.Programs            // the committer's
+	turned   int                       // how often they have changed in this run; the committer's
+	several  *crawl.Several            // their rules, if more than one share the crawl; the committer's
+	want     atomic.Pointer[page.Want] // what the program asks pages for
+	relaid   bool                      // it begins anew with this version
+	keeps    bool                      // there is no archive, but facts of pages are kept
+	kept     page.Want                 // which
+	forgets  bool                      // there is neither, and the program may need them
+	resumed  bool                      // the folder was there before: hosts may have been visited a moment ago
+	fresh    crawl.Totals
+	began    time.Time
+	reason   string
 
 	wallAhead  int64 // of the loop: the wall clock less the crawl's, as told last
 	wallOffset int   // its zone, then
@@ -208,6 +210,7 @@ func (n *node) openCore() error {
 	if err != nil {
 		return err
 	}
+	n.several, _ = rules.(*crawl.Several)
 	var share *crawl.Sharing
 	if n.cfg.Peer != nil {
 		n.peer = newPeer(n, *n.cfg.Peer)
@@ -217,14 +220,14 @@ func (n *node) openCore() error {
 	}
 	n.ledger, err = crawl.NewLedger(n.store, crawl.LedgerConfig{
 		Order: order, Trap: n.cfg.Trap, Rules: rules, Traits: rules.Traits(), Secret: secret, Domains: n.cfg.DomainPages > 0, Memory: n.cfg.Memory * 3 / 8, Kept: maxKept,
-		Links: order.Traits().Ranked, Again: n.cfg.Archive != store.None || n.keeps, Said: n.keeps, Version: n.version, Share: share,
+		Links: order.Traits().Ranked, Again: n.cfg.Archive != store.None || n.keeps, Said: n.keeps, Version: n.programs.Version, Share: share,
 	})
 	if err != nil {
 		return err
 	}
 	if n.relaid {
 		n.ledger.Clock(time.Now().UnixNano())
-		if err := n.ledger.Steer(n.version, rules, rules.Traits()); err != nil {
+		if err := n.turnTo(n.programs.Version, rules); err != nil {
 			return err
 		}
 		if err := n.flush(n.store.Begin()); err != nil {
@@ -285,7 +288,7 @@ func (n *node) run(ctx context.Context, stop <-chan struct{}) error {
 		n.log.event("warning", map[string]any{"what": w})
 	}
 	if n.relaid {
-		n.log.event("program", map[string]any{"version": n.version, "queued": start.Totals.Queued, "stored": start.Totals.Fetched})
+		n.log.event("program", map[string]any{"version": n.programs.Version, "queued": start.Totals.Queued, "stored": start.Totals.Fetched})
 	}
 	if n.forgets {
 		n.notice(forgetful)

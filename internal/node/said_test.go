@@ -97,7 +97,7 @@ func TestDepthIsTheLeast(t *testing.T) {
 		t.Run(form.String(), func(t *testing.T) {
 			src := source(chain)
 			cfg := config(t, web)
-			cfg.Archive, cfg.Order, cfg.Program = form, "score", &src
+			cfg.Archive, cfg.Order, cfg.Programs = form, "score", []*program.Source{&src}
 			cfg.Trace = filepath.Join(t.TempDir(), "trace")
 			for done := false; !done; done = run(t, cfg).StoppedBy == crawl.StopDone {
 				cfg.MaxPages++
@@ -161,7 +161,7 @@ crawl(U, 0) :- seed(U).
 crawl(V, D+1) :- crawl(U, D), link(U, V, T), D < 9, T != "no page has this text".
 crawl(V, D) :- crawl(U, D), redirect(U, V).
 `)
-	cfg.Program = &wide
+	cfg.Programs = []*program.Source{&wide}
 	turning(t, cfg, func() {
 		headers := source(near + "live served.\nserved(U, H) :- header(U, \"server\", H).\n")
 		if _, err := SteerProgram(context.Background(), cfg.Dir, Turn{Program: headers}); err == nil || !strings.Contains(err.Error(), "cannot be asked for headers") {
@@ -178,7 +178,7 @@ crawl(V, D) :- crawl(U, D), redirect(U, V).
 }
 
 func withProgram(cfg Config, src *program.Source) Config {
-	cfg.Program = src
+	cfg.Programs = []*program.Source{src}
 	return cfg
 }
 

@@ -6,12 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
+	"slices"
 	"time"
 
 	"weir/crawl"
-	"weir/frontier"
 	"weir/internal/program"
 	"weir/internal/store"
 	"weir/page"
@@ -26,15 +25,19 @@ import (
 // of its own: from there on the state names it, whatever happens. What follows is
 // told at Ledger.Steer.
 
-// Turn asks a crawl to go on under another program.
+// Turn asks a crawl to go on under another program, or with another one beside
+// those that it has.
 type Turn struct {
 	Program program.Source `json:"program"`
-	Add     bool           `json:"add,omitempty"` // to the one that it has
+	Add     bool           `json:"add,omitempty"`    // to the one that it has, or to the one of that name
+	Beside  bool           `json:"beside,omitempty"` // to share the crawl with those that it has
+	Leave   string         `json:"leave,omitempty"`  // name of a program that shares it no longer, instead
 }
 
 // Turned is what came of it. Names are for programs: add, never rename.
 type Turned struct {
-	Version  int      `json:"version"` // of the program that holds now, from 0
+	Version  int      `json:"version"`            // of the program that holds now, from 0
+	Programs []string `json:"programs,omitempty"` // that share the crawl
 	Same     bool     `json:"same,omitempty"`
 	Stored   int64    `json:"stored"` // pages that are read again, as far as it asks for them
 	Queued   int64    `json:"queued"` // pages that wait, until their turn shows whether it does
@@ -49,18 +52,18 @@ type Turned struct {
 var ErrFaulty = errors.New("the program has faults")
 
 const (
-	maxTurn    = 160 << 20   // bytes of a program with all its inputs, as JSON
-	maxTurned  = 8 << 20     // bytes of the answer
-	turnTime   = time.Minute // for each of reading, working it out, and the answer
-	maxVersion = math.MaxUint8
+	maxTurn   = 160 << 20   // bytes of a program with all its inputs, as JSON
+	maxTurned = 8 << 20     // bytes of the answer
+	turnTime  = time.Minute // for each of reading, working it out, and the answer
 )
 
 // turn is a program on its way to the committer.
 type turn struct {
-	version uint8
-	rules   *crawl.Program
-	want    page.Want
-	done    chan crawl.Totals // has room
+	programs crawl.Programs // from then on
+	number   uint8          // of the one that is new
+	rules    rules
+	want     page.Want
+	done     chan crawl.Totals // has room
 }
 
 // serveTurn answers a request for another program.
@@ -103,59 +106,15 @@ func replyTurn(w http.ResponseWriter, t Turned, err error) {
 }
 
 // turn makes a program ready and has the committer turn to it. One at a time: the
-// version of now must stay that until it is done.
+// programs of now must stay that until it is done.
 func (n *node) turn(ctx context.Context, t Turn) (Turned, error) {
-	if n.cfg.Archive == store.None && !n.keeps {
-		return Turned{}, errors.New("this crawl keeps no archive (--warc none), nor facts of its pages, since its program does not need them again: the pages that it has cannot be read again under another program")
-	}
 	if ctx.Err() != nil {
 		return Turned{}, ctx.Err()
 	}
-	got := Turned{Version: int(n.version)}
-	had, err := n.source()
-	if err != nil {
+	o, got, err := n.prepare(t)
+	if err != nil || got.Same {
 		return got, err
 	}
-	src := &t.Program
-	if t.Add {
-		src = had.Add(src)
-	}
-	plan, err := n.compile(src)
-	if err != nil {
-		return got, err
-	}
-	for _, in := range plan.Program.Inputs {
-		if !src.Has(in.Table) {
-			return got, fmt.Errorf("the rows of the input %s are missing", in.Table)
-		}
-	}
-	if src.Same(had) {
-		got.Same = true
-		return got, nil
-	}
-	if wants := plan.Wants(); n.keeps && !n.kept.Has(wants) {
-		return got, fmt.Errorf("this crawl keeps no archive (--warc none), and of its pages only what its first program looked at: the pages that it has cannot be asked for %s", wants.Without(n.kept))
-	}
-	if n.version == maxVersion {
-		return got, fmt.Errorf("this crawl has had %d programs, more than that cannot be told apart: start another one", maxVersion+1)
-	}
-	got.Removed, got.Added = program.Diff(had, src)
-	for _, d := range plan.Program.Warned {
-		got.Warnings = append(got.Warnings, src.Format(plan.Program.Program, d))
-	}
-	next := n.version + 1
-	if err := src.Save(n.cfg.Dir, int(next)); err != nil {
-		return got, err
-	}
-	rules, err := crawl.NewProgram(crawl.ProgramConfig{Plan: plan, Own: true, Version: next, Secret: n.secret}, n.store)
-	if err != nil {
-		return got, err
-	}
-	if rules.Traits().Priority && n.cfg.Order != (frontier.Score{}).Name() {
-		got.Warnings = append(got.Warnings, fmt.Sprintf("weir: warning: the program gives priorities, but --order %s of this crawl does not go by them\n", n.cfg.Order))
-	}
-	o := turn{version: next, rules: rules, want: n.cfg.Want.Merge(n.kept).Merge(plan.Wants()), done: make(chan crawl.Totals, 1)}
-	o.want.Words = o.want.Words || n.index != nil // what is indexed needs its words
 	select {
 	case n.turns <- o:
 	case <-ctx.Done():
@@ -171,23 +130,57 @@ func (n *node) turn(ctx context.Context, t Turn) (Turned, error) {
 			return got, context.Canceled // the store has failed, which ends the crawl
 		}
 	}
-	got.Version, got.Stored, got.Queued = int(next), totals.Fetched, totals.Queued
+	got.tell(o, totals)
 	return got, nil
+}
+
+func (t *Turned) tell(o turn, totals crawl.Totals) {
+	t.Version, t.Programs, t.Stored, t.Queued = int(o.number), o.programs.Names(), totals.Fetched, totals.Queued
+}
+
+// prepare finds out what a turn means, checks its program, and keeps it in the
+// folder. If nothing changes there is nothing to turn to.
+func (n *node) prepare(t Turn) (turn, Turned, error) {
+	got := Turned{Version: int(n.programs.Version), Programs: n.programs.Names()}
+	if n.cfg.Archive == store.None && !n.keeps {
+		return turn{}, got, errors.New("this crawl keeps no archive (--warc none), nor facts of its pages, since its program does not need them again: the pages that it has cannot be read again under another program")
+	}
+	had, err := n.sources(n.programs)
+	if err != nil {
+		return turn{}, got, err
+	}
+	s := share{node: n, programs: n.programs, had: had, got: &got}
+	s.programs.Each = slices.Clone(n.programs.Each)
+	switch {
+	case t.Leave != "":
+		err = s.leave(t.Leave)
+	case t.Beside || len(had) > 0 && len(n.programs.Each) > 0:
+		err = s.join(t)
+	default:
+		err = s.replace(t)
+	}
+	if err != nil || got.Same {
+		return turn{}, got, err
+	}
+	o := turn{programs: s.programs, number: s.number, rules: s.rules, done: make(chan crawl.Totals, 1)}
+	o.want = n.cfg.Want.Merge(n.kept).Merge(s.want)
+	o.want.Words = o.want.Words || n.index != nil // what is indexed needs its words
+	return o, got, nil
 }
 
 // source is the program of now; what the flags mean, if it is not the user's own.
 func (n *node) source() (*program.Source, error) {
-	had, err := program.Load(n.cfg.Dir, int(n.version))
+	had, err := program.Load(n.cfg.Dir, int(n.programs.Version))
 	if err != nil || had != nil {
 		return had, err
 	}
 	scope := n.cfg.Scope
 	scope.NoRobots = n.cfg.IgnoreRobots
 	text, err := scope.Program()
-	return &program.Source{Name: "flags", Text: text}, err
+	return &program.Source{Name: "flags", As: "flags", Text: text}, err
 }
 
-// turn gives the Ledger another program, in a group of its own.
+// turn gives the Ledger other programs, in a group of its own.
 func (c *committer) turn(ctx context.Context, t turn) error {
 	if c.group != nil {
 		if err := c.commit(ctx); err != nil {
@@ -195,18 +188,27 @@ func (c *committer) turn(ctx context.Context, t turn) error {
 		}
 	}
 	c.open()
-	if err := c.n.ledger.Steer(t.version, t.rules, t.rules.Traits()); err != nil {
+	totals, err := c.n.take(t)
+	if err != nil {
 		return err
 	}
-	c.n.version = t.version
-	c.n.want.Store(&t.want)
-	totals := c.n.ledger.Totals()
 	if err := c.commit(ctx); err != nil {
 		return err
 	}
-	c.n.log.event("program", map[string]any{"version": t.version, "queued": totals.Queued, "stored": totals.Fetched})
+	c.n.log.event("program", map[string]any{"version": t.number, "programs": t.programs.Names(), "queued": totals.Queued, "stored": totals.Fetched})
 	t.done <- totals
 	return nil
+}
+
+// take gives the Ledger other programs, in the open group.
+func (n *node) take(t turn) (crawl.Totals, error) {
+	if err := n.turnTo(t.programs.Version, t.rules); err != nil {
+		return crawl.Totals{}, err
+	}
+	n.programs, n.turned = t.programs, n.turned+1
+	n.several, _ = t.rules.(*crawl.Several)
+	n.want.Store(&t.want)
+	return n.ledger.Totals(), nil
 }
 
 // SteerProgram has the crawl that runs in dir go on under another program. The

@@ -127,7 +127,7 @@ func (s state) as(t *testing.T, want state) {
 func fromStart(t *testing.T, web *testweb.Web, src program.Source) state {
 	t.Helper()
 	cfg := config(t, web)
-	cfg.Program = &src
+	cfg.Programs = []*program.Source{&src}
 	run(t, cfg)
 	return stateOf(t, cfg.Dir)
 }
@@ -202,7 +202,7 @@ func TestTurn(t *testing.T) {
 	if again := run(t, cfg); again.StoppedBy != crawl.StopDone || again.RunPages != 0 {
 		t.Errorf("resumed: %+v", again)
 	}
-	cfg.Program = &program.Source{Name: "other.dl", Text: "crawl(U, 0) :- seed(U)."}
+	cfg.Programs = []*program.Source{{Name: "other.dl", Text: "crawl(U, 0) :- seed(U)."}}
 	if _, err := Run(context.Background(), nil, cfg); !errors.Is(err, ErrOtherProgram) {
 		t.Errorf("under another program: %v", err)
 	}
@@ -296,8 +296,8 @@ func TestTurnRefuses(t *testing.T) {
 	if _, err := SteerProgram(context.Background(), cfg.Dir, Turn{Program: long}); !errors.Is(err, ErrFaulty) {
 		t.Errorf("a long program: %v", err)
 	}
-	if n.version != 0 {
-		t.Errorf("version %d holds", n.version)
+	if n.programs.Version != 0 {
+		t.Errorf("version %d holds", n.programs.Version)
 	}
 	if _, err := SteerProgram(context.Background(), t.TempDir(), Turn{Program: source(near)}); !errors.Is(err, ErrNotRunning) {
 		t.Errorf("where no crawl runs: %v", err)
@@ -322,8 +322,8 @@ func TestTurnTooOften(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.version = maxVersion
-	if _, err := n.turn(context.Background(), Turn{Program: source(near)}); err == nil || !strings.Contains(err.Error(), "has had 256 programs") {
+	n.programs.Next = crawl.MaxProgram + 1
+	if _, err := n.turn(context.Background(), Turn{Program: source(near)}); err == nil || !strings.Contains(err.Error(), "has had 255 programs") {
 		t.Errorf("error %v", err)
 	}
 	if _, err := n.close(nil); err != nil {

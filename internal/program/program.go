@@ -5,7 +5,9 @@
 //	DIR/program/0/program.dl    the text of the first version
 //	DIR/program/0/set           settings that the user gave, name=value a line
 //	DIR/program/0/blocked.tsv   the rows of the input blocked
-//	DIR/program/1/...           the next one, see weir steer
+//	DIR/program/0/name          what it is called where several programs share the crawl
+//	DIR/program/0/seeds         its own, if it has any: a URL a line, a tab and a score
+//	DIR/program/1/...           the next one, see weir steer, or another one beside it
 //
 // A version is written before the crawl's state names it, and never changed.
 package program
@@ -16,6 +18,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,9 +29,11 @@ import (
 // Source is a program as it was written: everything that decides what it means.
 type Source struct {
 	Name     string // for messages: the file's name
+	As       string // what it is called where several programs share a crawl
 	Text     string
 	Settings []query.Setting
 	Inputs   []File // in the order of the program
+	Seeds    []Seed // its own; none: those of the crawl
 
 	tail  *Source // what was added, see Add
 	above int     // lines before it
@@ -39,6 +44,12 @@ type File struct {
 	Table string
 	Name  string // for messages
 	Text  string
+}
+
+// Seed is a page that a program of several starts from.
+type Seed struct {
+	URL   string
+	Score float32
 }
 
 // Fault is what is wrong with a program: all of it.
@@ -68,7 +79,7 @@ func Read(file string, settings []query.Setting) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{Name: file, Text: text, Settings: settings}
+	s := &Source{Name: file, As: Title(file), Text: text, Settings: settings}
 	p, diags := query.Parse(s.Name, s.Text, s.Settings...)
 	for _, in := range p.Inputs {
 		name := in.File
@@ -85,6 +96,22 @@ func Read(file string, settings []query.Setting) (*Source, error) {
 		s.Inputs = append(s.Inputs, File{Table: in.Table, Name: name, Text: text})
 	}
 	return s, nil
+}
+
+// maxTitle is how many bytes the name of a program may have.
+const maxTitle = 100
+
+// Title is what a program is called by its file's name: without the folder and
+// without .dl.
+func Title(file string) string {
+	name := strings.TrimSuffix(filepath.Base(file), ".dl")
+	name = strings.Map(func(r rune) rune {
+		if r <= ' ' || r == '/' || r == '\\' || r == 0x7f {
+			return '_'
+		}
+		return r
+	}, strings.ToValidUTF8(name, "_"))
+	return name[:min(len(name), maxTitle)]
 }
 
 // readFile reads a file, and one byte more than is allowed at most, so that
@@ -141,7 +168,7 @@ func (s *Source) Load(plan *flow.Plan) error {
 
 // Same says that two sources mean the same.
 func (s *Source) Same(t *Source) bool {
-	if s.Text != t.Text || len(s.Inputs) != len(t.Inputs) || len(s.Settings) != len(t.Settings) {
+	if s.Text != t.Text || len(s.Inputs) != len(t.Inputs) || len(s.Settings) != len(t.Settings) || !slices.Equal(s.Seeds, t.Seeds) {
 		return false
 	}
 	for i := range s.Inputs {
@@ -160,6 +187,8 @@ func (s *Source) Same(t *Source) bool {
 const (
 	textFile = "program.dl"
 	setFile  = "set"
+	nameFile = "name"
+	seedFile = "seeds"
 	rowsEnd  = ".tsv"
 )
 
@@ -186,7 +215,10 @@ func (s *Source) Save(crawl string, version int) error {
 	for _, v := range s.Settings {
 		fmt.Fprintf(&set, "%s=%s\n", v.Name, v.Value)
 	}
-	files := map[string]string{textFile: s.Text, setFile: set.String()}
+	files := map[string]string{textFile: s.Text, setFile: set.String(), nameFile: s.As}
+	if len(s.Seeds) > 0 {
+		files[seedFile] = writeSeeds(s.Seeds)
+	}
 	for _, in := range s.Inputs {
 		files[in.Table+rowsEnd] = in.Text
 	}
@@ -223,6 +255,9 @@ func Load(crawl string, version int) (*Source, error) {
 		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
 		s.Settings = append(s.Settings, query.Setting{Name: name, Value: value})
 	}
+	if err := s.loadShare(dir); err != nil {
+		return nil, fmt.Errorf("read the crawl's program: %w", err)
+	}
 	p, diags := query.Parse(s.Name, s.Text, s.Settings...)
 	if query.Failed(diags) {
 		return s, nil
@@ -240,6 +275,16 @@ func Load(crawl string, version int) (*Source, error) {
 
 // Last reads the newest version of a crawl's program; nil when the crawl has none.
 func Last(crawl string) (*Source, error) {
+	return newest(crawl, func(*Source) bool { return true })
+}
+
+// Newest reads the newest program of a crawl that has a name; nil when there is
+// none.
+func Newest(crawl, name string) (*Source, error) {
+	return newest(crawl, func(s *Source) bool { return s.As == name })
+}
+
+func newest(crawl string, fits func(*Source) bool) (*Source, error) {
 	list, err := os.ReadDir(filepath.Dir(Dir(crawl, 0)))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -247,11 +292,17 @@ func Last(crawl string) (*Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the crawl's program: %w", err)
 	}
-	last := -1
+	var versions []int
 	for _, entry := range list {
 		if n, err := strconv.Atoi(entry.Name()); err == nil {
-			last = max(last, n)
+			versions = append(versions, n)
 		}
 	}
-	return Load(crawl, last)
+	slices.Sort(versions)
+	for _, n := range slices.Backward(versions) {
+		if s, err := Load(crawl, n); err != nil || s != nil && fits(s) {
+			return s, err
+		}
+	}
+	return nil, nil
 }
