@@ -41,11 +41,14 @@ func (f *Frontier) check(t fataler) {
 	for _, h := range f.refused {
 		file(h, refused)
 	}
+	for _, h := range f.granted.items[f.granted.head:] {
+		file(h, granted)
+	}
 	active, called := map[*server]int{}, map[*server]int{}
 	for _, srv := range f.servers {
 		checkRoster(t, "waiting", &srv.waiting, func(h *host) { file(h, crowded) })
 	}
-	conns, lines, hurried := 0, 0, 0
+	conns, lines, hurried, lent := 0, 0, 0, 0
 	known, led := map[*host]int{}, map[*server]int{}
 	for name, h := range f.hosts {
 		if h.line != &f.noLine {
@@ -56,7 +59,7 @@ func (f *Frontier) check(t fataler) {
 			t.Fatalf("%s is known as %s and forgotten at once", h.name, name)
 		}
 		switch _, listed := in[h]; {
-		case listed != (h.state == ready || h.state == resting || h.state == holding || h.state == stalled || h.state == crowded || h.state == refused):
+		case listed != (h.state == ready || h.state == resting || h.state == holding || h.state == stalled || h.state == crowded || h.state == refused || h.state == granted):
 			t.Fatalf("%s is in state %d and listed: %v", h.name, h.state, listed)
 		case h.state == idle && h.wanted(), h.state == turning:
 			t.Fatalf("%s is in state %d and forgotten", h.name, h.state)
@@ -65,6 +68,10 @@ func (f *Frontier) check(t fataler) {
 			checkHeap(t, "sites", h.sites.many, func(*site) {})
 		}
 		if h.line.conn == nil && (h.state == resolving || h.state == loading) {
+			ahead++
+		}
+		if h.line.conn == nil && !h.line.errand && (h.state == leasing || h.line.leased) {
+			lent++
 			ahead++
 		}
 		if h.line.conn != nil || h.line.errand {
@@ -139,8 +146,8 @@ func (f *Frontier) check(t fataler) {
 	if f.noCare != (care{}) || !reflect.DeepEqual(f.noLine, line{}) || lines != f.lines {
 		t.Fatalf("a host wrote to what all share: %+v, %+v; or %d lines, counted %d", f.noCare, f.noLine, lines, f.lines)
 	}
-	if ahead != f.ahead {
-		t.Fatalf("%d hosts are made ready, counted %d", ahead, f.ahead)
+	if ahead != f.ahead || lent != f.lent {
+		t.Fatalf("%d hosts are made ready, counted %d; %d have or ask for leave, counted %d", ahead, f.ahead, lent, f.lent)
 	}
 	if asleep != f.asleep || rules != f.rules {
 		t.Fatalf("%d entries are asleep, counted %d; rules of %d bytes, counted %d", asleep, f.asleep, rules, f.rules)

@@ -29,6 +29,7 @@ type Config struct {
 	Proxy       bool          // nothing is resolved; the host's name stands for the server
 	Holdable    time.Duration // the longest pause between two requests that a connection is held open for; see Holdable
 	NoRobots    bool          // --ignore-robots
+	Leased      bool          `json:",omitempty"` // other nodes visit the same servers: see lease.go
 	Linger      time.Duration // how long sites and hosts without work are remembered, 0 = a minute
 	// Sites are settings of single hosts, by name; a longer wait only.
 	Sites map[string]Setting
@@ -81,12 +82,14 @@ type Frontier struct {
 	noCare  care                 // of hosts that need none
 	noLine  line                 // of hosts that have none
 
-	ready  roster
-	timers roster
-	naps   heap[*nap]
-	open   fifo[*host] // holding, in turn
-	stall  [needs]fifo[*host]
-	closes fifo[string] // connections to close, not yet told
+	ready   roster
+	timers  roster
+	naps    heap[*nap]
+	open    fifo[*host] // holding, in turn
+	stall   [needs]fifo[*host]
+	closes  fifo[string] // connections to close, not yet told
+	granted fifo[*host]  // that may be visited, in turn
+	returns fifo[back]   // leases to give back, not yet told
 
 	gate    Gate // nil: no visit needs to be admitted
 	depth   int
@@ -111,6 +114,7 @@ type Frontier struct {
 	turn     uint64
 	tempo    tempo // of all pages
 	active   int   // connections
+	lent     int   // hosts without one that may be visited, or leave for it is asked for
 	ahead    int   // hosts without a connection that are made ready for one: looked up, loaded, or stalled for it
 	lines    int   // hosts that hold a line
 	warm     int   // sites that hold a window or rules
@@ -421,18 +425,32 @@ func (f *Frontier) rest(now page.Time, h *host) {
 	case !h.wanted():
 		h.state = idle
 		f.decline(h)
+		f.unlease(now, h)
 		f.spare(h)
 		f.desert(h)
 	case h.next > now && h.asks():
+		if h.next.Sub(now) > leaseKeep {
+			f.unlease(now, h)
+		}
 		f.sleep(h)
 		f.spare(h)
 	default:
-		h.state = ready
-		f.ready.push(h)
+		f.line(h)
 		if !h.asks() {
 			f.decline(h)
 		}
 	}
+}
+
+// line puts a host in turn. One that has leave to be visited has had its turn.
+func (f *Frontier) line(h *host) {
+	if h.line.leased {
+		h.state = granted
+		f.granted.push(h)
+		return
+	}
+	h.state = ready
+	f.ready.push(h)
 }
 
 // sleep puts a host among the timers until its next request may be sent.
@@ -525,7 +543,7 @@ func (f *Frontier) Loaded(now page.Time, b Batch) {
 	f.rest(now, h)
 	// Behind a gate the first in turn may not be the first to pass: to give its
 	// window up again would be to load it for ever.
-	if h.state != ready || f.gate == nil && f.ready.top() != h {
+	if h.state != granted && (h.state != ready || f.gate == nil && f.ready.top() != h) {
 		f.cool(s) // it is not its turn after all
 		f.spare(h)
 	}

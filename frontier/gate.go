@@ -37,7 +37,7 @@ func (f *Frontier) shut() bool {
 // lets it pass; see reach for what it returns.
 func (f *Frontier) admit(now page.Time, h *host, room Room) (p Pick, ok, sent bool) {
 	p, ok, sent = f.reach(now, h, room)
-	if sent || f.gate == nil {
+	if sent || f.gate == nil || h.line.leased {
 		return p, ok, sent
 	}
 	var addr netip.Addr
@@ -56,8 +56,7 @@ func (f *Frontier) admit(now page.Time, h *host, room Room) (p Pick, ok, sent bo
 func (f *Frontier) readmit() {
 	f.begun = 0
 	for i, h := range f.refused {
-		h.state = ready
-		f.ready.push(h)
+		f.line(h)
 		f.refused[i] = nil
 	}
 	f.refused = f.refused[:0]

@@ -26,6 +26,8 @@ const (
 	stalled                // the caller has no room for what it needs; in a stall list
 	busy                   // a request is under way
 	holding                // between two requests of one connection; in open
+	leasing                // leave to visit it is being asked for
+	granted                // it may be visited; in granted
 	refused                // the Gate did not let it pass; in refused until all that can be picked now is
 )
 
@@ -82,6 +84,9 @@ type line struct {
 	resolved bool // just now: the addresses may be used once, however short they live
 	called   bool // room on the server is kept for it
 	errand   bool // an errand is under way; its connection serves nothing else
+	leased   bool // it may be visited at lent, see lease.go
+	used     bool // under that lease, it was
+	lent     netip.Addr
 }
 
 // addr is the address in use. There may be fewer now than when it was chosen.
@@ -135,7 +140,7 @@ func (f *Frontier) tight() bool { return f.lines > f.cfg.Hot+f.cfg.Conns }
 // waits on it.
 func (f *Frontier) part(h *host) {
 	l := h.line
-	if l == &f.noLine || l.conn != nil || l.errand || l.called || l.errands.len() > 0 {
+	if l == &f.noLine || l.conn != nil || l.errand || l.called || l.leased || h.state == leasing || l.errands.len() > 0 {
 		return
 	}
 	f.move(h, nil)

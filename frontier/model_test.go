@@ -77,6 +77,10 @@ type dHost struct {
 	rest  page.Time // by failures
 	ttl   time.Duration
 	addrs []netip.Addr
+
+	leased bool // it may be visited
+	lent   netip.Addr
+	from   page.Time // by then
 }
 
 type dTaken struct {
@@ -96,7 +100,7 @@ func newDriver(t *rapid.T) *driver {
 		Conns: d.n("r", 1, 5), PerServer: d.n("per server", 1, 2), PerCDN: 3, CDNDomains: d.n("cdn", 1, 4), Window: 1, Hot: d.n("hot", 0, 4),
 		Holdable: time.Duration(d.n("holdable", 0, 3)) * time.Second, Proxy: d.n("proxy", 0, 5) == 0,
 		SitePages: int64(d.n("site budget", 0, 1) * 12), DomainPages: int64(d.n("domain budget", 0, 1) * 25),
-		Linger: time.Duration(d.n("linger", 0, 2))*time.Second + 1, Auto: d.bool("auto"),
+		Linger: time.Duration(d.n("linger", 0, 2))*time.Second + 1, Auto: d.bool("auto"), Leased: d.bool("leased"),
 	}
 	if d.cfg.Auto {
 		d.cfg.PerConn = d.n("auto", 1, 20)
@@ -104,6 +108,9 @@ func newDriver(t *rapid.T) *driver {
 	d.f = New(d.cfg)
 	if d.bool("gate") {
 		d.gate = &dGate{limit: d.n("limit", 1, 12), picky: d.bool("picky"), loads: map[string]int{}}
+		if d.cfg.Leased {
+			d.gate.leased = map[string]bool{}
+		}
 		d.depth = d.n("depth", 1, 4)
 		d.f.Admit(d.gate, d.depth)
 	}
@@ -244,7 +251,28 @@ func (d *driver) pick(p Pick) {
 	case Fetch, Robots:
 		d.spend(&d.room.Fetch, "Fetch")
 		d.request(p)
+	case Lease:
+		h := d.hosts[p.Host]
+		if h.leased {
+			d.t.Fatalf("%s: leave is asked for twice", p.Host)
+		}
+		d.later(func() { d.lease(h, p.Addr) })
+	case Return:
+		h := d.hosts[p.Host]
+		if !h.leased || h.open {
+			d.t.Fatalf("%s: leave is given back that it does not have, or needs", p.Host)
+		}
+		h.leased = false
 	}
+}
+
+// lease gives leave to visit a host, or refuses it for now.
+func (d *driver) lease(h *dHost, at netip.Addr) {
+	in := time.Duration(d.n("in", 0, 2)) * time.Second
+	if h.leased = d.calm || d.bool("given"); h.leased {
+		h.lent, h.from = at, d.now.Add(in)
+	}
+	d.f.Leased(d.now, h.name, h.leased, in)
 }
 
 func (d *driver) load(p Pick) {
@@ -312,6 +340,8 @@ func (d *driver) request(p Pick) {
 		d.t.Fatalf("%s: connected again after %v, its wait is %v", h.name, gap, wait)
 	case gap < h.delay && h.any:
 		d.t.Fatalf("%s: asked again after %v, its crawl-delay is %v", h.name, gap, h.delay)
+	case d.cfg.Leased && (!h.leased || h.lent != p.Addr || d.now < h.from):
+		d.t.Fatalf("%s: asked without leave for %v", h.name, p.Addr)
 	case d.now < h.rest:
 		d.t.Fatalf("%s: asked %v before its rest was over", h.name, h.rest.Sub(d.now))
 	case d.resting > 0 && d.now < page.Time(1).Add(d.cfg.Wait):
@@ -592,6 +622,12 @@ func (d *driver) act() {
 		d.now = d.now.Add(RobotsAge)
 	case n == 12:
 		d.f.Urge(rapid.SliceOfNDistinct(rapid.SampledFrom(d.names), 0, len(d.names), rapid.ID).Draw(d.t, "urgent"))
+	case n == 13 && d.cfg.Leased && d.bool("lapse"):
+		h := d.hosts[rapid.SampledFrom(d.names).Draw(d.t, "host")]
+		if h.leased && !h.open { // it has run out unused
+			h.leased = false
+			d.f.Leased(d.now, h.name, false, 0)
+		}
 	case n == 13:
 		if p := d.n("part", 0, parts-1); d.away[p] {
 			d.adopt(uint16(p))
@@ -640,6 +676,7 @@ func (d *driver) adopt(part uint16) {
 		if !s.host.open {
 			s.host.end, s.host.any = d.now, true
 		}
+		s.ended = true // by the others
 		d.f.Add(d.now, Known{ID: s.id, Name: s.name, Queued: int64(len(s.disk)), Used: s.fetched, Old: true, Cash: s.cash(nil), Part: part, Met: true})
 	}
 }
@@ -731,7 +768,7 @@ func TestStop(t *testing.T) {
 		for {
 			p, ok := d.f.Next(d.now, Room{Fetch: 9, Load: 9, Resolve: 9, Settle: 9})
 			switch {
-			case ok && p.Kind != Close:
+			case ok && p.Kind != Close && p.Kind != Return:
 				t.Fatalf("%+v after Stop", p)
 			case ok:
 				d.pick(p)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/netip"
 	"slices"
+	"time"
 
 	"weir/page"
 )
@@ -18,6 +19,8 @@ const (
 	Resolve             // a host's addresses
 	Settle              // a page that ends without a request
 	Close               // an open connection to a host
+	Lease               // leave to visit a host at an address
+	Return              // that leave, given back
 )
 
 // needs are the kinds of picks that the caller must have room for.
@@ -51,6 +54,8 @@ type Pick struct {
 	From    Place      // Load
 	N       int        // Load: so many entries
 	Outcome page.Outcome
+	Rest    time.Duration // Lease: between two visits; Return: how long the host rests from now on
+	Used    bool          // Return: it was visited
 }
 
 // Next returns the next thing to do, or false when there is none for now: then
@@ -67,8 +72,7 @@ func (f *Frontier) Next(now page.Time, room Room) (Pick, bool) {
 			f.hold(h)
 			continue
 		}
-		h.state = ready
-		f.ready.push(h)
+		f.line(h)
 	}
 	for f.naps.len() > 0 && f.naps.top().until <= now {
 		f.back(now, f.naps.pop().site)
@@ -76,6 +80,10 @@ func (f *Frontier) Next(now page.Time, room Room) (Pick, bool) {
 	for {
 		if f.closes.len() > 0 {
 			return Pick{Kind: Close, Host: f.closes.pop()}, true
+		}
+		if f.returns.len() > 0 {
+			b := f.returns.pop()
+			return Pick{Kind: Return, Host: b.host, Rest: b.rest, Used: b.used}, true
 		}
 		h := f.turnOf(room)
 		if h == nil {
@@ -97,6 +105,9 @@ func (f *Frontier) turnOf(room Room) *host {
 	}
 	if f.stopping {
 		return nil
+	}
+	if f.granted.len() > 0 && room.Fetch > 0 {
+		return f.granted.pop()
 	}
 	urgent, other := f.opens()
 	may := func(h *host) bool { return other || urgent && h.urge > 0 }
@@ -221,15 +232,27 @@ func (f *Frontier) request(now page.Time, h *host, s *site, room Room) (Pick, bo
 	case h.line.conn != nil && room.Fetch == 0:
 		f.hold(h)
 		return Pick{}, false
+	case room.Fetch == 0 && h.line.leased:
+		f.line(h)
+		return Pick{}, false
 	case room.Fetch == 0:
 		return f.stallOn(h, needFetch)
-	case h.line.conn == nil && (f.active >= f.cfg.Conns || h.urge == 0 && f.active+f.kept() >= f.cfg.Conns):
+	case h.line.conn == nil && !h.line.leased && (f.active+f.lent >= f.cfg.Conns || h.urge == 0 && f.active+f.lent+f.kept() >= f.cfg.Conns):
 		h.state = ready
 		f.ready.push(h)
 		return Pick{}, false
 	}
-	h.ran = false
 	l := f.dial(h)
+	if f.cfg.Leased && l.conn == nil {
+		if l.leased && l.lent != f.where(h) { // its name means another server now
+			f.unlease(now, h)
+		}
+		if !l.leased {
+			return f.lease(h)
+		}
+		f.landed()
+	}
+	h.ran = false
 	p := Pick{Host: h.name, Open: l.conn == nil}
 	if p.Open {
 		f.connect(h, s)
@@ -251,10 +274,9 @@ func (f *Frontier) request(now page.Time, h *host, s *site, room Room) (Pick, bo
 		p.URL = page.Join(s.name, p.Entry.Rest)
 		f.use(s, 1)
 	}
-	if len(l.addrs) > 0 {
-		p.Addr = h.addr()
-	}
+	p.Addr = f.where(h)
 	l.pages++
+	l.used = l.leased
 	p.Last = s == nil || int(l.pages) >= l.most || h.care.delay > f.cfg.Holdable
 	h.state = busy
 	return p, true
@@ -312,6 +334,7 @@ func (f *Frontier) reach(now page.Time, h *host, room Room) (p Pick, ok, sent bo
 	}
 	if !l.called && srv.active+srv.called >= f.roomOf(srv) {
 		h.state, l.resolved = crowded, false
+		f.unlease(now, h)
 		srv.waiting.push(h)
 		if f.tight() {
 			l.addrs = nil // by the time there is room they may be old

@@ -73,10 +73,10 @@ func (f *Frontier) kept() int { return max(min(f.soon, f.cfg.Conns/2-f.hurried),
 
 // opens says whether a visit may begin now that is urgent, and one that is not.
 func (f *Frontier) opens() (urgent, other bool) {
-	if f.active >= f.cfg.Conns {
+	if f.active+f.lent >= f.cfg.Conns {
 		return false, false
 	}
-	other = f.active+f.kept() < f.cfg.Conns && !f.shut()
+	other = f.active+f.lent+f.kept() < f.cfg.Conns && !f.shut()
 	urgent = len(f.urged) > 0 && (f.gate == nil || f.gate.Open(f.ahead, true))
 	return urgent, other
 }
