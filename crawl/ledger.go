@@ -714,6 +714,10 @@ func (l *Ledger) crawl(f *page.Facts, key page.Key, print uint64, row *Row) (new
 		l.mark(r)
 		return true, nil
 	}
+	if to, other := l.fetcher(s, row); other {
+		l.handOn(s, r, to, row)
+		return true, nil
+	}
 	s.queued++
 	l.totals.Queued++
 	l.staked(s)

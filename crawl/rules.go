@@ -63,6 +63,8 @@ type Row struct {
 	Hear  bool // nor of its site's robots.txt
 	Score float32
 	By    Rule
+
+	moves uint8 // how often it was handed on, see handon.go
 }
 
 // plain says that of a page that is known only its depth could be better.

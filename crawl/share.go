@@ -35,7 +35,9 @@ type share struct {
 	posted   uint64 // parcels up to here may be forgotten
 	gone     uint64 // parcels up to here are
 	parts    []int  // of the rows that are being taken; -1: it is another node's
-	applying int    // the partition whose log's rows are being taken; -1: they were derived here
+	waiting  int64  // pages that wait, as of then
+	spreads  spreads
+	applying int // the partition whose log's rows are being taken; -1: they were derived here
 }
 
 // stake is what this node has to do with a partition.
@@ -57,6 +59,7 @@ type post struct {
 	part  int
 	rows  []overlay.Row
 	hosts []overlay.Host
+	wide  []overlay.Wide
 	ended []overlay.Ended
 }
 
@@ -99,7 +102,7 @@ func (s *sent) add(print uint64, depth uint16) bool {
 
 // openShare reads what a node that shares has kept.
 func (l *Ledger) openShare(cfg Sharing) error {
-	l.share = &share{Sharing: cfg, stakes: make([]stake, cfg.Parts), applying: -1}
+	l.share = &share{Sharing: cfg, stakes: make([]stake, cfg.Parts), spreads: newSpreads(cfg.Keys.Scheme()), applying: -1}
 	var bad error
 	err := l.kv.Scan([]byte{keyShare, shareLog}, []byte{keyShare, shareLog + 1}, func(key, value []byte) bool {
 		if len(key) != 4 || len(value) != 8 {
@@ -275,6 +278,7 @@ func (l *Ledger) care(host string, s *siteRecord) (Care, error) {
 func (l *Ledger) staked(s *siteRecord) {
 	if l.share != nil && l.share.stakes[s.part].adopted {
 		l.share.stakes[s.part].queued++
+		l.share.waiting++
 	}
 }
 
@@ -328,6 +332,10 @@ func (l *Ledger) Apply(part int, offset uint64, b overlay.Batch) error {
 			if !own {
 				err = l.applyDone(part, r)
 			}
+		case overlay.Spread:
+			for _, w := range r.Hosts {
+				l.share.spreads.table.Apply(w)
+			}
 		case overlay.Hosts:
 			if !own {
 				for _, h := range r.Hosts {
@@ -351,6 +359,7 @@ func (l *Ledger) applyRows(part int, rows []overlay.Row) error {
 	for _, r := range rows {
 		l.out.Crawl = append(l.out.Crawl, Row{
 			URL: r.URL, Hash: l.cfg.Secret.Hash(r.URL.Rest()), Depth: r.Depth, Hops: r.Hops, Root: r.Root, Seed: r.Seed, Score: r.Score, By: Rule(r.Rule),
+			moves: r.Moves,
 		})
 	}
 	l.share.applying = part
@@ -399,7 +408,7 @@ func (l *Ledger) applyDone(part int, d overlay.Done) error {
 func (l *Ledger) logRow(part int, row *Row) {
 	to := l.share.posts.to(part)
 	to.rows = append(to.rows, overlay.Row{
-		URL: row.URL, Depth: row.Depth, Hops: row.Hops, Root: row.Root, Seed: row.Seed, Rule: uint8(row.By), Score: row.Score,
+		URL: row.URL, Depth: row.Depth, Hops: row.Hops, Root: row.Root, Seed: row.Seed, Rule: uint8(row.By), Moves: row.moves, Score: row.Score,
 	})
 }
 
@@ -430,7 +439,7 @@ func (l *Ledger) send(row *Row, print uint64) {
 // Others have no site in their key.
 func (l *Ledger) place(rows []Row) error {
 	sh := l.share
-	sh.parts = sh.parts[:0]
+	sh.parts, sh.waiting = sh.parts[:0], l.Waiting()
 	last, lastPart, id := "", -1, page.SiteID(0)
 	for i := range rows {
 		part := sh.applying
@@ -463,7 +472,7 @@ const elsewhere = math.MaxUint32
 // new. A site whose pages are spread over partitions has one in each.
 func (l *Ledger) siteIn(name string, part int) (page.SiteID, error) {
 	key := name
-	if l.share.Keys.Scheme().By != overlay.ByHost {
+	if l.share.Keys.Scheme().Leased() {
 		key = fmt.Sprintf("%s %d", name, part)
 	}
 	id, fresh, err := l.siteNamed(key, name)
@@ -504,6 +513,9 @@ func (l *Ledger) pack(w Writer, ev *Committed) {
 		}
 		if len(p.hosts) > 0 {
 			rows = append(rows, overlay.Hosts{Hosts: p.hosts})
+		}
+		if len(p.wide) > 0 {
+			rows = append(rows, overlay.Spread{Hosts: p.wide})
 		}
 		if len(rows) > 0 {
 			ev.Parcel.Rows = append(ev.Parcel.Rows, overlay.Post{Part: p.part, Records: rows})

@@ -110,7 +110,7 @@ func (f *fleet) append(s *ship, p overlay.Post) {
 	for _, r := range p.Records {
 		if d, ok := r.(overlay.Done); ok {
 			for _, e := range d.Pages {
-				f.ended[fmt.Sprint(e.Site, e.Hash)] = true
+				f.ended[fmt.Sprint(p.Part, e.Site, e.Hash)] = true
 			}
 		}
 	}
@@ -137,7 +137,7 @@ func (s *ship) adopt(part int) {
 			s.fl.t.Fatalf("%s: %d pages of %s, %d are said to wait", s.name, len(got.Entries), k.Name, k.Queued)
 		}
 		for _, e := range got.Entries {
-			if s.fl.ended[fmt.Sprint(k.Name, e.Hash)] {
+			if s.fl.ended[fmt.Sprint(part, k.Name, e.Hash)] {
 				s.fl.t.Fatalf("%s: %s%s has ended, and waits", s.name, k.Name, e.Rest)
 			}
 			s.queued[page.Key{Site: k.ID, Hash: e.Hash}] = k.Name + e.Rest
@@ -186,7 +186,7 @@ func TestSharing(t *testing.T) {
 		t.Fatal(err)
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		scheme, err := overlay.ParseScheme(rapid.SampledFrom([]string{"host", "url", "host-2"}).Draw(t, "scheme"))
+		scheme, err := overlay.ParseScheme(rapid.SampledFrom([]string{"host", "url", "host-2", "redirect:over=2", "redirect:url,over=1,max=2", "adaptive:over=1"}).Draw(t, "scheme"))
 		if err != nil {
 			t.Fatal(err)
 		}

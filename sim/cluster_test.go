@@ -55,10 +55,10 @@ func TestClusterFetchesEveryPageOnce(t *testing.T) {
 			reached++
 		}
 	}
-	for _, scheme := range []string{"host", "url", "host-8"} {
+	for _, scheme := range []string{"host", "url", "host-8", "redirect:over=20", "adaptive:over=20"} {
 		for _, nodes := range []int{1, 7} {
 			times := make([]int, w.Pages())
-			r := share(t, w, scheme, nodes, time.Hour, func(p uint32) { times[p]++ })
+			r := share(t, w, scheme, nodes, 2*time.Hour, func(p uint32) { times[p]++ })
 			for p, n := range times {
 				if n > 1 {
 					t.Fatalf("%s, %d nodes: page %d was fetched %d times", scheme, nodes, p, n)
