@@ -49,7 +49,7 @@ func (t *tally) add(c *conn) {
 		return
 	}
 	for o := range t.open {
-		if o != c && peerGone(o.raw) {
+		if o != c && o.gone() {
 			delete(t.open, o)
 		}
 	}
@@ -178,7 +178,7 @@ func (h *host) gap(c *conn, now time.Time) {
 		end = now.Sub(h.ended)
 	}
 	for o := range h.tally.open {
-		if o != c && o.busy && !peerGone(o.raw) {
+		if o != c && o.busy && !o.gone() {
 			end = 0
 		}
 	}
@@ -210,6 +210,7 @@ func (h *host) finish(x *exchange, status int) {
 	defer h.mu.Unlock()
 	x.conn.busy = false
 	h.ended = time.Now()
+	x.ended, x.status = h.ended, status
 	x.note = note{}
 	robots := string(x.path) == "/robots.txt"
 	if robots && status != 0 && h.said == nil {
@@ -249,7 +250,7 @@ func (h *host) retract(x *exchange) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	n := x.note
-	x.note = note{}
+	x.note, x.status = note{}, 0
 	switch {
 	case n.twice:
 		h.twices--

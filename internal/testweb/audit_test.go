@@ -3,9 +3,11 @@ package testweb
 import (
 	"fmt"
 	"net"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -130,7 +132,7 @@ func TestMisbehaviour(t *testing.T) {
 			c.host = "s0001.test"
 			c.get("/robots.txt")
 		},
-		want: []string{"not the host's: s0001.test at " + address(0)},
+		want: []string{"not the host's: s0001.test at " + "127.0.0.1"},
 	}, {
 		name: "robots ignored as told", sites: []Site{strict}, manners: Manners{IgnoreRobots: true},
 		visit: func(t *testing.T, w *Web, e ear) { one(t, w, "/"); one(t, w, "/private/x") },
@@ -352,5 +354,36 @@ func TestPort(t *testing.T) {
 	again := start(t, Config{Sites: Even(3, Site{}), Port: port})
 	if got := again.URL(2); got != fmt.Sprintf("http://s0002.test:%d/", port) {
 		t.Errorf("URL %s", got)
+	}
+}
+
+// A web can lie anywhere; whoever listens hears of every answer, and by whom it was asked for.
+func TestVisits(t *testing.T) {
+	if !canHole {
+		t.Log("other addresses than 127.0.0.1 are not everywhere")
+		return
+	}
+	visits := make(chan Visit, 10)
+	var gone atomic.Bool
+	w := start(t, Config{
+		First: netip.MustParseAddr("127.9.0.1"), Sites: Even(2, Site{Pages: 3, Links: 2, Size: 200}),
+		Visited: func(v Visit) { visits <- v }, Gone: func(netip.Addr, time.Time) bool { return gone.Load() },
+	})
+	if got := w.Addr(1).String(); got != "127.9.0.2" {
+		t.Errorf("the second site is at %s", got)
+	}
+	if !strings.HasPrefix(w.DNS(), "127.9.0.1:") {
+		t.Errorf("DNS is at %s", w.DNS())
+	}
+	c := dial(t, w, 0)
+	c.get("/p/1")
+	v := <-visits
+	if v.Host != "s0000.test" || v.Path != "/p/1" || v.Status != 200 || v.From.String() != c.conn.LocalAddr().String() || v.Ended.Before(v.Arrived) {
+		t.Errorf("visit %+v", v)
+	}
+	gone.Store(true) // the first connection is open, though its visitor could not help it
+	dial(t, w, 0).get("/p/2")
+	if n := w.Audit().Host("s0000.test").MaxConns; n != 1 {
+		t.Errorf("%d connections at once", n)
 	}
 }

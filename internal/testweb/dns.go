@@ -38,7 +38,7 @@ type record struct {
 // maxDNSConns bounds the TCP connections to the DNS server.
 const maxDNSConns = 64
 
-func newDNS(sites []*site) (*dns, error) {
+func newDNS(sites []*site, at netip.Addr) (*dns, error) {
 	d := &dns{records: make(map[string]record), wild: make(map[string]record), open: make(map[net.Conn]struct{})}
 	for _, s := range sites {
 		if s.Name == "" {
@@ -58,11 +58,11 @@ func newDNS(sites []*site) (*dns, error) {
 	}
 	var err error
 	for range 32 {
-		if d.udp, err = net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}); err != nil {
+		if d.udp, err = net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.AddrPortFrom(at, 0))); err != nil {
 			return nil, err
 		}
-		port := d.udp.LocalAddr().(*net.UDPAddr).Port
-		if d.tcp, err = net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port}); err == nil {
+		port := d.udp.LocalAddr().(*net.UDPAddr).AddrPort().Port()
+		if d.tcp, err = net.ListenTCP("tcp4", net.TCPAddrFromAddrPort(netip.AddrPortFrom(at, port))); err == nil {
 			d.addr = d.udp.LocalAddr().String()
 			return d, nil
 		}

@@ -96,7 +96,7 @@ func (v *server) accept() {
 			nc.Close()
 			return
 		}
-		c := &conn{v: v, raw: nc, Conn: nc}
+		c := &conn{v: v, raw: nc, Conn: nc, opened: time.Now()}
 		v.tally.join(c)
 		w.tasks.Go(func() {
 			defer func() { <-w.slots }()
@@ -110,6 +110,7 @@ type conn struct {
 	net.Conn          // what is spoken through: raw, or TLS over it
 	raw      net.Conn // the socket
 	v        *server
+	opened   time.Time
 	in       *bufio.Reader
 	host     *host // the one it was last used for
 	answers  int
@@ -184,6 +185,15 @@ func (c *conn) close() {
 	c.v.web.untrack(c.raw)
 }
 
+// gone says whether the visitor has hung up, or would have if it could.
+func (c *conn) gone() bool {
+	if peerGone(c.raw) {
+		return true
+	}
+	gone := c.v.web.gone
+	return gone != nil && gone(c.raw.RemoteAddr().(*net.TCPAddr).AddrPort().Addr(), c.opened)
+}
+
 func (c *conn) leave() {
 	if c.left {
 		return
@@ -215,6 +225,8 @@ type exchange struct {
 	out      *buffer
 	html     []byte
 	finished bool
+	status   int
+	ended    time.Time
 	note     note
 }
 
@@ -328,6 +340,10 @@ func (x *exchange) serve() bool {
 	keep := h.site.answer(x)
 	if !x.finished {
 		h.finish(x, 0)
+	}
+	if visited := x.v.web.visited; visited != nil {
+		from := x.raw.RemoteAddr().(*net.TCPAddr).AddrPort()
+		visited(Visit{Host: h.name, Path: string(x.path), From: from, Arrived: x.arrived, Ended: x.ended, Status: x.status})
 	}
 	if s := h.site; s.PerConn > 0 && x.answers >= s.PerConn {
 		return false

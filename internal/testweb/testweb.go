@@ -37,11 +37,26 @@ type Config struct {
 	Addresses int
 	// Port is what every site listens on; 0 takes a free one.
 	Port int
+	// First is the lowest address of the sites, 127.0.0.1 unless set; DNS has it too. The others follow, all ending in 1 to 254.
+	First netip.Addr
 	// Conns is the most connections open at once, 8192 unless set; more wait in the listen queue.
 	Conns int
 	// Heard is called for each request after the audit has noted it and before it is answered; the answer waits for it to
 	// return, and so does Close. It is called by many connections at once.
 	Heard func(host, path string)
+	// Visited is called after each answer, by many connections at once.
+	Visited func(Visit)
+	// Gone says whether a visitor cannot hang up, because its machine stands still or is cut off: what it opened before does not
+	// count as open any more.
+	Gone func(visitor netip.Addr, opened time.Time) bool
+}
+
+// Visit is one request and its answer.
+type Visit struct {
+	Host, Path     string
+	From           netip.AddrPort
+	Arrived, Ended time.Time // see audit
+	Status         int       // 0 when the answer broke off
 }
 
 // Site describes one host of a web. Its pages are / and /p/1 ... /p/(Pages-1), each reachable from /.
@@ -188,6 +203,8 @@ type Web struct {
 	dns     *dns
 	stray   stray
 	heard   func(host, path string)
+	visited func(Visit)
+	gone    func(visitor netip.Addr, opened time.Time) bool
 	slots   chan struct{}
 
 	closing chan struct{}
@@ -207,6 +224,8 @@ func Start(cfg Config) (*Web, error) {
 		seed:    cfg.Seed,
 		text:    newText(cfg.Seed),
 		heard:   cfg.Heard,
+		visited: cfg.Visited,
+		gone:    cfg.Gone,
 		slots:   make(chan struct{}, cmp.Or(cfg.Conns, 8192)),
 		closing: make(chan struct{}),
 		open:    make(map[net.Conn]struct{}),
@@ -223,9 +242,13 @@ func Start(cfg Config) (*Web, error) {
 	if cfg.Addresses > 0 {
 		n = min(n, cfg.Addresses)
 	}
-	listeners, port, err := listen(n, cfg.Port)
+	first := cfg.First
+	if !first.IsValid() {
+		first = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	}
+	listeners, port, err := listen(first, n, cfg.Port)
 	if errors.Is(err, syscall.EADDRNOTAVAIL) && !slices.ContainsFunc(cfg.Sites, func(s Site) bool { return s.Name == "" }) {
-		listeners, port, err = listen(1, cfg.Port)
+		listeners, port, err = listen(first, 1, cfg.Port)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("testweb: listen: %w", err)
@@ -234,7 +257,7 @@ func Start(cfg Config) (*Web, error) {
 	for _, l := range listeners {
 		w.servers = append(w.servers, newServer(w, l))
 	}
-	if err := w.settle(); err != nil {
+	if err := w.settle(first); err != nil {
 		w.unlisten()
 		return nil, err
 	}
@@ -246,7 +269,7 @@ func Start(cfg Config) (*Web, error) {
 }
 
 // settle gives every site its address, name and certificate, and opens the DNS server.
-func (w *Web) settle() error {
+func (w *Web) settle(first netip.Addr) error {
 	for i, s := range w.sites {
 		v := w.servers[i%len(w.servers)]
 		if err := v.add(s); err != nil {
@@ -273,7 +296,7 @@ func (w *Web) settle() error {
 			}
 		}
 	}
-	if w.dns, err = newDNS(w.sites); err != nil {
+	if w.dns, err = newDNS(w.sites, first); err != nil {
 		return fmt.Errorf("testweb: dns: %w", err)
 	}
 	return nil
@@ -282,10 +305,15 @@ func (w *Web) settle() error {
 // maxAddresses keeps a mistaken Config from using up the file descriptors.
 const maxAddresses = 16384
 
-func address(i int) string { return fmt.Sprintf("127.0.%d.%d", i/254, 1+i%254) }
+// address is the i-th from the first one, which ends in 1.
+func address(first netip.Addr, i int) netip.Addr {
+	a := first.As4()
+	a[1], a[2], a[3] = a[1]+byte(i/254>>8), a[2]+byte(i/254), a[3]+byte(i%254)
+	return netip.AddrFrom4(a)
+}
 
 // listen opens n addresses on one port. A port that is taken on one of them is given up for another, unless it was asked for.
-func listen(n, port int) ([]net.Listener, int, error) {
+func listen(first netip.Addr, n, port int) ([]net.Listener, int, error) {
 	if n > maxAddresses {
 		return nil, 0, fmt.Errorf("%d addresses: the most is %d", n, maxAddresses)
 	}
@@ -295,7 +323,7 @@ func listen(n, port int) ([]net.Listener, int, error) {
 		p := port
 		for i := 0; i < n; i++ {
 			var l net.Listener
-			if l, err = net.Listen("tcp4", net.JoinHostPort(address(i), strconv.Itoa(p))); err != nil {
+			if l, err = net.Listen("tcp4", netip.AddrPortFrom(address(first, i), uint16(p)).String()); err != nil {
 				break
 			}
 			p = l.Addr().(*net.TCPAddr).Port

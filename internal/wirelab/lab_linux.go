@@ -26,9 +26,9 @@ const sampling = 100 * time.Millisecond
 type Lab struct {
 	web       Web
 	begin     time.Time
-	client    *room
-	neighbour *room
-	server    *room
+	client    *Room
+	neighbour *Room
+	server    *Room
 	host      *host
 	mover     *mover
 	authority []byte
@@ -95,16 +95,16 @@ func (l *Lab) open(cfg Config, cert tls.Certificate) error {
 	if l.mover.stop, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
 		return os.NewSyscallError("eventfd", err)
 	}
-	if l.client, err = enter(); err != nil {
+	if l.client, err = NewRoom(); err != nil {
 		return err
 	}
-	if l.neighbour, err = enter(); err != nil {
+	if l.neighbour, err = NewRoom(); err != nil {
 		return err
 	}
-	if l.server, err = enter(); err != nil {
+	if l.server, err = NewRoom(); err != nil {
 		return err
 	}
-	err = l.client.do(func() (err error) {
+	err = l.client.Do(func() (err error) {
 		if l.mover.clients[0], err = furnish(clientAddr, 8); err != nil {
 			return err
 		}
@@ -118,7 +118,7 @@ func (l *Lab) open(cfg Config, cert tls.Certificate) error {
 	if err != nil {
 		return fmt.Errorf("the client's side: %w", err)
 	}
-	err = l.neighbour.do(func() (err error) {
+	err = l.neighbour.Do(func() (err error) {
 		l.mover.clients[1], err = furnish(neighbourAddr, 8)
 		return err
 	})
@@ -126,7 +126,7 @@ func (l *Lab) open(cfg Config, cert tls.Certificate) error {
 		return fmt.Errorf("the neighbour's side: %w", err)
 	}
 	var s sockets
-	err = l.server.do(func() (err error) {
+	err = l.server.Do(func() (err error) {
 		if l.mover.servers, err = furnish(gatewayAddr, 16); err != nil {
 			return err
 		}
@@ -189,9 +189,9 @@ func (l *Lab) Close() error {
 
 // abandon lets go of all that is held from the kernel.
 func (l *Lab) abandon() {
-	for _, r := range []*room{l.client, l.neighbour, l.server} {
+	for _, r := range []*Room{l.client, l.neighbour, l.server} {
 		if r != nil {
-			r.close()
+			r.Close()
 		}
 	}
 	if l.counters != nil {
@@ -211,12 +211,12 @@ func (l *Lab) Start(cmd *exec.Cmd) error {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
-	return l.client.do(cmd.Start)
+	return l.client.Do(cmd.Start)
 }
 
 // Dial connects from the client's namespace. The host must be an address.
 func (l *Lab) Dial(ctx context.Context, network, addr string) (c net.Conn, err error) {
-	err = l.client.do(func() error {
+	err = l.client.Do(func() error {
 		var d net.Dialer
 		c, err = d.DialContext(ctx, network, addr)
 		return err
@@ -332,7 +332,7 @@ type Bulk struct {
 // Pour starts one.
 func (l *Lab) Pour() (*Bulk, error) {
 	b := &Bulk{}
-	err := l.neighbour.do(func() (err error) {
+	err := l.neighbour.Do(func() (err error) {
 		b.conn, err = net.DialTimeout("tcp4", netip.AddrPortFrom(bulkAddr, 9).String(), 10*time.Second)
 		return err
 	})

@@ -11,19 +11,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// room is a network namespace and the thread that lives in it. What must
+// Room is a network namespace and the thread that lives in it. What must
 // happen inside, such as making a socket or starting a process, is done by that
 // thread; a socket once made stays where it is, whoever uses it. The namespace
 // goes with the thread and the last socket and process in it.
-type room struct {
+type Room struct {
 	tid    int
 	orders chan func()
 	gone   sync.WaitGroup
 }
 
-// enter makes a namespace.
-func enter() (*room, error) {
-	r := &room{orders: make(chan func())}
+// NewRoom makes a namespace.
+func NewRoom() (*Room, error) {
+	r := &Room{orders: make(chan func())}
 	begun := make(chan error)
 	r.gone.Add(1)
 	go r.live(begun)
@@ -35,7 +35,7 @@ func enter() (*room, error) {
 }
 
 // live is the room's thread. It is never unlocked, so it ends with its goroutine.
-func (r *room) live(begun chan<- error) {
+func (r *Room) live(begun chan<- error) {
 	runtime.LockOSThread()
 	if unix.Gettid() == os.Getpid() {
 		// The first thread of a process cannot end. It is kept away from the
@@ -58,21 +58,25 @@ func (r *room) live(begun chan<- error) {
 	}
 }
 
-// do runs f in the namespace and waits for it.
-func (r *room) do(f func() error) error {
+// Do runs f in the namespace and waits for it.
+func (r *Room) Do(f func() error) error {
 	done := make(chan error)
 	r.orders <- func() { done <- f() }
 	return <-done
 }
 
-// close ends the thread. Nobody may use the room any more.
-func (r *room) close() {
+// Close ends the thread. Nobody may use the room any more.
+func (r *Room) Close() {
 	close(r.orders)
 	r.gone.Wait()
 }
 
+// ID is that of the thread: where the kernel asks for a process of a namespace, it
+// serves.
+func (r *Room) ID() int { return r.tid }
+
 // path names the namespace to other processes while it is open.
-func (r *room) path() string { return fmt.Sprintf("/proc/%d/task/%d/ns/net", os.Getpid(), r.tid) }
+func (r *Room) path() string { return fmt.Sprintf("/proc/%d/task/%d/ns/net", os.Getpid(), r.tid) }
 
 // set writes kernel settings of this namespace. One that this kernel lacks is left out.
 func set(name, value string) error {

@@ -213,7 +213,7 @@ func TestGone(t *testing.T) {
 	}
 	names := map[string]bool{}
 	for _, l := range []*Lab{a, b} {
-		for _, r := range []*room{l.client, l.neighbour, l.server} {
+		for _, r := range []*Room{l.client, l.neighbour, l.server} {
 			name, err := os.Readlink(r.path())
 			if err != nil {
 				t.Fatal(err)
