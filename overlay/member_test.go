@@ -216,6 +216,22 @@ func TestLose(t *testing.T) {
 	want(s, Adopt{0, 5})
 }
 
+// What was on its way when a partition was lost is applied when it comes: the node
+// goes on from there when it has the partition again, and misses nothing.
+func TestLateDelivery(t *testing.T) {
+	s := newRig(t, Config{})
+	s.join(Peer{Name: "b", Session: 1})
+	s.own(3, 10)
+	s.step(Owner{0, "b", 1, 4})
+	want(s, Unfollow{0})
+	s.step(Delivered{0, 11, Batch{Records: []Record{Tuples{}}}})
+	want(s, Apply{0, 11, Batch{Records: []Record{Tuples{}}}})
+	s.step(Owner{0, "a", 100, 5})
+	want(s, Follow{0, 11})
+	s.step(Delivered{0, 11, Batch{Records: []Record{Tuples{}}}}) // a carrier may say things twice
+	want[Apply](s)
+}
+
 // heir is the name, of a or b, that partition 0 prefers.
 func heir() (home, other string) {
 	o := NewOwners(1)

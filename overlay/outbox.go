@@ -84,10 +84,12 @@ func (o *outbox) add(now page.Time, p Parcel) {
 	x := parcel{seq: p.Seq, posts: p.Ended}
 	for _, post := range p.Rows {
 		for _, r := range post.Records {
-			e := entry{record: r, size: bulk(r), seq: p.Seq}
-			x.rows++
-			o.unacked += e.size
-			o.push(now.Add(wait), post.Part, e)
+			for _, r := range split(r) {
+				e := entry{record: r, size: bulk(r), seq: p.Seq}
+				x.rows++
+				o.unacked += e.size
+				o.push(now.Add(wait), post.Part, e)
+			}
 		}
 	}
 	for _, post := range p.Ended {
@@ -292,6 +294,25 @@ func (o *outbox) forget(now page.Time, out []Action) []Action {
 		o.due = min(o.due, o.parcels[0].at.Add(synced))
 	}
 	return out
+}
+
+// split makes several records of one that is too large for an append: a page may
+// have very many links. Ends are too small for that, and facts are one thing.
+func split(r Record) []Record {
+	if bulk(r) <= maxAppend {
+		return []Record{r}
+	}
+	switch r := r.(type) {
+	case Tuples:
+		if n := len(r.Rows) / 2; n > 0 {
+			return append(split(Tuples{r.Rows[:n]}), split(Tuples{r.Rows[n:]})...)
+		}
+	case Shipped:
+		if n := len(r.Rows) / 2; n > 0 {
+			return append(split(Shipped{r.Program, r.Rows[:n]}), split(Shipped{r.Program, r.Rows[n:]})...)
+		}
+	}
+	return []Record{r}
 }
 
 // bulk is about how many bytes a record takes.

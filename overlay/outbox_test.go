@@ -149,6 +149,36 @@ func TestOutboxGather(t *testing.T) {
 	o.run(now, nil)
 }
 
+// A page with very many links does not make a batch that nobody takes.
+func TestOutboxSplit(t *testing.T) {
+	long := mustURL(t, "https://a.example/"+strings.Repeat("x", 1900))
+	rows := make([]Row, 20_000)
+	for i := range rows {
+		rows[i].URL = long
+	}
+	o := newOutbox(1, 1, 1<<30)
+	o.add(0, Parcel{Seq: 1, Rows: []Post{{0, []Record{Tuples{rows}, Shipped{Program: 1, Rows: []Ship{{Row: make([]byte, 1<<19)}, {Row: make([]byte, 1<<19)}}}}}}})
+	told, shipped := 0, 0
+	for now := page.Time(time.Second); !o.quiet(); {
+		a := o.run(now, nil)[0].(Append)
+		if size := len(AppendBatch(nil, &a.Batch)); size > MaxBatch/8 {
+			t.Fatalf("a batch of %d bytes", size)
+		}
+		for _, r := range a.Batch.Records {
+			switch r := r.(type) {
+			case Tuples:
+				told += len(r.Rows)
+			case Shipped:
+				shipped += len(r.Rows)
+			}
+		}
+		o.acked(now, a.ID)
+	}
+	if told != len(rows) || shipped != 2 {
+		t.Errorf("%d rows and %d shipped were told", told, shipped)
+	}
+}
+
 // What fails is tried again, with longer and longer pauses.
 func TestOutboxRetry(t *testing.T) {
 	o := newOutbox(1, 1, 1<<20)

@@ -79,6 +79,30 @@ func TestTrouble(t *testing.T) {
 	t.Logf("%d pages of %d were fetched again, the longest crawl took %v", again, 500**seeds, longest)
 }
 
+// Nodes that join and leave in peace cost nothing: no page is fetched twice.
+func TestComeAndGo(t *testing.T) {
+	for seed := range uint64(*seeds / 4) {
+		w := NewWorld(Setting{Seed: seed, Parts: 16, Pages: 500, Fetch: time.Second, Skew: 0.01, Late: 0.05}, 3)
+		w.nodes[0].seed(0, 1, 2)
+		for i := range 10 {
+			w.Net.After(time.Duration(i)*6*time.Second, func() {
+				if i%2 == 0 {
+					w.join()
+				} else {
+					w.drain(w.nodes[w.random.IntN(len(w.nodes))], 20*time.Second)
+				}
+			})
+		}
+		if !w.Net.Run(minutes(20), w.finished) {
+			t.Fatalf("seed %d: the crawl does not end", seed)
+		}
+		w.report(t)
+		if w.again != 0 {
+			t.Errorf("seed %d: %d pages were fetched again", seed, w.again)
+		}
+	}
+}
+
 // The same seed gives the same run.
 func TestSame(t *testing.T) {
 	run := func() string {

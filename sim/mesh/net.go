@@ -328,7 +328,8 @@ func (p *Port) flush() {
 	})
 }
 
-// pump brings the next batches of a log, if there are any.
+// pump brings the next batches of a log, if there are any. Those that are on their
+// way come, whether the log is still followed then or not.
 func (p *Port) pump(f *follow) {
 	n := p.net
 	log := n.logs[f.part]
@@ -336,31 +337,35 @@ func (p *Port) pump(f *follow) {
 		return
 	}
 	f.pending = true
-	part, gone := f.part, f.gone
 	wait := n.travel()
 	if n.chance(n.Slow) {
 		wait += time.Duration(n.random.Int64N(int64(5 * time.Second)))
 	}
+	part, after, gone := f.part, f.after, f.gone
 	n.After(wait, func() {
 		f := p.following(part)
-		if *gone || f == nil || !p.open {
-			return
+		if *gone {
+			f = nil
 		}
-		f.pending = false
+		if f != nil {
+			f.pending = false
+		}
 		if !p.hears() {
 			return
 		}
 		log := n.logs[part]
-		at, _ := slices.BinarySearchFunc(log, f.after+1, func(e entry, offset uint64) int {
+		at, _ := slices.BinarySearchFunc(log, after+1, func(e entry, offset uint64) int {
 			if e.offset < offset {
 				return -1
 			}
 			return int(min(e.offset-offset, 1))
 		})
 		batch := log[at:min(at+64, len(log))]
-		f.after = batch[len(batch)-1].offset
+		if f != nil {
+			f.after = batch[len(batch)-1].offset
+		}
 		for _, e := range batch {
-			if *gone || !p.open {
+			if !p.open {
 				return
 			}
 			n.Traffic.Batches++
