@@ -126,7 +126,7 @@ func (l *lobby) accept(ctx context.Context) {
 // receive serves one guest. Its error is about a guest that was turned away for
 // its certificate; what else guests do wrong is their own affair.
 func (l *lobby) receive(ctx context.Context, raw net.Conn) error {
-	raw.SetDeadline(l.clockless(guestTime))
+	raw.SetDeadline(time.Now().Add(helloTime)) // strangers do not stay
 	conn := tls.Server(raw, l.conf)
 	from := raw.RemoteAddr().String()
 	if err := conn.HandshakeContext(ctx); err != nil {
@@ -136,22 +136,20 @@ func (l *lobby) receive(ctx context.Context, raw net.Conn) error {
 		}
 		return nil
 	}
+	raw.SetDeadline(time.Now().Add(guestTime))
 	var r request
 	if err := readFrame(conn, maxFrame, &r); err != nil {
 		return nil
 	}
 	if r.Ask != nil {
-		raw.SetDeadline(l.clockless(answerTime))
+		raw.SetDeadline(time.Now().Add(answerTime))
 	}
 	name := conn.ConnectionState().PeerCertificates[0].Subject.CommonName
 	a := l.serve(ctx, name, &r)
-	raw.SetDeadline(l.clockless(guestTime))
+	raw.SetDeadline(time.Now().Add(guestTime))
 	_ = writeFrame(conn, a)
 	return nil
 }
-
-// clockless is a deadline on the sockets' own clock.
-func (l *lobby) clockless(d time.Duration) time.Time { return time.Now().Add(d) }
 
 // call asks the lobby at addr.
 func call(ctx context.Context, addr string, c *certs, limit uint32, r *request) (*answer, error) {

@@ -127,10 +127,10 @@ func (n *Node) connect(routes address) (err error) {
 	if err != nil {
 		return err
 	}
-	if n.nc, err = dial(n.srv, memberUser, password); err != nil {
+	if n.nc, err = dial(n.srv, memberUser, password, n.cfg.Log); err != nil {
 		return err
 	}
-	if n.sys, err = dial(n.srv, systemUser, password); err != nil {
+	if n.sys, err = dial(n.srv, systemUser, password, n.cfg.Log); err != nil {
 		return err
 	}
 	n.js, err = jetstream.New(n.nc)
@@ -226,7 +226,12 @@ func (n *Node) follow(a overlay.Follow) {
 		n.answer(overlay.Delivered{Part: a.Part, Offset: meta.Sequence.Stream, Batch: b})
 		return true
 	}
-	n.wg.Go(func() { t.run(ctx) })
+	n.wg.Go(func() {
+		if a.After > 0 {
+			n.mend(ctx, a.Part, a.After)
+		}
+		t.run(ctx)
+	})
 }
 
 func (n *Node) unfollow(part int) {

@@ -87,9 +87,10 @@ func startServer(cfg Config, c *certs, id *identity, routes address, log *server
 }
 
 // dial connects to the node's own server.
-func dial(s *server.Server, user, password string) (*nats.Conn, error) {
+func dial(s *server.Server, user, password string, log func(string)) (*nats.Conn, error) {
 	nc, err := nats.Connect("", nats.InProcessServer(s), nats.UserInfo(user, password),
-		nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond))
+		nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { log("server: " + err.Error()) }))
 	if err != nil {
 		return nil, fmt.Errorf("connect to the node's own server: %w", err)
 	}
