@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -106,6 +107,7 @@ func (w *world) three(warn map[string]*warnings) map[string]*Node {
 }
 
 func TestCluster(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	warn := map[string]*warnings{}
 	nodes := w.three(warn)
@@ -195,6 +197,12 @@ func TestCluster(t *testing.T) {
 		}{
 			{"b2", NameTaken, func(c *Config) { c.Name, c.Certs = "b", filepath.Join(w.dir, "ca", "b") }},
 			{"v", OtherVersion, func(c *Config) { c.version, c.least = 9, 8 }},
+			{"x", OtherCluster, func(c *Config) {
+				id := &identity{Node: draw(8), Name: "x", Cluster: draw(8), Secret: draw(16), Storage: true}
+				if err := errors.Join(os.MkdirAll(c.Dir, 0o700), id.save(c.Dir)); err != nil {
+					t.Fatal(err)
+				}
+			}},
 		} {
 			cfg := w.config(x.name)
 			cfg.Join = []string{a.Addr()}
@@ -275,30 +283,8 @@ func TestCluster(t *testing.T) {
 	})
 }
 
-// A node with another cluster's folder is turned away, whoever asks first.
-func TestOtherClusterIsRefused(t *testing.T) {
-	w := newWorld(t)
-	warn := map[string]*warnings{}
-	nodes := w.three(warn)
-	cfg := w.config("x")
-	cfg.Join = []string{nodes["a"].Addr()}
-	id := &identity{Node: draw(8), Name: "x", Cluster: draw(8), Secret: draw(16), Storage: true}
-	if err := mkdir(cfg.Dir); err != nil {
-		t.Fatal(err)
-	}
-	if err := id.save(cfg.Dir); err != nil {
-		t.Fatal(err)
-	}
-	_, err := Open(w.ctx, cfg)
-	if !refusedFor(OtherCluster)(err) || !strings.Contains(err.Error(), id.Cluster) {
-		t.Errorf("x: %v", err)
-	}
-	if !warn["a"].any(refusedFor(OtherCluster)) {
-		t.Error("a does not know that it refused x")
-	}
-}
-
 func TestClockThatIsWrongIsNoticed(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.tune = func(c *Config) {
 		if c.Name == "b" {
@@ -325,6 +311,7 @@ func TestClockThatIsWrongIsNoticed(t *testing.T) {
 }
 
 func TestDeadNodeIsReplaced(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	nodes := w.three(nil)
 	a, b, c := nodes["a"], nodes["b"], nodes["c"]

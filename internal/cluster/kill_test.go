@@ -66,6 +66,7 @@ type told struct {
 // All processes are killed in the middle of writing. Whatever one of them was
 // told to be safe is read by all when they come back.
 func TestKillingAllLosesNothingThatWasAcknowledged(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	var (
 		mu    sync.Mutex

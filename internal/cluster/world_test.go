@@ -28,6 +28,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	clustertest.Run(t, func(t *testing.T) clustertest.World { return newWorld(t) })
 }
 
@@ -194,5 +195,3 @@ func (w *world) Until(what string, done func() bool) {
 func (w *world) Now() page.Time { return now() }
 
 func isCancel(err error) bool { return errors.Is(err, context.Canceled) }
-
-func mkdir(dir string) error { return os.MkdirAll(dir, 0o700) }
