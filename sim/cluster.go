@@ -44,6 +44,7 @@ type ClusterResult struct {
 	Seconds float64
 	Seen    int64 // pages that were asked for, each once
 	Rows    int64 // written to logs
+	Moved   int64 // of these, handed on
 	Logged  int64 // bytes written to logs, one copy
 	Batches int64 // that they were written in
 
@@ -80,8 +81,8 @@ type swarm struct {
 	owners *overlay.Owners
 	known  []overlay.Peer // that owners are of
 
-	rows, logged, batches int64
-	text                  []byte
+	rows, moved, logged, batches int64
+	text                         []byte
 }
 
 // NewCluster returns a cluster that is about to crawl a web.
@@ -152,6 +153,11 @@ func (s *swarm) appended(part int, _ uint64, b overlay.Batch) {
 	for _, r := range b.Records {
 		if t, ok := r.(overlay.Tuples); ok {
 			s.rows += int64(len(t.Rows))
+			for i := range t.Rows {
+				if t.Rows[i].Moves > 0 {
+					s.moved++
+				}
+			}
 		}
 	}
 	if to := s.owner[part]; to != nil && b.Origin != uint64(to.c.who)+1 {
@@ -264,7 +270,7 @@ func (c *Cluster) pass(until page.Time, on, enough func() bool) error {
 
 // Result says how it went. Stopped is true if the time was not over.
 func (c *Cluster) Result() (r ClusterResult, stopped bool) {
-	r = ClusterResult{Seconds: seconds(c.now.Sub(c.from)), Rows: c.swarm.rows, Logged: c.swarm.logged, Batches: c.swarm.batches}
+	r = ClusterResult{Seconds: seconds(c.now.Sub(c.from)), Rows: c.swarm.rows, Moved: c.swarm.moved, Logged: c.swarm.logged, Batches: c.swarm.batches}
 	if c.looks > 0 {
 		r.Stranded = c.stranded / float64(c.looks) / float64(len(c.owner))
 	}

@@ -36,13 +36,15 @@ const (
 	byURL    = "url"
 	byHost   = "host"
 	byHost8  = "host-8"
+	redirect = "redirect:over=500"
+	adaptive = "adaptive:over=500,n=8"
 	fetchers = 3 // of every node
 	most     = 80
 	quarter  = 15 * time.Minute
 )
 
-// schemes are those of section 4.1.
-var schemes = []string{byURL, byHost, byHost8}
+// schemes are the four of section 4.1, and weir's own.
+var schemes = []string{byURL, byHost, byHost8, redirect, adaptive}
 
 // sizes are the numbers of nodes that are tried. The paper has 1 through 80.
 var sizes = []int{1, 2, 8, 16, 40, most}
@@ -56,6 +58,10 @@ func schemeName(scheme string) string {
 		return "Hostname"
 	case byHost8:
 		return "Hostname-8"
+	case redirect:
+		return "Redirect"
+	case adaptive:
+		return "weir"
 	}
 	return scheme
 }

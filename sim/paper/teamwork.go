@@ -59,6 +59,18 @@ func (r *record) idle(t team) float64 {
 	return float64(n) / float64(len(all))
 }
 
+// above is the share of nodes whose DHT load is above a value.
+func (r *record) above(t team, load float64) float64 {
+	n := 0
+	all := r.nodes(t, dhtLoad)
+	for _, v := range all {
+		if v > load {
+			n++
+		}
+	}
+	return float64(n) / float64(len(all))
+}
+
 // throughput is kilobytes of pages a second over all nodes.
 func (r *record) throughput(t team) float64 {
 	res, ok := r.teams[t]
@@ -188,4 +200,11 @@ func (f *Finding) ranked(what string, r *record, w workload, of func(team) float
 		names, values = append(names, schemeName(s)), append(values, fmt.Sprintf("%.3g", of(t)))
 	}
 	f.target(what, strings.Join(names, " < ")+" at 80 nodes", have, met, "%s", strings.Join(values, ", "))
+}
+
+// bounced adds a target: what Redirect costs beside URL.
+func (f *Finding) bounced(r *record, w workload) {
+	url, bounce := w.of(byURL, most), w.of(redirect, most)
+	times := r.overhead(bounce) / r.overhead(url)
+	f.target("Redirect against URL", "more, up to 3 times", r.have(url, bounce), times > 1 && times <= 3.3, "%.2f times", times)
 }

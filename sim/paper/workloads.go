@@ -48,8 +48,10 @@ func judgeLoadsA(r *record, f *Finding) {
 	f.target("URL is more balanced than Hostname", "its crawling load less uneven", r.have(url, host), uneven(url) < uneven(host), "%.2f against %.2f", uneven(url), uneven(host))
 	top := func(t team) float64 { return peak(r.nodes(t, crawlLoad)) }
 	f.target("busiest node", "Hostname's at least 1.2 times URL's (43 and 25 KB/s)", r.have(url, host), top(host) >= 1.2*top(url), "%.1f and %.1f KB/s", top(host), top(url))
+	bounce := w.of(redirect, most)
+	f.target("Redirect is more balanced than Hostname", "its crawling load less uneven", r.have(bounce, host), uneven(bounce) < uneven(host), "%.2f against %.2f", uneven(bounce), uneven(host))
 	f.target("Hostname-8 relieves the busiest node", "below Hostname's (27 and 43 KB/s)", r.have(eight, host), top(eight) < top(host), "%.1f and %.1f KB/s", top(eight), top(host))
-	f.ranked("DHT load, mean", r, w, func(t team) float64 { return mean(r.nodes(t, dhtLoad)) }, byHost, byHost8, byURL)
+	f.ranked("DHT load, mean", r, w, func(t team) float64 { return mean(r.nodes(t, dhtLoad)) }, byHost, byHost8, byURL, redirect)
 	f.Comment = "Partitions are shared out evenly, and nodes take hosts in turn: a node's load is the mean over hundreds of hosts, whatever the scheme, so the busiest node is less busy than the paper's and the schemes lie closer together."
 }
 
@@ -79,7 +81,7 @@ func judgeOverheadA(r *record, f *Finding) {
 		at := r.overhead(w.of(s, 16)) / r.overhead(w.of(s, most))
 		f.target(schemeName(s)+": level from 16 nodes on", "at 16 nodes at least 75% of what it is at 80", r.have(w.of(s, 16), w.of(s, most)), at >= 0.75, "%.0f%%", 100*at)
 	}
-	f.ranked("overhead", r, w, r.overhead, byHost, byHost8, byURL)
+	f.ranked("overhead", r, w, r.overhead, byHost, byHost8, byURL, redirect)
 	f.Comment = "Rows travel in batches, one for each partition that a commit has rows for: the more nodes and partitions, the fewer rows share a batch and its envelope. Fetchers are so slow here (a page every five seconds) that most batches of URL carry a single row; a live node commits a hundred pages at a time."
 }
 
@@ -90,6 +92,10 @@ func judgeLoadsB(r *record, f *Finding) {
 	f.target("Hostname: idle nodes", "70%, give or take 15 points", r.have(host), math.Abs(r.idle(host)-0.70) <= 0.15, "%s", percent(r.idle(host)))
 	f.target("Hostname-8: idle nodes", "20%, give or take 15 points", r.have(eight), math.Abs(r.idle(eight)-0.20) <= 0.15, "%s", percent(r.idle(eight)))
 	f.target("URL: idle nodes", "none", r.have(url), r.idle(url) == 0, "%s", percent(r.idle(url)))
+	bounce := w.of(redirect, most)
+	f.target("Redirect: idle nodes", "5% at most (1%)", r.have(bounce), r.idle(bounce) <= 0.05, "%s", percent(r.idle(bounce)))
+	more := r.above(bounce, 1.5*mean(r.nodes(url, dhtLoad)))
+	f.target("Redirect: nodes with much more DHT load than URL's", "40%, give or take 20 points, with 1.5 times URL's mean", r.have(bounce, url), math.Abs(more-0.4) <= 0.2, "%s", percent(more))
 	uneven := func(t team) float64 { return unevenness(r.nodes(t, dhtLoad)) }
 	f.target("DHT load of Hostname and Hostname-8", "less even than URL's", r.have(url, host, eight), uneven(host) > uneven(url) && uneven(eight) > uneven(url), "%.2f and %.2f against %.2f", uneven(host), uneven(eight), uneven(url))
 	f.Comment = "45 servers have at most 45 owners. Half of them have so few pages that 15 minutes use them up, which the web was made for (70% of idle nodes cannot be had from 45 servers of equal size)."
@@ -100,13 +106,22 @@ func judgeThroughputB(r *record, f *Finding) {
 	f.grown("Loo et al., figure 7: throughput, 45 servers", "KB/s of pages", w, r.throughput)
 	f.ranked("throughput", r, w, r.throughput, byHost, byHost8, byURL)
 	f.linear(r, w, byURL, 0.8)
+	url, bounce := w.of(byURL, most), w.of(redirect, most)
+	f.target("Redirect", "1.2 times the throughput of URL, give or take 0.1", r.have(url, bounce), math.Abs(r.throughput(bounce)/r.throughput(url)-1.2) <= 0.1, "%.2f times", r.throughput(bounce)/r.throughput(url))
+	for _, s := range []string{byHost, adaptive} {
+		t := w.of(s, most)
+		f.target(schemeName(s)+": fetchers that idle though a host could be asked", "1% at most", r.have(t), r.teams[t].Stranded <= 0.01, "%.2f%%", 100*r.teams[t].Stranded)
+	}
 	f.Comment = "A weir node asks a host for one page at a time, so that a server has one fetcher at work in each node that has pages of it: one with Hostname, up to eight with Hostname-8, and up to 80 with URL, which is what politeness would have to forbid."
 }
 
 func judgeOverheadB(r *record, f *Finding) {
 	w := fixed
 	f.grown("Loo et al., figure 8: DHT load of a page, 45 servers", "bytes for a page asked for", w, r.overhead)
-	f.ranked("overhead", r, w, r.overhead, byHost, byHost8, byURL)
+	f.ranked("overhead", r, w, r.overhead, byHost, byHost8, byURL, redirect)
+	f.bounced(r, w)
+	moved := float64(r.teams[w.of(redirect, most)].Moved) / float64(r.teams[w.of(redirect, most)].Seen)
+	f.target("Redirect: page requests that are redirected", "90%, give or take 10 points", r.have(w.of(redirect, most)), math.Abs(moved-0.9) <= 0.1, "%s", percent(moved))
 	f.Comment = "Nine links in ten lead to the same server, and cost nothing with Hostname."
 }
 
@@ -119,6 +134,8 @@ func judgeLoadsC(r *record, f *Finding) {
 	f.target("Hostname-8: idle nodes", "80%, give or take 12 points", r.have(eight), math.Abs(r.idle(eight)-0.80) <= 0.12, "%s", percent(r.idle(eight)))
 	f.target("URL: idle nodes", "none", r.have(url), r.idle(url) == 0, "%s", percent(r.idle(url)))
 	uneven := func(t team) float64 { return unevenness(r.nodes(t, dhtLoad)) }
+	loads := r.nodes(w.of(redirect, most), dhtLoad)
+	f.target("the redirector", "at least 5 times the mean DHT load (60 KB/s)", r.have(w.of(redirect, most)), peak(loads) >= 5*mean(loads), "%.1f KB/s, %.0f times", peak(loads), peak(loads)/mean(loads))
 	f.target("only URL has a balanced DHT load", "less uneven than Hostname-8's", r.have(url, eight), uneven(url) < uneven(eight), "%.2f against %.2f", uneven(url), uneven(eight))
 	f.Comment = "Eight partitions have eight owners at most: 72 of 80 nodes have nothing to do, where the paper has 64. Its ID space was divided unevenly, so that eight keys cannot have had more owners either; a node that routes for others may have counted as busy."
 }
@@ -128,6 +145,8 @@ func judgeThroughputC(r *record, f *Finding) {
 	f.grown("Loo et al., figure 10: throughput, one server", "KB/s of pages", w, r.throughput)
 	f.ranked("throughput", r, w, r.throughput, byHost, byHost8, byURL)
 	f.linear(r, w, byURL, 0.8)
+	url, bounce := w.of(byURL, most), w.of(redirect, most)
+	f.target("Redirect is poor", "at most half of URL's throughput", r.have(url, bounce), r.throughput(bounce) <= r.throughput(url)/2, "%s", percent(r.throughput(bounce)/r.throughput(url)))
 	f.Comment = "Each node has one connection to the server at a time, so one of its three fetchers is busy, with one node as with 80."
 }
 
@@ -136,6 +155,7 @@ func judgeOverheadC(r *record, f *Finding) {
 	f.grown("Loo et al., figure 11: DHT load of a page, one server", "bytes for a page asked for", w, r.overhead)
 	host := w.of(byHost, most)
 	f.target("Hostname: DHT load", "none, but for the seed", r.have(host), r.overhead(host) < 0.1, "%.2g bytes a page", r.overhead(host))
-	f.ranked("overhead", r, w, r.overhead, byHost, byHost8, byURL)
+	f.ranked("overhead", r, w, r.overhead, byHost, byHost8, byURL, redirect)
+	f.bounced(r, w)
 	f.Comment = "All links are to the same server: what is not with its owner anyway has to travel."
 }
