@@ -153,6 +153,8 @@ func (e *Engine) Step(now page.Time, ev Event) []Order {
 		e.estates.held = ev.On
 	case Census:
 		e.census()
+	case Leased:
+		e.f.Leased(now, ev.Host, ev.Given, ev.In)
 	case Tick:
 		e.wake = 0
 	}
@@ -422,6 +424,10 @@ func (e *Engine) order(p frontier.Pick) {
 	case frontier.Resolve:
 		e.resolves++
 		e.out = append(e.out, Resolve{Host: p.Host})
+	case frontier.Lease:
+		e.out = append(e.out, Lease{Host: p.Host, Addr: p.Addr, Wait: p.Rest})
+	case frontier.Return:
+		e.out = append(e.out, Return{Host: p.Host, Used: p.Used, Rest: p.Rest})
 	case frontier.Close:
 		if e.valve != nil {
 			e.valve.close(p.Host)

@@ -1,7 +1,9 @@
 package crawl
 
 import (
+	"net/netip"
 	"slices"
+	"time"
 
 	"weir/frontier"
 	"weir/page"
@@ -30,6 +32,30 @@ type Counted struct {
 	Flying int64 // whatever else is not over
 }
 
+// Lease asks for leave to visit a host at an address; Leased answers. Return gives
+// it back, after a visit or unused: the host rests for so long from now on.
+type (
+	Lease struct {
+		Host string
+		Addr netip.Addr    // zero behind a proxy
+		Wait time.Duration // between two visits
+	}
+	Return struct {
+		Host string
+		Used bool
+		Rest time.Duration
+	}
+)
+
+// Leased answers a Lease: the host may be visited after a while; or, if leave was
+// not given, it may be asked for again then. Leave that is not used yet can be
+// taken back so too.
+type Leased struct {
+	Host  string
+	Given bool
+	In    time.Duration
+}
+
 // Hold lets nothing new be ordered while it is on: the others have not heard yet
 // of what was found before.
 type Hold struct{ On bool }
@@ -38,6 +64,9 @@ func (Adopted) event() string  { return "adopted" }
 func (Disowned) event() string { return "disowned" }
 func (Hold) event() string     { return "hold" }
 func (Census) event() string   { return "census" }
+func (Leased) event() string   { return "leased" }
+func (Lease) order() string    { return "lease" }
+func (Return) order() string   { return "return" }
 func (Released) order() string { return "released" }
 func (Counted) order() string  { return "counted" }
 

@@ -143,6 +143,9 @@ func (m *Member) Step(now page.Time, ev Event) []Action {
 // until Until.
 func (m *Member) Mine(part int) bool { return m.held && m.parts[part].phase == owned }
 
+// Owner returns who owns a partition, as far as is known; "" if nobody does.
+func (m *Member) Owner(part int) string { return m.parts[part].node }
+
 // Until is the time from which nothing may be ordered, unless a later Step moves it.
 func (m *Member) Until() page.Time {
 	if !m.held {

@@ -111,6 +111,8 @@ func (n *node) step(ctx context.Context, timer *time.Timer, ev crawl.Event) bool
 			n.tellNews(o)
 		case crawl.Load, crawl.Settle, crawl.Save, crawl.Keep, crawl.Redeliver:
 			n.mail.put(o)
+		case crawl.Lease, crawl.Return:
+			n.peer.post(o)
 		case crawl.Released:
 			n.peer.post(overlay.Empty{Part: int(o.Part)})
 		case crawl.Counted:

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
+	"net/netip"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -50,6 +51,8 @@ type peer struct {
 	cfg     Peer
 	member  *overlay.Member
 	carrier Carrier
+	leases  *leases
+	alarm   page.Time // when the Member wants to be woken
 	origin  uint64
 	tells   chan overlay.Event  // of the carrier
 	works   chan overlay.Action // for the committer; nil: count what there is to do
@@ -58,7 +61,7 @@ type peer struct {
 	until   atomic.Int64 // no request may be sent from then on, by the crawl's clock
 
 	mu    sync.Mutex
-	mail  []overlay.Event // of the committer and the loop
+	mail  []any // of the committer and the loop: events of the Member, orders about leases
 	rings chan struct{}
 
 	tenure  context.Context // of the loop: ends with a fence, and everything under way with it
@@ -103,8 +106,10 @@ func (p *peer) sharing() (*crawl.Sharing, error) {
 
 // open joins the others. The committer does not run yet.
 func (p *peer) open() (err error) {
+	session := uint64(time.Now().UnixNano())
+	p.leases = newLeases(p, session)
 	p.member = overlay.NewMember(overlay.Config{
-		Name: p.cfg.Name, Session: uint64(time.Now().UnixNano()), Origin: p.origin, Parts: overlay.Parts, Weight: p.cfg.Weight,
+		Name: p.cfg.Name, Session: session, Origin: p.origin, Parts: overlay.Parts, Weight: p.cfg.Weight,
 		Offsets: p.n.ledger.Offsets(), Limit: p.cfg.Limit,
 	})
 	parcels, err := p.n.ledger.Outbox()
@@ -141,28 +146,43 @@ func (p *peer) run(ctx context.Context, stop <-chan struct{}) {
 	for {
 		select {
 		case ev := <-p.tells:
-			p.step(ctx, timer, ev)
+			if h, ok := ev.(overlay.Heard); ok && overlay.TrafficOfWord(h.Data) == overlay.Leases {
+				p.leases.hear(clock(), h.From, h.Data)
+			} else {
+				p.step(ctx, ev)
+			}
 		case <-p.rings:
-			for _, ev := range p.take() {
-				p.step(ctx, timer, ev)
+			for _, x := range p.take() {
+				switch x := x.(type) {
+				case overlay.Event:
+					p.step(ctx, x)
+				case crawl.Lease:
+					p.leases.want(clock(), x)
+				case crawl.Return:
+					p.leases.give(clock(), x)
+				}
 			}
 		case <-timer.C:
-			p.step(ctx, timer, overlay.Tick{})
+			if clock() >= p.alarm {
+				p.step(ctx, overlay.Tick{})
+			}
 		case <-count.C:
 			p.work(ctx, nil)
 		case reply := <-p.status:
 			reply <- p.member.Status()
 		case <-stop:
 			stop = nil
-			p.step(ctx, timer, overlay.Drain{})
+			p.step(ctx, overlay.Drain{})
 		case <-ctx.Done():
 			return
 		}
+		next := min(p.leases.step(ctx, clock()), p.alarm)
+		timer.Reset(min(max(next.Sub(clock()), 0), time.Hour))
 	}
 }
 
 // step gives the Member one event and carries its actions out.
-func (p *peer) step(ctx context.Context, timer *time.Timer, ev overlay.Event) {
+func (p *peer) step(ctx context.Context, ev overlay.Event) {
 	now := clock()
 	actions := p.member.Step(now, ev)
 	p.until.Store(int64(p.member.Until()))
@@ -171,13 +191,22 @@ func (p *peer) step(ctx context.Context, timer *time.Timer, ev overlay.Event) {
 		case overlay.Renew, overlay.Claim, overlay.Follow, overlay.Unfollow, overlay.Append, overlay.Say, overlay.Send:
 			p.carrier.Do(a)
 		case overlay.Fence:
+			for part := range overlay.Parts {
+				p.leases.granter.Stop(part)
+			}
 			select {
 			case p.fences <- struct{}{}:
 			default: // the loop has not come to the last one
 			}
 			p.work(ctx, a)
 			p.n.log.event("fenced", map[string]any{"why": "no session could be renewed"})
-		case overlay.Apply, overlay.Adopt, overlay.Disown, overlay.Posted:
+		case overlay.Adopt:
+			p.leases.granter.Start(now, a.Part)
+			p.work(ctx, a)
+		case overlay.Disown:
+			p.leases.granter.Stop(a.Part)
+			p.work(ctx, a)
+		case overlay.Apply, overlay.Posted:
 			p.work(ctx, a)
 		case overlay.Throttle:
 			p.n.send(ctx, crawl.Hold{On: a.On})
@@ -191,7 +220,7 @@ func (p *peer) step(ctx context.Context, timer *time.Timer, ev overlay.Event) {
 		case overlay.Left:
 			p.n.send(ctx, crawl.Command{Stop: crawl.StopByUser})
 		case overlay.Wake:
-			timer.Reset(max(a.At.Sub(now), 0))
+			p.alarm = a.At
 		}
 	}
 }
@@ -234,9 +263,9 @@ func (p *peer) fence() <-chan struct{} {
 }
 
 // post brings the Member an event from the committer or the loop. It never blocks.
-func (p *peer) post(ev overlay.Event) {
+func (p *peer) post(x any) {
 	p.mu.Lock()
-	p.mail = append(p.mail, ev)
+	p.mail = append(p.mail, x)
 	p.mu.Unlock()
 	select {
 	case p.rings <- struct{}{}:
@@ -244,7 +273,7 @@ func (p *peer) post(ev overlay.Event) {
 	}
 }
 
-func (p *peer) take() []overlay.Event {
+func (p *peer) take() []any {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	mail := p.mail
@@ -252,9 +281,23 @@ func (p *peer) take() []overlay.Event {
 	return mail
 }
 
-// may says whether a request may be sent now. It is asked right before the bytes
-// leave: the process may have stood still since they were ordered.
-func (p *peer) may() bool { return p == nil || int64(clock()) < p.until.Load() }
+// may says whether a request may be sent to a host now; over must follow. It is
+// asked right before the bytes leave: the process may have stood still since they
+// were ordered.
+func (p *peer) may(host string, addr netip.Addr) bool {
+	if p == nil {
+		return true
+	}
+	now := clock()
+	return int64(now) < p.until.Load() && p.leases.may(now, host, addr)
+}
+
+// over says that the answer is in, or that there will be none.
+func (p *peer) over(host string, addr netip.Addr) {
+	if p != nil {
+		p.leases.over(host, addr)
+	}
+}
 
 // begin lets visits last until the next fence.
 func (p *peer) begin(ctx context.Context) { p.tenure, p.dismiss = context.WithCancel(ctx) }

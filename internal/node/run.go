@@ -241,7 +241,7 @@ func (n *node) openCore() error {
 		Frontier: frontier.Config{
 			Wait: c.Wait, PerConn: c.PerConn, Auto: c.Auto, Conns: c.Conns, PerServer: c.PerServer, PerCDN: 32, CDNDomains: 50,
 			SitePages: c.SitePages, DomainPages: c.DomainPages, Hot: 4*c.Conns + 4096, Proxy: c.Fetch.Proxy != nil,
-			Holdable: frontier.Holdable, NoRobots: c.IgnoreRobots, Sites: c.Sites,
+			Holdable: frontier.Holdable, NoRobots: c.IgnoreRobots, Sites: c.Sites, Leased: c.Peer != nil,
 		},
 		Bandwidth: c.Bandwidth,
 		MaxPages:  c.MaxPages, MaxBytes: c.MaxBytes, MaxTime: c.MaxTime,

@@ -45,9 +45,14 @@ func (v *visit) run(ctx, during context.Context) {
 			}
 			return
 		}
-		if v.conn == nil && n.peer.may() {
+		if !n.peer.may(o.Host, o.Addr) {
+			v.end(ctx, o)
+			return
+		}
+		if v.conn == nil {
 			c, outcome := n.client.Load().Open(during, o.URL, o.Addr)
 			if outcome != page.OK {
+				n.peer.over(o.Host, o.Addr)
 				c.Close()
 				if c.Fault != nil {
 					n.fail(c.Fault)
@@ -56,15 +61,14 @@ func (v *visit) run(ctx, during context.Context) {
 				return
 			}
 			v.conn = c
-		}
-		if !n.peer.may() { // right before the bytes leave
-			if v.conn != nil {
-				v.conn.Close()
+			if !n.peer.may(o.Host, o.Addr) { // to connect may have taken long
+				n.peer.over(o.Host, o.Addr)
+				v.end(ctx, o)
+				return
 			}
-			n.unreached(ctx, o, page.Aborted, "")
-			return
 		}
 		a := v.conn.Get(during, o.URL, o.Last)
+		n.peer.over(o.Host, o.Addr)
 		if a.Fault != nil {
 			n.fail(a.Fault)
 		}
@@ -81,6 +85,14 @@ func (v *visit) run(ctx, during context.Context) {
 			return
 		}
 	}
+}
+
+// end gives a visit up that is not this node's to make any more.
+func (v *visit) end(ctx context.Context, o crawl.Fetch) {
+	if v.conn != nil {
+		v.conn.Close()
+	}
+	v.n.unreached(ctx, o, page.Aborted, "the right to visit the host has run out")
 }
 
 // fail ends the run for a failure of our own. The first one counts.
