@@ -232,20 +232,26 @@ func (m *members) whole(seq uint64) bool {
 		return false
 	}
 	m.seq, m.known, m.begun = seq, m.begun, nil
-	m.tell()
+	m.publish()
 	select {
 	case <-m.complete:
 	default:
 		close(m.complete)
 	}
+	m.tell()
 	return true
+}
+
+// publish lets others read what is known.
+func (m *members) publish() {
+	known := maps.Clone(m.known)
+	m.now.Store(&known)
 }
 
 // tell passes on who has a session, if that has changed. The lock is held, so that
 // what is told never goes back.
 func (m *members) tell() {
-	known := maps.Clone(m.known)
-	m.now.Store(&known)
+	m.publish()
 	peers := make([]overlay.Peer, 0, len(m.known))
 	for _, name := range slices.Sorted(maps.Keys(m.known)) {
 		r := m.known[name]

@@ -45,6 +45,8 @@ type Node struct {
 	closed  bool
 	follows map[int]context.CancelFunc
 
+	opened chan struct{} // closed when Open succeeds: nothing is told before
+
 	// Events that are being told; none begins when mute is set.
 	telling sync.Mutex
 	mute    bool
@@ -55,7 +57,7 @@ var _ overlay.Carrier = (*Node)(nil)
 
 // Open starts the node: it founds a cluster with others, joins one, or comes back
 // to its own. It returns when most nodes with storage are there, or when ctx ends;
-// what it waits for meanwhile it says in the Log.
+// what it waits for meanwhile it says in the Log. Nothing is told before it returns.
 func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	cfg, err = cfg.filled()
 	if err != nil {
@@ -79,7 +81,7 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	if err := id.save(cfg.Dir); err != nil {
 		return nil, err
 	}
-	n := &Node{cfg: cfg, streams: map[string]jetstream.Stream{}, follows: map[int]context.CancelFunc{}}
+	n := &Node{cfg: cfg, streams: map[string]jetstream.Stream{}, follows: map[int]context.CancelFunc{}, opened: make(chan struct{})}
 	n.ctx, n.stop = context.WithCancel(context.Background())
 	defer func() {
 		if err != nil {
@@ -166,6 +168,7 @@ func (n *Node) begin(ctx context.Context) error {
 	}
 	n.removes()
 	n.host.open(n.members.live, n.owners.banned, n.talk.question)
+	close(n.opened)
 	return nil
 }
 
@@ -245,6 +248,11 @@ func (n *Node) unfollow(part int) {
 
 // answer passes an event on, unless the node was closed.
 func (n *Node) answer(e overlay.Event) {
+	select {
+	case <-n.opened:
+	case <-n.ctx.Done():
+		return
+	}
 	n.telling.Lock()
 	if n.mute {
 		n.telling.Unlock()
