@@ -27,11 +27,11 @@ type bench struct {
 
 const parts = 256
 
-func newBench(b *testing.B) *bench {
+func newBench(b *testing.B, always bool) *bench {
 	x := &bench{b: b, acks: map[uint64]chan bool{}, more: make(chan struct{}, 1)}
 	x.w = newWorld(b)
 	x.w.tune = func(c *Config) {
-		c.Tell, c.ttl = x.tell, overlay.TTL
+		c.Tell, c.ttl, c.Always = x.tell, overlay.TTL, always
 	}
 	nodes := x.w.three(nil)
 	for _, name := range []string{"a", "b", "c"} {
@@ -99,7 +99,7 @@ func tuples(b *testing.B, n int) overlay.Batch {
 // BenchmarkAppend writes batches of 100 rows to 256 partitions, each followed by
 // one node, until they are read: three nodes, three copies, TLS between them.
 func BenchmarkAppend(b *testing.B) {
-	x := newBench(b)
+	x := newBench(b, false)
 	x.follow()
 	batches := make([]overlay.Batch, 64)
 	for i := range batches {
@@ -135,11 +135,18 @@ func BenchmarkAppend(b *testing.B) {
 	b.ReportMetric(float64(failed), "failed")
 }
 
-// BenchmarkAck waits for each append.
+// BenchmarkAck waits for each append, with disks that are waited for and without.
 func BenchmarkAck(b *testing.B) {
-	x := newBench(b)
+	for _, always := range []bool{false, true} {
+		b.Run(fmt.Sprintf("always=%v", always), func(b *testing.B) { ack(newBench(b, always)) })
+	}
+}
+
+func ack(x *bench) {
+	b := x.b
 	batch := tuples(b, 10)
 	var took []time.Duration
+	b.ResetTimer()
 	for i := range b.N {
 		start := time.Now()
 		<-x.append(uint64(i+1), rand.IntN(parts), batch)
@@ -153,7 +160,7 @@ func BenchmarkAck(b *testing.B) {
 // BenchmarkIdle is the CPU time of three nodes that follow 256 partitions and have
 // nothing to do, in a second.
 func BenchmarkIdle(b *testing.B) {
-	x := newBench(b)
+	x := newBench(b, false)
 	x.follow()
 	for p := range parts {
 		<-x.append(uint64(p+1), p, tuples(b, 1))
