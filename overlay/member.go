@@ -92,7 +92,7 @@ func NewMember(cfg Config) *Member {
 		m.parts[p].missing = never
 	}
 	m.posts = newOutbox(cfg.Origin, cfg.Parts, cfg.Unacked)
-	m.talk = newTalk()
+	m.talk = newTalk(cfg.Name)
 	return m
 }
 

@@ -1,6 +1,7 @@
 package overlay
 
 import (
+	"encoding/binary"
 	"time"
 
 	"weir/page"
@@ -42,14 +43,15 @@ type talk struct {
 	sentAt   page.Time
 	said     load // the last one
 	saidAt   page.Time
+	stretch  uint64          // so many thousandths of the usual time pass before the next: not all speak at once
 	loads    map[string]load // of peers
 	desk     desk
 	deskOpen bool
 }
 
-func newTalk() talk {
+func newTalk(name string) talk {
 	// The moves begin at 1: in no report are they those of a Member that never moved.
-	return talk{moves: 1, due: never, sentAt: -never, loads: map[string]load{}}
+	return talk{moves: 1, stretch: 500 + page.Sum(name)%1000, due: never, sentAt: -never, loads: map[string]load{}}
 }
 
 // worked notes that there is more to do than the last Load can tell.
@@ -245,12 +247,13 @@ func (m *Member) say() {
 	if l != t.said {
 		wait = talkSoon
 	}
-	at := t.saidAt.Add(m.scale(wait, 10))
-	if m.now < at {
+	pause := func(d time.Duration) time.Duration { return m.scale(d, 10) / 1000 * time.Duration(t.stretch) }
+	if at := t.saidAt.Add(pause(wait)); m.now < at {
 		t.due = min(t.due, at)
 		return
 	}
 	t.said, t.saidAt = l, m.now
-	t.due = min(t.due, m.now.Add(m.scale(talkSlow, 10)))
+	t.stretch = 500 + page.Sum(m.cfg.Name+string(binary.AppendUvarint(nil, uint64(m.now))))%1000
+	t.due = min(t.due, m.now.Add(pause(talkSlow)))
 	m.do(Say{writeWord(&l)})
 }

@@ -361,8 +361,9 @@ func (n *node) empty(p int) {
 }
 
 func (n *node) load() overlay.Load {
+	wanted := n.w.Wanted(n.id, n.w.Net.now)
 	return overlay.Load{
-		Applied: n.applied, Queued: int64(n.queued), Flying: int64(n.total), Unsent: int64(len(n.group)), Wanted: n.w.Wanted(n.id, n.w.Net.now),
+		Applied: n.applied, Queued: int64(n.queued), Flying: int64(n.total), Unsent: int64(len(n.group)), Wanted: wanted, Pages: wanted / 1e4,
 	}
 }
 

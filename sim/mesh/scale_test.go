@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"weir/overlay"
+	"weir/page"
 )
 
 // wait lets time pass until something is true, and tells how long it took.
@@ -24,12 +25,16 @@ func (w *World) wait(t testing.TB, what string, done func() bool) time.Duration 
 // rebalance measures how long it takes until all partitions have owners at first,
 // after a crash, and after a node has joined; and what they say meanwhile.
 func rebalance(t testing.TB, nodes, parts int) (boot, crash, join time.Duration, perNode float64) {
-	w := NewWorld(Setting{Seed: 1, Parts: parts, Skew: 0.01}, nodes)
+	w := NewWorld(Setting{
+		Seed: 1, Parts: parts, Skew: 0.01,
+		Wanted: func(node int, now page.Time) float64 { return float64(mix(uint64(node)^uint64(now)) % 1e6) }, // they are busy
+	}, nodes)
 	boot = w.wait(t, "the start", w.placed)
 
-	before, from := w.Net.Traffic, w.Net.Now()
-	w.Net.Run(from.Add(20*time.Second), func() bool { return false })
-	perNode = float64(w.Net.Traffic.Bytes-before.Bytes) / 20 / float64(nodes)
+	// Every node tells all others of its load once in a tenth of a second for each.
+	before, span := w.Net.Traffic, time.Duration(min(max(2*nodes/10, 20), 200))*time.Second
+	w.Net.Run(w.Net.Now().Add(span), func() bool { return false })
+	perNode = float64(w.Net.Traffic.Bytes-before.Bytes) / span.Seconds() / float64(nodes)
 
 	w.byName(w.Net.owners[parts/2].Node).crash()
 	crash = w.wait(t, "a crash", w.placed)
