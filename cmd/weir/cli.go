@@ -27,6 +27,10 @@ type cli struct {
 	Release releaseCmd `cmd:"" help:"Put pages that the trap guard parked back into the queue."`
 	Plan    planCmd    `cmd:"" help:"Tell beforehand whether sites can be done by their deadlines, and at which rates."`
 	Sim     simCmd     `cmd:"" help:"The laboratory: crawl webs of numbers in virtual time, to compare orders and settings."`
+	Node    nodeCmd    `cmd:"" help:"Run one of several machines that are one crawler, or make what it needs."`
+	Submit  submitCmd  `cmd:"" help:"Give a crawl to the nodes of a cluster."`
+	Status  statusCmd  `cmd:"" help:"Show how the nodes of a cluster are doing."`
+	Drain   drainCmd   `cmd:"" help:"Have a node hand its work over to the others and leave."`
 	Demo    demoCmd    `cmd:"" help:"Crawl a small web on this machine, to see how it looks; works offline."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 }

@@ -34,6 +34,11 @@ func readConfig(file string, s *settings, taken map[string]bool) (names map[stri
 	if err != nil {
 		return nil, usage("check the name and the permissions of the file", "cannot read the settings: %w", err)
 	}
+	return parseConfig(file, b, s, taken)
+}
+
+// parseConfig is readConfig for what a file holds.
+func parseConfig(file string, b []byte, s *settings, taken map[string]bool) (names map[string]string, err error) {
 	if len(b) > maxConfig {
 		return nil, usage("seeds belong in a file of their own: --seeds FILE", "%s: longer than %s", file, bytesOf(maxConfig))
 	}

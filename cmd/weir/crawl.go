@@ -248,15 +248,7 @@ func (e *env) crawl(cfg *node.Config, asJSON bool) error {
 		s, _ := p.status()
 		p.say("finishing " + inFlight(s.Flying) + "; Ctrl-C again stops now")
 	})
-	// Most of a large crawl's memory is tables and caches that stay. The collector
-	// may let the rest grow to two fifths of that, and works harder before it would fill
-	// what was allowed.
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(40)
-	}
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(cfg.Memory * 80 / 100)
-	}
+	collect(cfg.Memory)
 	r, err := node.Run(ctx, stop, *cfg)
 	interrupted := ctx.Err() != nil
 	release()
@@ -295,6 +287,18 @@ func (e *env) crawl(cfg *node.Config, asJSON bool) error {
 		return quiet(exitInterrupted)
 	}
 	return nil
+}
+
+// collect says when the collector works. Most of a large crawl's memory is tables
+// and caches that stay: the rest may grow to two fifths of that, and it works harder
+// before it would fill what was allowed.
+func collect(memory int64) {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(40)
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memory * 80 / 100)
+	}
 }
 
 // rankHint says what to do about pages that cannot be ranked. The order of a crawl

@@ -31,7 +31,7 @@ type Config struct {
 	Forget   time.Duration // a node with storage that was away so long is removed; 0 = 24 h, < 0 never
 
 	Now  func() page.Time    // the driver's clock
-	Tell func(overlay.Event) // may block: what follows waits
+	Tell func(overlay.Event) // may block: what follows waits; nil: nobody, see Attend
 	Warn func(error)         // something a person should know of; at most twice a minute while it lasts
 	Log  func(string)        // what the server has to say, and what a node waits for; nil is silence
 
@@ -66,8 +66,8 @@ func (c Config) filled() (Config, error) {
 	if c.Dir == "" || c.Certs == "" {
 		return c, errors.New("a node needs a folder of its own and one with its certificates")
 	}
-	if c.Now == nil || c.Tell == nil {
-		return c, errors.New("a node needs a clock and someone to tell")
+	if c.Now == nil {
+		return c, errors.New("a node needs a clock")
 	}
 	if c.Expect == 0 {
 		c.Expect = defaultExpect

@@ -49,6 +49,7 @@ type Node struct {
 
 	// Events that are being told; none begins when mute is set.
 	telling sync.Mutex
+	tell    func(overlay.Event) // nil: nobody listens yet
 	mute    bool
 	tells   sync.WaitGroup
 }
@@ -81,7 +82,7 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	if err := id.save(cfg.Dir); err != nil {
 		return nil, err
 	}
-	n := &Node{cfg: cfg, streams: map[string]jetstream.Stream{}, follows: map[int]context.CancelFunc{}, opened: make(chan struct{})}
+	n := &Node{cfg: cfg, tell: cfg.Tell, streams: map[string]jetstream.Stream{}, follows: map[int]context.CancelFunc{}, opened: make(chan struct{})}
 	n.ctx, n.stop = context.WithCancel(context.Background())
 	defer func() {
 		if err != nil {
@@ -254,14 +255,15 @@ func (n *Node) answer(e overlay.Event) {
 		return
 	}
 	n.telling.Lock()
-	if n.mute {
+	tell := n.tell
+	if n.mute || tell == nil {
 		n.telling.Unlock()
 		return
 	}
 	n.tells.Add(1)
 	n.telling.Unlock()
 	defer n.tells.Done()
-	n.cfg.Tell(e)
+	tell(e)
 }
 
 // warn passes on something a person should know, once while it lasts.

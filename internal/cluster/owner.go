@@ -32,6 +32,7 @@ type owners struct {
 	mu      sync.Mutex
 	waiting map[int]overlay.Claim // the last of each partition
 	order   []int
+	known   map[int]overlay.Owner // as told last
 	seq     uint64 // of the last change heard of
 	again   context.CancelFunc
 	out     map[string]bool // folders of nodes that were removed
@@ -40,7 +41,7 @@ type owners struct {
 }
 
 func newOwners(n *Node) *owners {
-	return &owners{n: n, waiting: map[int]overlay.Claim{}, out: map[string]bool{}, ready: make(chan struct{}, 1)}
+	return &owners{n: n, waiting: map[int]overlay.Claim{}, known: map[int]overlay.Owner{}, out: map[string]bool{}, ready: make(chan struct{}, 1)}
 }
 
 func (o *owners) claim(c overlay.Claim) {
@@ -155,7 +156,13 @@ func (o *owners) news(m jetstream.Msg, meta *jetstream.MsgMetadata) bool {
 	part, err := strconv.Atoi(m.Subject()[len("o."):])
 	var w owner
 	if err == nil && json.Unmarshal(m.Data(), &w) == nil {
-		o.n.answer(overlay.Owner{Part: part, Node: w.Node, Session: w.Session, Epoch: meta.Sequence.Stream})
+		now := overlay.Owner{Part: part, Node: w.Node, Session: w.Session, Epoch: meta.Sequence.Stream}
+		o.mu.Lock()
+		if o.known[part].Epoch < now.Epoch {
+			o.known[part] = now
+		}
+		o.mu.Unlock()
+		o.n.answer(now)
 	}
 	return true
 }

@@ -29,9 +29,15 @@ type Peer struct {
 	// node is busy.
 	Open func(tell func(overlay.Event)) (Carrier, error)
 
+	// Watch is told now and then how things stand. It must return soon.
+	Watch func(overlay.Status)
+
 	// Quiet is told when nothing is left to do on any node, and when there is again.
 	Quiet func(bool)
 }
+
+// Now is the clock of a crawl: a carrier's times are by it.
+func Now() page.Time { return clock() }
 
 // Carrier is an overlay.Carrier that can be closed. Nothing is told after that.
 type Carrier interface {
@@ -57,7 +63,6 @@ type peer struct {
 	tells   chan overlay.Event  // of the carrier
 	works   chan overlay.Action // for the committer; nil: count what there is to do
 	fences  chan struct{}
-	status  chan chan overlay.Status
 	until   atomic.Int64 // no request may be sent from then on, by the crawl's clock
 
 	mu    sync.Mutex
@@ -77,7 +82,7 @@ const census = time.Second
 func newPeer(n *node, cfg Peer) *peer {
 	p := &peer{
 		n: n, cfg: cfg, tells: make(chan overlay.Event, maxWorks), works: make(chan overlay.Action, maxWorks),
-		fences: make(chan struct{}, 1), status: make(chan chan overlay.Status), rings: make(chan struct{}, 1),
+		fences: make(chan struct{}, 1), rings: make(chan struct{}, 1),
 	}
 	return p
 }
@@ -168,8 +173,9 @@ func (p *peer) run(ctx context.Context, stop <-chan struct{}) {
 			}
 		case <-count.C:
 			p.work(ctx, nil)
-		case reply := <-p.status:
-			reply <- p.member.Status()
+			if p.cfg.Watch != nil {
+				p.cfg.Watch(p.member.Status())
+			}
 		case <-stop:
 			stop = nil
 			p.step(ctx, overlay.Drain{})

@@ -1,0 +1,278 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/alecthomas/kong"
+
+	"weir/crawl"
+	"weir/internal/cluster"
+	"weir/internal/node"
+	"weir/overlay"
+)
+
+// nodeRunCmd runs a node.
+type nodeRunCmd struct {
+	Dir       string   `placeholder:"DIR" default:"weir-node" help:"Folder of the node: its part of the crawl, and its copy of the logs. Default: weir-node."`
+	Name      string   `placeholder:"NAME" help:"Name of the node, as its certificate has it."`
+	Certs     string   `placeholder:"DIR" help:"Folder of its certificate, as weir node cert makes it."`
+	Listen    string   `placeholder:"HOST:PORT" help:"Where it listens for other nodes and for questions; the next port is for the nodes' servers."`
+	Routes    string   `placeholder:"HOST:PORT" help:"Where the servers talk to one another, if not at the next port."`
+	Advertise string   `placeholder:"HOST" help:"Host that the others reach it at, if not that of --listen."`
+	Join      []string `placeholder:"HOST:PORT,..." help:"Other nodes, one or more that are there; to found a cluster, all of those who do."`
+	Storage   bool     `negatable:"" default:"true" help:"Keep a copy of the nodes' logs. Three nodes must, further ones need not."`
+	Expect    int      `placeholder:"N" default:"3" help:"With how many nodes the cluster is founded: 3, 5 or 7. Default: 3."`
+	Weight    uint16   `placeholder:"N" default:"1" help:"Share of the work beside other nodes, which have 1 when nothing is said."`
+
+	Limit     rate      `placeholder:"RATE" default:"none" help:"Bandwidth that this node may use, as in 2MB/s."`
+	Timetable timetable `placeholder:"SPEC" default:"none" help:"Limits by day and hour, as weir crawl has them."`
+	Quota     quota     `placeholder:"SIZE/PERIOD" default:"none" help:"Bytes that an hour, day, week or month may bring."`
+	Strict    bool      `help:"Rather use a little less of the limit than ever go over it."`
+	Yield     bool      `help:"Step aside while others use the link. Needs a limit."`
+	Probe     string    `name:"yield-probe" placeholder:"ADDR" help:"Whom --yield asks, as with weir crawl."`
+	Memory    size      `placeholder:"SIZE" default:"1GB" help:"Memory for caches and buffers. Default: 1GB."`
+	JSON      bool      `name:"json" help:"JSON lines on standard output: progress, and the report as the last line."`
+}
+
+// serverDir is where the cluster's server keeps its things, in a node's folder.
+const serverDir = "cluster"
+
+// Help ends the help text of the command.
+func (c *nodeRunCmd) Help() string {
+	return `Three machines, one command each; the certificates are made by weir node init and weir node cert:
+
+  weir node --name a --certs certs/a --listen a.example.org:7400 --join b.example.org:7400,c.example.org:7400
+  weir node --name b --certs certs/b --listen b.example.org:7400 --join a.example.org:7400,c.example.org:7400
+  weir node --name c --certs certs/c --listen c.example.org:7400 --join a.example.org:7400,b.example.org:7400
+
+Then, anywhere:
+
+  weir submit --at a.example.org:7400 --certs certs/me https://example.org/
+
+A node that was started once needs only its folder: weir node --dir DIR. Ctrl-C once hands its work over to the others
+and ends, twice ends at once: the others then wait twenty seconds before they take over. Either way nothing is lost.
+
+Exit codes: 0 drained, 1 failed, 2 wrong usage, 130 ended at once.`
+}
+
+// Run opens the cluster, waits for a crawl, and takes part in it.
+func (c *nodeRunCmd) Run(e *env, k *kong.Context) error {
+	h, err := c.home(k)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(c.Dir, 0o777); err != nil {
+		return folderError(c.Dir, err)
+	}
+	logs, err := os.OpenFile(filepath.Join(c.Dir, "node.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
+	if err != nil {
+		return folderError(c.Dir, err)
+	}
+	defer logs.Close()
+	st := newStation(logs, func(text string) { fmt.Fprintln(e.err, text) })
+	ctx, stop, release := e.interrupts(func() { st.leaving() })
+	defer release()
+	go func() {
+		select {
+		case <-stop:
+			st.drain("Ctrl-C")
+		case <-ctx.Done():
+		}
+	}()
+
+	cl, err := c.open(ctx, st, h)
+	if err != nil {
+		select {
+		case <-st.leave:
+			return quiet(exitInterrupted)
+		default:
+			return clusterFault(err)
+		}
+	}
+	defer cl.Close()
+	h.At = cl.Addr()
+	if err := h.write(c.Dir); err != nil {
+		return folderError(c.Dir, err)
+	}
+	st.serve(cl)
+	return c.wait(ctx, e, st)
+}
+
+// wait waits for a crawl and runs it.
+func (c *nodeRunCmd) wait(ctx context.Context, e *env, st *station) error {
+	var sp cluster.Spec
+	select {
+	case sp = <-st.news:
+	default:
+		st.note(fmt.Sprintf("%s is in cluster %s; waiting for a crawl: weir submit --at %s --certs DIR URL", c.Name, st.cl.Cluster(), st.cl.Addr()))
+		select {
+		case sp = <-st.news:
+		case <-st.leave:
+			return nil
+		case <-ctx.Done():
+			return quiet(exitInterrupted)
+		}
+	}
+	return c.crawl(ctx, e, st, sp)
+}
+
+// home says how the node is started: as before, where nothing else is said.
+func (c *nodeRunCmd) home(k *kong.Context) (*home, error) {
+	given := map[string]bool{}
+	for _, p := range k.Path {
+		if p.Flag != nil {
+			given[p.Flag.Name] = true
+		}
+	}
+	h, err := readHome(c.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		h, err = &home{Storage: true, Expect: 3}, nil
+	}
+	if err != nil {
+		return nil, failure(fmt.Errorf("%s: %w", filepath.Join(c.Dir, homeFile), err), "name another folder with --dir")
+	}
+	texts := []struct {
+		flag     string
+		now, was *string
+	}{{"name", &c.Name, &h.Name}, {"listen", &c.Listen, &h.Listen}, {"routes", &c.Routes, &h.Routes}, {"advertise", &c.Advertise, &h.Advertise}, {"certs", &c.Certs, &h.Certs}}
+	for _, t := range texts {
+		if given[t.flag] {
+			*t.was = *t.now
+		} else {
+			*t.now = *t.was
+		}
+	}
+	if given["join"] {
+		h.Join = c.Join
+	}
+	if given["storage"] {
+		h.Storage = c.Storage
+	}
+	if given["expect"] {
+		h.Expect = c.Expect
+	}
+	for _, t := range texts[:2] {
+		if *t.was == "" {
+			return nil, usage("weir node --help shows how three nodes are started", "a new node needs --%s", t.flag)
+		}
+	}
+	if h.Certs == "" {
+		return nil, usage("weir node init and weir node cert make them", "a node needs --certs")
+	}
+	h.Certs, err = filepath.Abs(h.Certs)
+	return h, err
+}
+
+// open joins the others, and says meanwhile for whom it waits.
+func (c *nodeRunCmd) open(ctx context.Context, st *station, h *home) (*cluster.Node, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	opened := make(chan struct{})
+	defer close(opened)
+	go func() {
+		select {
+		case <-st.leave:
+			cancel()
+		case <-opened:
+		}
+	}()
+	return cluster.Open(ctx, cluster.Config{
+		Dir: filepath.Join(c.Dir, serverDir), Certs: h.Certs, Name: h.Name, Join: h.Join, Listen: h.Listen, Routes: h.Routes, Advertise: h.Advertise,
+		Storage: h.Storage, Expect: h.Expect, Now: node.Now, Warn: st.warn,
+		Log: func(text string) {
+			select {
+			case <-opened:
+				st.log(text)
+			default:
+				st.opening(text)
+			}
+		},
+	})
+}
+
+// crawl takes part in a crawl until the node leaves.
+func (c *nodeRunCmd) crawl(ctx context.Context, e *env, st *station, sp cluster.Spec) error {
+	cfg, err := c.config(e, sp)
+	if err != nil {
+		return err
+	}
+	p := e.watch(cfg, c.JSON)
+	cfg.Notice = p.note
+	show := cfg.Progress
+	cfg.Progress = func(s node.Status) {
+		st.told(s)
+		show(s)
+	}
+	cfg.Peer.Secret = st.cl.Secret()
+	cfg.Peer.Watch = st.watch
+	cfg.Peer.Open = func(tell func(overlay.Event)) (node.Carrier, error) { return st.cl, st.cl.Attend(tell) }
+	cfg.Peer.Quiet = func(is bool) {
+		if is {
+			go st.done()
+		}
+	}
+	st.begin(sp.Name, p)
+	p.say(fmt.Sprintf("crawling %s into %s with the others; Ctrl-C hands over and leaves", sp.Name, cfg.Dir))
+	collect(cfg.Memory)
+	r, err := node.Run(ctx, st.leave, *cfg)
+	st.end(e)
+	p.end()
+	cut := ctx.Err() != nil
+	if cut && errors.Is(err, context.Canceled) {
+		err = nil
+	}
+	if c.JSON && r.StoppedBy != crawl.StopByNobody {
+		err = errors.Join(err, writeReport(e.out, r))
+	}
+	switch {
+	case errors.Is(err, node.ErrStranger):
+		return failure(fmt.Errorf("%s holds a crawl of another cluster, or of its own: %w", cfg.Dir, err), "start the node with a new, empty --dir, or move that folder away")
+	case err != nil:
+		return folderError(cfg.Dir, err)
+	case cut:
+		fmt.Fprintf(e.err, "weir: ended at once; the others take over in %s. weir node --dir %s comes back\n", short(overlay.TTL), c.Dir)
+		return quiet(exitInterrupted)
+	}
+	fmt.Fprintf(e.err, "weir: everything is handed over; %s fetched by this node are in %s. weir node --dir %s comes back\n", many(r.Fetched, "page"), cfg.Dir, c.Dir)
+	return nil
+}
+
+// config makes of what was submitted what this node runs.
+func (c *nodeRunCmd) config(e *env, sp cluster.Spec) (*node.Config, error) {
+	t, err := readTask(sp.Body)
+	if err != nil {
+		return nil, err
+	}
+	s, seeds, list, err := t.open()
+	if err != nil {
+		return nil, err
+	}
+	s.Dir = filepath.Join(c.Dir, sp.Name)
+	s.Limit, s.Timetable, s.Quota, s.Strict, s.Yield, s.Probe, s.Memory = c.Limit, c.Timetable, c.Quota, c.Strict, c.Yield, c.Probe, c.Memory
+	at, err := look(s.Dir)
+	if err != nil {
+		return nil, folderError(s.Dir, err)
+	}
+	if at == foreign {
+		return nil, usage("name another folder with --dir", "%s is not empty and holds no crawl", s.Dir)
+	}
+	cfg, err := setup(s, seeds)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Programs = list
+	scheme, err := overlay.ParseScheme(t.Scheme)
+	if err != nil {
+		return nil, fmt.Errorf("the crawl that was submitted: %w", err)
+	}
+	cfg.Peer = &node.Peer{Name: c.Name, Scheme: scheme, Limit: t.Limit, Weight: c.Weight}
+	for _, w := range cfg.Warnings {
+		fmt.Fprintf(e.err, "weir: warning: %s\n", w)
+	}
+	return cfg, keep(s, at)
+}

@@ -1,0 +1,299 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"weir/internal/cluster"
+	"weir/internal/node"
+	"weir/overlay"
+)
+
+// What nodes are asked, see cluster.Node.Answer.
+const (
+	submitTopic = "submit"
+	statusTopic = "status"
+	drainTopic  = "drain"
+	removeTopic = "remove"
+)
+
+// station is a node while it runs: what the cluster has submitted, how its crawl is
+// doing, and the answers to those who ask. Safe for concurrent use.
+type station struct {
+	cl   *cluster.Node
+	logs *os.File
+	news chan cluster.Spec // what was submitted; the first one counts
+
+	once  sync.Once
+	leave chan struct{} // closed when the node is to hand over and end
+
+	mu     sync.Mutex
+	say    func(string) // tells a person
+	crawl  string       // its name; "": none yet
+	last   node.Status
+	member overlay.Status
+	warned []string // the newest last
+	waits  string   // what it waits for before it belongs to a cluster
+}
+
+// maxWarned is how many warnings weir status shows.
+const maxWarned = 5
+
+func newStation(logs *os.File, say func(string)) *station {
+	return &station{logs: logs, say: say, news: make(chan cluster.Spec, 1), leave: make(chan struct{})}
+}
+
+// note tells a person.
+func (s *station) note(text string) {
+	s.mu.Lock()
+	say := s.say
+	s.mu.Unlock()
+	s.log(text)
+	say(text)
+}
+
+// log keeps a line for those who look for the reason afterwards.
+func (s *station) log(text string) {
+	fmt.Fprintf(s.logs, "%s %s\n", time.Now().UTC().Format(time.RFC3339), line(text))
+}
+
+// warn tells a person, and those who ask for the status.
+func (s *station) warn(err error) {
+	text := "warning: " + line(err.Error())
+	var f *fault
+	if errors.As(clusterFault(err), &f) && f.hint != "" {
+		text += "; " + f.hint
+	}
+	s.mu.Lock()
+	s.warned = append(s.warned, text)
+	s.warned = s.warned[max(0, len(s.warned)-maxWarned):]
+	s.mu.Unlock()
+	s.note("weir: " + text)
+}
+
+// serve answers whoever asks the node from now on.
+func (s *station) serve(cl *cluster.Node) {
+	s.cl = cl
+	cl.Answer(statusTopic, func(ctx context.Context, _ []byte) ([]byte, error) { return json.Marshal(s.status(ctx)) })
+	cl.Answer(submitTopic, func(ctx context.Context, b []byte) ([]byte, error) { return nil, s.submit(ctx, b) })
+	cl.Answer(drainTopic, func(context.Context, []byte) ([]byte, error) {
+		s.drain("somebody asked for it with weir drain")
+		return nil, nil
+	})
+	cl.Answer(removeTopic, func(ctx context.Context, b []byte) ([]byte, error) {
+		var name string
+		if err := json.Unmarshal(b, &name); err != nil {
+			return nil, err
+		}
+		return nil, cl.RemovePeer(ctx, name)
+	})
+	cl.Watch(func(sp cluster.Spec) {
+		if sp.Body == nil {
+			return
+		}
+		select {
+		case s.news <- sp:
+		default:
+		}
+	})
+}
+
+// drain has the node hand over and end.
+func (s *station) drain(why string) {
+	s.once.Do(func() {
+		s.log("leaving: " + why)
+		close(s.leave)
+	})
+}
+
+// submit keeps a crawl for all nodes.
+func (s *station) submit(ctx context.Context, b []byte) error {
+	var in submission
+	if err := json.Unmarshal(b, &in); err != nil {
+		return fmt.Errorf("read what was submitted: %w", err)
+	}
+	if _, err := readTask(in.Task); err != nil {
+		return err
+	}
+	if in.Name == serverDir || in.Name == homeFile {
+		return fmt.Errorf("a crawl cannot be called %s: choose another --name", in.Name)
+	}
+	for _, sp := range s.cl.Specs() {
+		if sp.Name != in.Name {
+			return fmt.Errorf("this cluster has the crawl %s, and there is one at a time so far: another one needs nodes and a cluster of its own (weir node --dir)", sp.Name)
+		}
+		if !slices.Equal(sp.Body, in.Task) {
+			return fmt.Errorf("this cluster has a crawl %s already, with other seeds or settings: it cannot be changed", sp.Name)
+		}
+	}
+	return s.cl.Submit(ctx, in.Name, in.Task)
+}
+
+// told takes the crawl's newest numbers.
+func (s *station) told(st node.Status) {
+	s.mu.Lock()
+	s.last = st
+	s.mu.Unlock()
+}
+
+// watch takes what the node knows of the others.
+func (s *station) watch(st overlay.Status) {
+	s.mu.Lock()
+	s.member = st
+	s.mu.Unlock()
+}
+
+// nodeStatus is how one node is doing. Names are for programs: add, never rename.
+type nodeStatus struct {
+	Name    string `json:"name"`
+	Addr    string `json:"addr"`
+	Version string `json:"version"`
+	State   string `json:"state"` // waiting, crawling, quiet, draining, fenced; silent: it does not answer, gone: it has no session
+	Crawl   string `json:"crawl,omitempty"`
+
+	Owned   int     `json:"partitions"`
+	Queued  int64   `json:"queued"`
+	Flying  int     `json:"flying"`
+	Fetched int64   `json:"fetched"`
+	Errors  int64   `json:"errors"`
+	Bytes   int64   `json:"bytes"`
+	Seen    int64   `json:"seen"` // URLs it knows
+	Pages   float64 `json:"pages_per_second"`
+	Rate    float64 `json:"rate"`
+	Unacked int     `json:"unacked"`         // bytes that others have not acknowledged
+	Limit   int64   `json:"limit,omitempty"` // of all nodes
+	Share   int64   `json:"share,omitempty"` // of that
+
+	Spoken map[string]int64 `json:"coordination_received"` // bytes, by what they are about
+
+	Cluster string   `json:"cluster"`
+	Teller  string   `json:"teller,omitempty"`
+	Leader  string   `json:"leader,omitempty"`
+	Lag     uint64   `json:"lag"` // batches that the copy farthest behind does not have
+	Orphans []int    `json:"orphans,omitempty"`
+	Peers   []peerAt `json:"peers,omitempty"`
+	Warned  []string `json:"warnings,omitempty"`
+}
+
+// peerAt is where another node is.
+type peerAt struct {
+	Name    string `json:"name"`
+	Addr    string `json:"addr"`
+	Storage bool   `json:"storage"`
+	Alive   bool   `json:"alive"`
+	Linked  bool   `json:"connected"`
+}
+
+// status tells how the node is doing.
+func (s *station) status(ctx context.Context) nodeStatus {
+	cs, err := s.cl.Status(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, m := s.last, s.member
+	st := nodeStatus{
+		Name: cs.Name, Addr: s.cl.Addr(), Version: version(), State: "waiting", Crawl: s.crawl, Cluster: cs.Cluster, Leader: cs.Leader,
+		Owned: m.Owned, Queued: t.Totals.Queued, Flying: t.Flying, Fetched: t.Totals.Fetched, Errors: t.Totals.Errors(), Bytes: t.Totals.Bytes, Seen: t.Totals.Seen,
+		Pages: t.Pages, Rate: t.Rate, Unacked: m.Unacked, Limit: m.Limit, Share: m.Share, Teller: m.Teller, Warned: slices.Clone(s.warned),
+		Spoken: map[string]int64{},
+	}
+	if err != nil {
+		st.Warned = append(st.Warned, "warning: "+line(err.Error()))
+	}
+	if s.crawl != "" {
+		switch {
+		case m.Draining:
+			st.State = "draining"
+		case !m.Held:
+			st.State = "fenced"
+		case m.Quiet:
+			st.State = "quiet"
+		default:
+			st.State = "crawling"
+		}
+		for part, p := range m.Parts {
+			if !p.Alive {
+				st.Orphans = append(st.Orphans, part)
+			}
+		}
+	}
+	for _, l := range cs.Logs {
+		st.Lag = max(st.Lag, l.Lag)
+	}
+	for _, k := range overlay.Traffics() {
+		st.Spoken[k.String()] = cs.Account.Received[k]
+	}
+	for _, p := range cs.Peers {
+		st.Peers = append(st.Peers, peerAt{p.Name, p.Addr, p.Storage, p.Alive, p.Connected})
+	}
+	return st
+}
+
+// opening says for whom the node waits, when that changes. What servers say to one
+// another is for the log.
+func (s *station) opening(text string) {
+	s.mu.Lock()
+	same := text == s.waits
+	s.waits = text
+	s.mu.Unlock()
+	if same || strings.HasPrefix(text, "server:") {
+		s.log(text)
+		return
+	}
+	s.note(text)
+}
+
+// begin notes that a crawl is under way: what people should know goes to its
+// progress.
+func (s *station) begin(name string, p *progress) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.crawl, s.say = name, func(text string) {
+		select {
+		case p.says <- text:
+		default: // it stands in the log
+		}
+	}
+}
+
+// end takes that back.
+func (s *station) end(e *env) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.say = func(text string) { fmt.Fprintln(e.err, text) }
+}
+
+// leaving says what Ctrl-C does.
+func (s *station) leaving() {
+	s.mu.Lock()
+	crawl := s.crawl
+	s.mu.Unlock()
+	if crawl != "" {
+		s.note("handing over to the others; Ctrl-C again ends at once")
+	}
+}
+
+// done says that nothing is left, and how much there was on all nodes.
+func (s *station) done() {
+	ctx, cancel := context.WithTimeout(context.Background(), silentTime)
+	defer cancel()
+	st := s.status(ctx)
+	pages, nodes := st.Fetched, 1
+	for _, p := range st.Peers {
+		if p.Name == st.Name {
+			continue
+		}
+		b, err := s.cl.Ask(ctx, p.Name, statusTopic, nil)
+		var other nodeStatus
+		if err == nil && json.Unmarshal(b, &other) == nil {
+			pages, nodes = pages+other.Fetched, nodes+1
+		}
+	}
+	s.note(fmt.Sprintf("done: %s fetched by %s, %s here; waiting for more, Ctrl-C leaves", many(pages, "page"), many(int64(nodes), "node"), thousands(st.Fetched)))
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"weir/internal/cluster"
+	"weir/overlay"
+)
+
+// statusCmd shows a cluster.
+type statusCmd struct {
+	contact
+	JSON bool `name:"json" help:"JSON on standard output."`
+}
+
+// Help ends the help text of the command.
+func (c *statusCmd) Help() string {
+	return `Examples:
+  weir status                                      a node on this machine, in the folder weir-node
+  weir status --at a.example.org:7400 --certs me
+  weir status --json
+
+A node that does not answer within two seconds is shown as silent. Partitions are the parts of the web that
+nodes own; those without an owner wait until a node takes them.`
+}
+
+// Run implements the verb.
+func (c *statusCmd) Run(e *env) error {
+	cl, err := c.client()
+	if err != nil {
+		return err
+	}
+	all, err := gather(e.ctx, cl)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return json.NewEncoder(e.out).Encode(struct {
+			*fleetStatus
+			Quiet bool `json:"quiet"`
+		}{all, all.quiet()})
+	}
+	return all.print(e.out)
+}
+
+// fleetStatus is what all nodes say together.
+type fleetStatus struct {
+	Cluster string       `json:"cluster"`
+	Nodes   []nodeStatus `json:"nodes"`
+}
+
+const (
+	silentTime = 2 * time.Second // a node that takes longer is silent
+	maxAsked   = 16              // nodes asked at once
+)
+
+// gather asks all nodes how they are.
+func gather(ctx context.Context, cl *cluster.Client) (*fleetStatus, error) {
+	var first nodeStatus
+	if err := put(ctx, cl, "", statusTopic, nil, &first); err != nil {
+		return nil, err
+	}
+	all := &fleetStatus{Cluster: first.Cluster, Nodes: []nodeStatus{first}}
+	others := slices.DeleteFunc(slices.Clone(first.Peers), func(p peerAt) bool { return p.Name == first.Name })
+	answers := make([]nodeStatus, len(others))
+	slots := make(chan struct{}, maxAsked)
+	var wg sync.WaitGroup
+	for i, p := range others {
+		wg.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			ctx, cancel := context.WithTimeout(ctx, silentTime)
+			defer cancel()
+			if put(ctx, cl, p.Name, statusTopic, nil, &answers[i]) == nil && answers[i].Name == p.Name {
+				return
+			}
+			answers[i] = nodeStatus{Name: p.Name, Addr: p.Addr, State: "silent"}
+			if !p.Alive && !p.Linked {
+				answers[i].State = "gone"
+			}
+		})
+	}
+	wg.Wait()
+	all.Nodes = append(all.Nodes, answers...)
+	slices.SortFunc(all.Nodes, func(a, b nodeStatus) int { return strings.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
+// quiet says that nothing is left to do.
+func (f *fleetStatus) quiet() bool {
+	some := false
+	for _, n := range f.Nodes {
+		switch n.State {
+		case "quiet":
+			some = true
+		case "gone":
+		default:
+			return false
+		}
+	}
+	return some
+}
+
+// sum adds the nodes up.
+func (f *fleetStatus) sum() (sum nodeStatus) {
+	for _, n := range f.Nodes {
+		sum.Owned += n.Owned
+		sum.Queued += n.Queued
+		sum.Flying += n.Flying
+		sum.Fetched += n.Fetched
+		sum.Bytes += n.Bytes
+		sum.Seen += n.Seen
+		sum.Pages += n.Pages
+		sum.Rate += n.Rate
+	}
+	return sum
+}
+
+// spoken is how many bytes nodes have received of one another.
+func (f *fleetStatus) spoken() (sum int64) {
+	for _, n := range f.Nodes {
+		for _, bytes := range n.Spoken {
+			sum += bytes
+		}
+	}
+	return sum
+}
+
+// orphans are partitions that no node owns, as all who crawl say.
+func (f *fleetStatus) orphans() int {
+	least := -1
+	for _, n := range f.Nodes {
+		if n.Crawl != "" && n.State != "fenced" && (least < 0 || len(n.Orphans) < least) {
+			least = len(n.Orphans)
+		}
+	}
+	return max(least, 0)
+}
+
+// print shows it to a person.
+func (f *fleetStatus) print(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "node\taddress\tstate\tpartitions\tqueued\tflying\tfetched\tpages/s\tlink\tunacked\n")
+	for _, n := range f.Nodes {
+		if n.State == "silent" || n.State == "gone" {
+			fmt.Fprintf(t, "%s\t%s\t%s\t\t\t\t\t\t\t\n", n.Name, n.Addr, n.State)
+			continue
+		}
+		link := bytesOf(n.Rate) + "/s"
+		if n.Share > 0 {
+			link += " of " + bytesOf(float64(n.Share)) + "/s"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\t%d\t%s\t%.1f\t%s\t%s\n", n.Name, n.Addr, n.State, n.Owned, thousands(n.Queued), n.Flying, thousands(n.Fetched), n.Pages, link, bytesOf(float64(n.Unacked)))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	sum := f.sum()
+	crawls := map[string]bool{}
+	for _, n := range f.Nodes {
+		if n.Crawl != "" {
+			crawls[n.Crawl] = true
+		}
+	}
+	fmt.Fprintln(w)
+	switch {
+	case len(crawls) == 0:
+		fmt.Fprintln(w, "no crawl was submitted yet: weir submit URL")
+	case f.quiet():
+		fmt.Fprintf(w, "done: %s fetched, nothing is left\n", many(sum.Fetched, "page"))
+	default:
+		fmt.Fprintf(w, "%s fetched, %s queued, %s\n", many(sum.Fetched, "page"), thousands(sum.Queued), bytesOf(float64(sum.Bytes)))
+	}
+	if n := f.orphans(); n > 0 {
+		fmt.Fprintf(w, "%d of %d partitions have no owner now\n", n, overlay.Parts)
+	}
+	if spoken := f.spoken(); sum.Seen > 0 {
+		fmt.Fprintf(w, "coordination: %s received, %.0f bytes for each of %s\n", bytesOf(float64(spoken)), float64(spoken)/float64(sum.Seen), many(sum.Seen, "URL"))
+	}
+	for _, n := range f.Nodes {
+		for _, text := range n.Warned {
+			fmt.Fprintf(w, "%s: %s\n", n.Name, text)
+		}
+	}
+	return nil
+}

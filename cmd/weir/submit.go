@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"weir/internal/cluster"
+	"weir/overlay"
+)
+
+// submitCmd gives a crawl to a cluster.
+type submitCmd struct {
+	URLs []string `arg:"" optional:"" name:"url" help:"Pages to start from."`
+	contact
+	Name   string `placeholder:"NAME" default:"crawl" help:"Name of the crawl: that of its folder on every node. Default: crawl."`
+	Limit  rate   `name:"cluster-limit" placeholder:"RATE" default:"none" help:"Bandwidth that all nodes may use together, as in 20MB/s."`
+	Scheme string `placeholder:"SCHEME" default:"host" help:"Which pages stay together on a node: host, those of one host."`
+	Wait   bool   `name:"wait-done" help:"Wait until nothing is left to do."`
+	settings
+}
+
+// Help ends the help text of the command.
+func (c *submitCmd) Help() string {
+	return `Every node hears of the crawl, also one that joins later, and takes its part in it. The flags are those of weir crawl.
+
+Examples:
+  weir submit --at a.example.org:7400 --certs me https://example.org/
+  weir submit --scope domain --depth 3 --cluster-limit 20MB/s --seeds urls.txt
+  weir submit --program needle.dl --wait-done https://example.org/
+
+Without --at and --certs the node in the folder weir-node of this machine is asked.`
+}
+
+// submission is what a node is asked to keep.
+type submission struct {
+	Name string          `json:"name"`
+	Task json.RawMessage `json:"task"`
+}
+
+// Run checks everything as weir crawl does, and gives it to the cluster.
+func (c *submitCmd) Run(e *env, k *kong.Context) error {
+	given := map[string]bool{}
+	for _, p := range k.Path {
+		if p.Flag != nil {
+			given[p.Flag.Name] = true
+		}
+	}
+	t, err := c.task(e, given)
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(t)
+	if err != nil {
+		return err
+	}
+	cl, err := c.client()
+	if err != nil {
+		return err
+	}
+	if err := put(e.ctx, cl, "", submitTopic, submission{c.Name, body}, nil); err != nil {
+		return err
+	}
+	fmt.Fprintf(e.err, "submitted %s; weir status shows how it goes\n", c.Name)
+	if !c.Wait {
+		return nil
+	}
+	ctx, stop, release := e.interrupts(func() {})
+	defer release()
+	return c.wait(ctx, stop, e, cl)
+}
+
+// task makes of the command line what the cluster keeps.
+func (c *submitCmd) task(e *env, given map[string]bool) (*task, error) {
+	s, dues, err := settle(&c.settings, given, vacant)
+	if err != nil {
+		return nil, err
+	}
+	if _, _, err := s.agree(time.Now(), dues); err != nil {
+		return nil, err
+	}
+	seeds, err := e.seeds(c.URLs, s.Seeds)
+	if err != nil {
+		return nil, err
+	}
+	if len(seeds) == 0 && len(s.Program) == 0 {
+		return nil, usage("name a page to start from, as in weir submit https://example.org/", "no URL to crawl")
+	}
+	scheme, err := overlay.ParseScheme(c.Scheme)
+	if err != nil {
+		return nil, usage("take --scheme host", "--scheme: %w", err)
+	}
+	list, err := s.sources(e, given, vacant)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.shareable(list, scheme); err != nil {
+		return nil, err
+	}
+	s.allow(seeds)
+	cfg, err := setup(s, seeds)
+	if err != nil {
+		return nil, err
+	}
+	e.warn(s, seeds)
+	for _, w := range cfg.Warnings {
+		fmt.Fprintf(e.err, "weir: warning: %s\n", w)
+	}
+	return newTask(s, seeds, list, scheme, int64(c.Limit))
+}
+
+// wait shows how the crawl goes until nothing is left of it.
+func (c *submitCmd) wait(ctx context.Context, stop <-chan struct{}, e *env, cl *cluster.Client) error {
+	sc := e.screen()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	defer sc.wipe()
+	last := time.Now()
+	for {
+		select {
+		case <-stop:
+			sc.wipe()
+			fmt.Fprintf(e.err, "weir: not waiting any longer; the crawl goes on\n")
+			return quiet(exitInterrupted)
+		case <-tick.C:
+		}
+		all, err := gather(ctx, cl)
+		if err != nil {
+			var f *fault
+			if errors.As(err, &f) && f.code == exitUsage {
+				return err
+			}
+			return failure(err, "the crawl goes on without this command; weir status asks again")
+		}
+		sum := all.sum()
+		if all.quiet() {
+			sc.wipe()
+			fmt.Fprintf(e.out, "done: %s fetched by %s, %s\n", many(sum.Fetched, "page"), many(int64(len(all.Nodes)), "node"), bytesOf(float64(sum.Bytes)))
+			return nil
+		}
+		line := fmt.Sprintf("%s fetched, %.1f/s, %s queued, %s", many(sum.Fetched, "page"), sum.Pages, thousands(sum.Queued), many(int64(len(all.Nodes)), "node"))
+		switch {
+		case sc.width != nil:
+			sc.paint([]string{"  " + line})
+		case time.Since(last) >= lineEvery:
+			last = time.Now()
+			fmt.Fprintln(e.err, line)
+		}
+	}
+}

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/goccy/go-yaml"
+
+	"weir/crawl"
+	"weir/frontier"
+	"weir/internal/node"
+	"weir/internal/program"
+	"weir/overlay"
+	"weir/page"
+	"weir/query"
+	"weir/query/flow"
+)
+
+// task is a crawl as a cluster keeps it: everything that its nodes must agree on.
+// Names are for other versions: add, never rename.
+type task struct {
+	Version  int        `json:"version"`
+	By       string     `json:"by"`       // the weir that wrote it
+	Settings string     `json:"settings"` // as crawl.yaml has them
+	Seeds    []taskSeed `json:"seeds,omitempty"`
+	Programs []taskText `json:"programs,omitempty"`
+	Scheme   string     `json:"scheme"`
+	Limit    int64      `json:"limit,omitempty"` // bytes a second, of all nodes together
+}
+
+type taskSeed struct {
+	URL   string  `json:"url"`
+	Score float32 `json:"score,omitempty"`
+}
+
+// taskText is a program with everything that it needs.
+type taskText struct {
+	As       string          `json:"as"`
+	Name     string          `json:"name"`
+	Text     string          `json:"text"`
+	Settings []query.Setting `json:"settings,omitempty"`
+	Inputs   []program.File  `json:"inputs,omitempty"`
+}
+
+// taskVersion is that of tasks that this weir writes, and the highest it reads.
+const taskVersion = 1
+
+// newTask writes down what was asked for.
+func newTask(s *settings, seeds []node.Seed, list []*program.Source, scheme overlay.Scheme, limit int64) (*task, error) {
+	text, err := yaml.Marshal(kept(s))
+	if err != nil {
+		return nil, err
+	}
+	t := &task{Version: taskVersion, By: version(), Settings: string(text), Scheme: scheme.String(), Limit: limit}
+	for _, seed := range seeds {
+		t.Seeds = append(t.Seeds, taskSeed{seed.URL.String(), seed.Score})
+	}
+	for _, src := range list {
+		t.Programs = append(t.Programs, taskText{src.As, src.Name, src.Text, src.Settings, src.Inputs})
+	}
+	return t, nil
+}
+
+// readTask reads what another weir may have written.
+func readTask(b []byte) (*task, error) {
+	t := new(task)
+	if err := json.Unmarshal(b, t); err != nil {
+		return nil, fmt.Errorf("the crawl that was submitted cannot be read: %w", err)
+	}
+	if t.Version > taskVersion {
+		return nil, usage("run that version of weir on all nodes", "the crawl was submitted by weir %s, and this one, %s, does not understand it", t.By, version())
+	}
+	return t, nil
+}
+
+// open makes of a task what a node runs: the settings, and the seeds and the
+// programs that go with them. What the node itself decides the caller sets.
+func (t *task) open() (*settings, []node.Seed, []*program.Source, error) {
+	s := defaults()
+	if _, err := parseConfig("the crawl's settings", []byte(t.Settings), s, nil); err != nil {
+		return nil, nil, nil, err
+	}
+	var seeds []node.Seed
+	for _, seed := range t.Seeds {
+		u, err := page.Parse(seed.URL)
+		if err != nil {
+			return nil, nil, nil, fmt.Errorf("the crawl's seed %q: %w", seed.URL, err)
+		}
+		seeds = append(seeds, node.Seed{URL: u, Score: seed.Score})
+	}
+	var list []*program.Source
+	for _, p := range t.Programs {
+		list = append(list, &program.Source{As: p.As, Name: p.Name, Text: p.Text, Settings: p.Settings, Inputs: p.Inputs})
+	}
+	return s, seeds, list, nil
+}
+
+// local are the flags that a crawl of several nodes cannot have, and what to do
+// instead.
+var local = map[string]string{
+	"dir":         "every node has a folder of its own: weir node --dir",
+	"limit":       "--cluster-limit holds for all nodes together, and weir node --limit for the link of one",
+	"timetable":   "it is of one node's link: weir node --timetable",
+	"quota":       "it is of one node's link: weir node --quota",
+	"strict":      "it is of one node's link: weir node --strict",
+	"yield":       "it is of one node's link: weir node --yield",
+	"yield-probe": "it is of one node's link: weir node --yield-probe",
+	"memory":      "it is of one machine: weir node --memory",
+	"deadline":    "deadlines are not planned across nodes yet; weir crawl --deadline keeps them on one machine",
+	"max-pages":   "nodes do not count together yet; --depth, --site-pages and the scope hold",
+	"max-bytes":   "nodes do not count together yet; --depth, --site-pages and the scope hold",
+	"max-time":    "weir drain ends a node's part in it",
+	"stop-gain":   "nodes do not count together yet; --depth, --site-pages and the scope hold",
+	"header":      "its value would be kept where all nodes can read it",
+	"cookies":     "the file would have to be on every node",
+	"auth":        "the file would have to be on every node",
+	"learn-from":  "the folder would have to be on every node",
+	"holidays":    "the file would have to be on every node",
+	"trace":       "there are several nodes, and one file",
+	"json":        "weir status --json is for programs",
+}
+
+// shareable refuses what several nodes cannot do together.
+func (s *settings) shareable(list []*program.Source, scheme overlay.Scheme) error {
+	was := fields(defaults())
+	for i, f := range fields(s) {
+		if why, ok := local[f.name]; ok && f.text() != was[i].text() {
+			return usage(why, "--%s does not go with a cluster", f.name)
+		}
+	}
+	for _, one := range s.Sites {
+		if one.Deadline != "" || len(one.Headers) > 0 {
+			return usage("leave deadlines and headers out", "%s: the deadline or headers of %s do not go with a cluster", one.where(), one.Site)
+		}
+	}
+	if scheme.String() != (overlay.Scheme{}).String() {
+		return usage("take --scheme host: the pages of a host together", "--scheme %s is for the simulator (weir sim) so far: pages of one host on several nodes need leases", scheme)
+	}
+	order, err := frontier.Order(s.Order)
+	if err != nil {
+		return err
+	}
+	if t := order.Traits(); t.Ranked || t.Batched {
+		return usage("take --order siteopic, opic, length, depth or score", "--order %s ranks pages by all links of the crawl, and no node of a cluster has all of them", s.Order)
+	}
+	if len(list) > 1 {
+		return usage("name one of them, or crawl with all on one machine: weir crawl --program", "several programs do not share a crawl of a cluster yet")
+	}
+	for _, src := range list {
+		plan, err := src.Compile(flow.Options{Scheme: flow.ByHost, Crawl: true, IgnoreRobots: s.IgnoreRobots})
+		if err != nil {
+			return err
+		}
+		if err := separable(plan); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// separable refuses a program that brings pages together which may be on several
+// nodes. Every node judges its own pages, and knows the seeds and the inputs; what
+// the plain crawl does beyond that is fine.
+func separable(plan *flow.Plan) error {
+	plain := map[string]bool{}
+	for _, scope := range []string{"host", "domain", "prefix", "any"} {
+		p, err := crawl.ScopeConfig{Scope: scope, Depth: -1}.Compile()
+		if err != nil {
+			return err
+		}
+		for _, r := range p.Rules {
+			plain[r.String()] = true
+		}
+	}
+	for _, r := range plan.Rules {
+		if plain[r.String()] {
+			continue
+		}
+		for _, s := range r.Stages {
+			alone := !slices.ContainsFunc(append(slices.Clone(s.Inputs), s.Absent...), func(in *flow.Input) bool {
+				return in.Source != flow.FromFile && (in.Table == nil || in.Table.Name != "seed")
+			})
+			if s.Exchanges() || !s.Flows && !alone {
+				return usage("crawl with it on one machine, weir crawl --program; a cluster takes programs whose rules look at one page at a time",
+					"the rule %s brings rows of several pages together, which may be on several nodes", r)
+			}
+		}
+	}
+	return nil
+}
