@@ -38,6 +38,18 @@ func NewView(kv KV) (*View, error) {
 // Programs says which programs the crawl runs.
 func (v *View) Programs() Programs { return v.programs }
 
+// Program returns the number of the program whose crawl this is; false when several
+// share it, and it is that of none of them.
+func (v *View) Program() (uint8, bool) {
+	switch {
+	case v.one:
+		return v.programs.Each[0].Number, true
+	case len(v.programs.Each) > 0:
+		return 0, false
+	}
+	return v.programs.Version, true
+}
+
 // Of returns the crawl as one of several programs sees it: with its own depths and
 // scores, and what it does not ask for is stray.
 func (v *View) Of(program Named) *View {

@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"weir/crawl"
 	"weir/internal/ask"
@@ -20,7 +21,7 @@ import (
 
 // exportCmd writes a table of a crawl.
 type exportCmd struct {
-	Table  string `arg:"" help:"pages, links, hosts, text, parked, queue, crawl, or a table of the crawl's program."`
+	Table  string `arg:"" help:"pages, links, hosts, text, parked, queue, crawl, or a table of the crawl's program; NAME.TABLE where several programs share the crawl."`
 	Dir    string `placeholder:"DIR" default:"weir-crawl" help:"Folder of the crawl. Default: weir-crawl."`
 	Format string `placeholder:"FORMAT" help:"csv, jsonl or parquet. Default: as the file is named, else csv."`
 	Output string `short:"o" placeholder:"FILE" help:"File to write instead of the standard output."`
@@ -57,20 +58,31 @@ Examples:
 
 // Run implements the verb.
 func (c *exportCmd) Run(e *env) error {
+	of := ""
+	if i := strings.LastIndexByte(c.Table, '.'); i > 0 {
+		of, c.Table = c.Table[:i], c.Table[i+1:]
+	}
 	format, err := written{c.Format, c.JSON, c.Output}.choose(e, c.Table, "csv", "jsonl", "parquet")
 	if err != nil {
 		return err
 	}
 	f, err := openFolder(c.Dir)
 	if errors.Is(err, store.ErrInUse) && !slices.Contains(exported, c.Table) {
-		return e.askRunning(c.Dir, c.question(), asking{format: cmp.Or(format, "csv"), output: c.Output, memory: int64(defaults().Memory)})
+		return e.askRunning(c.Dir, c.question(), asking{format: cmp.Or(format, "csv"), output: c.Output, memory: int64(defaults().Memory), of: of})
 	}
 	if err != nil {
 		return err
 	}
 	defer f.close()
 	if !slices.Contains(exported, c.Table) {
-		return c.derived(e, f, format)
+		own, err := f.own(of)
+		if err != nil {
+			return err
+		}
+		return c.derived(e, f, own, format)
+	}
+	if err := f.of(of); err != nil {
+		return err
 	}
 	if err := c.bare(e, f); err != nil {
 		return err
@@ -124,12 +136,15 @@ func (c *exportCmd) bare(e *env, f *folder) error {
 var exported = []string{"pages", "links", "hosts", "text", "parked", "queue"}
 
 // derived writes a table of the crawl's program.
-func (c *exportCmd) derived(e *env, f *folder, format string) error {
-	own, err := f.own()
-	if err != nil {
-		return err
+func (c *exportCmd) derived(e *env, f *folder, own *ask.Own, format string) error {
+	names := append(slices.Clone(exported), "crawl")
+	if own != nil {
+		names = append(names, own.Tables()...)
 	}
-	if names := append(append(slices.Clone(exported), "crawl"), own.Tables()...); !slices.Contains(names, c.Table) {
+	if !slices.Contains(names, c.Table) && own == nil {
+		return usage("write NAME."+c.Table+", with one of "+strings.Join(f.Programs().Names(), ", "), "several programs share this crawl: whose %s is meant?", c.Table)
+	}
+	if !slices.Contains(names, c.Table) {
 		return choice("export", c.Table, names...)
 	}
 	q := c.question()

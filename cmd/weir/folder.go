@@ -41,9 +41,13 @@ func openFolder(dir string) (*folder, error) {
 	return f, nil
 }
 
-// own is the program that the crawl runs.
-func (f *folder) own() (*ask.Own, error) {
-	own, err := ask.ReadOwn(f.dir, f.store, f.asRun.plain())
+// own is the program that the crawl runs: of several that share it the one with a
+// name, whose crawl it is from then on; nil if none is named.
+func (f *folder) own(of string) (*ask.Own, error) {
+	if err := f.of(of); err != nil {
+		return nil, err
+	}
+	own, err := ask.ReadOwn(f.dir, f.store, f.View, f.asRun.plain())
 	if errors.Is(err, crawl.ErrLayout) {
 		return nil, folderError(f.dir, err)
 	}
@@ -51,6 +55,16 @@ func (f *folder) own() (*ask.Own, error) {
 		return nil, fmt.Errorf("the program of the crawl in %s: %w", f.dir, err)
 	}
 	return own, nil
+}
+
+// of makes it the crawl of a program, of several that share it.
+func (f *folder) of(name string) error {
+	view, err := ask.Of(f.View, name)
+	if err != nil {
+		return usage("weir explain"+dirFlag(f.dir)+" shows the programs of the crawl", "%w", err)
+	}
+	f.View = view
+	return nil
 }
 
 func (f *folder) close() { f.store.Close() } // nothing was written that could fail

@@ -25,6 +25,7 @@ type queryCmd struct {
 	Rules  string   `arg:"" optional:"" help:"Rules, or only the body of one."`
 	File   string   `name:"file" placeholder:"FILE" help:"File of rules, - for standard input."`
 	Table  string   `name:"table" placeholder:"TABLE" help:"Table to answer with, if not that of the last rule."`
+	Of     string   `name:"of" placeholder:"NAME" help:"Of several programs that share the crawl, the one whose crawl and tables the question is about. Default: the pages of all, and no tables."`
 	Set    []string `name:"set" sep:"none" placeholder:"NAME=VALUE" help:"Value of a setting that the rules call $NAME; may be repeated."`
 	Format string   `placeholder:"FORMAT" help:"table, csv, jsonl or parquet. Default: as the file is named, else table on a terminal and csv elsewhere."`
 	Output string   `short:"o" placeholder:"FILE" help:"File to write instead of the standard output."`
@@ -81,7 +82,7 @@ func (c *queryCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	a := asking{format: format, output: c.Output, limit: int64(c.Limit), memory: int64(c.Memory)}
+	a := asking{format: format, output: c.Output, limit: int64(c.Limit), memory: int64(c.Memory), of: c.Of}
 	f, err := openFolder(c.Dir)
 	if errors.Is(err, store.ErrInUse) {
 		return e.askRunning(c.Dir, q, a)
@@ -93,7 +94,7 @@ func (c *queryCmd) Run(e *env) error {
 		return err
 	}
 	defer f.close()
-	if q.Own, err = f.own(); err != nil {
+	if q.Own, err = f.own(c.Of); err != nil {
 		return err
 	}
 	return e.ask(f, q, a)
@@ -105,6 +106,7 @@ type asking struct {
 	output string
 	limit  int64 // 0: all rows
 	memory int64
+	of     string // a program of several
 }
 
 // written is what flags say about how a table is written.
@@ -195,7 +197,7 @@ func (e *env) bare(said, missing []string) {
 
 // askRunning has the crawl that runs in dir answer a question.
 func (e *env) askRunning(dir string, q ask.Question, a asking) error {
-	running := node.Query{Name: q.Name, Text: q.Text, Table: q.Table, Sets: q.Sets, Limit: a.limit, Memory: a.memory, Inputs: map[string]string{}}
+	running := node.Query{Name: q.Name, Text: q.Text, Table: q.Table, Of: a.of, Sets: q.Sets, Limit: a.limit, Memory: a.memory, Inputs: map[string]string{}}
 	p, _ := query.Parse(q.Name, q.Text, q.Sets...) // what is wrong with it the crawl will tell
 	for _, in := range p.Inputs {
 		_, text, err := readInput(q.Name, in)

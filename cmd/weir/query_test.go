@@ -24,7 +24,7 @@ func asks(t *testing.T, dir, text string, memory int64) (lines []string, moved b
 		t.Fatal(err)
 	}
 	defer f.close()
-	own, err := f.own()
+	own, err := f.own("")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,6 +25,9 @@ type steerCmd struct {
 	Program   string    `placeholder:"FILE" help:"Program that says from now on what to crawl. Pages that the crawl has are read again for it."`
 	Set       []string  `sep:"none" placeholder:"NAME=VALUE" help:"Value of a setting of the program."`
 	Add       bool      `help:"Add the program's rules to those that the crawl has, instead of replacing them."`
+	Beside    bool      `help:"Let the program share the crawl with those that it has: it gets tables of its own, and each page is fetched once for all."`
+	Leave     string    `placeholder:"NAME" help:"Name of a program that shares the crawl no longer: what only it asked for is not fetched any more."`
+	Seeds     string    `placeholder:"FILE" help:"With --beside: URLs that this program starts from, instead of the crawl's; one per line, - for standard input."`
 	JSON      bool      `name:"json" help:"The answer as a line of JSON."`
 }
 
@@ -38,13 +41,18 @@ crawl had run under the new program from the start, and its tables are made anew
 ask for end as steered-away. A crawl with --warc none must have kept the facts that the program needs: it does so if it
 was begun with a bound on the depth, for what its first program looks at.
 
+With --beside the program does not take the place of the crawl's own but shares the crawl with it, under its file's name. Where
+several programs do, a program takes the place of the one with its name. A program may come to share a crawl that does not run, too.
+
 Examples:
   weir steer
   weir steer --limit 500KB/s
   weir steer --deadline example.org=06:00
   weir steer --dir big --timetable 'Mon-Fri 08:00-18:00 500KB/s, 5MB/s' --quota none
   weir steer big docs.dl --set max=3
-  weir steer --add --program broken.dl`
+  weir steer --add --program broken.dl
+  weir steer big broken.dl --beside              two programs, one crawl
+  weir steer big --leave broken`
 }
 
 // Run implements the verb.
@@ -78,14 +86,14 @@ func (c *steerCmd) Run(e *env, k *kong.Context) error {
 	if err := c.place(given); err != nil {
 		return err
 	}
-	if c.Program != "" {
+	if c.Program != "" || c.Leave != "" {
 		if change != (node.Steering{}) {
 			return usage("give one command for each", "limits and the program cannot be changed in one go")
 		}
 		return c.turn(e)
 	}
-	if len(c.Set) > 0 || c.Add {
-		return usage("name it, as in weir steer --program FILE.dl", "--set and --add are about a program")
+	if len(c.Set) > 0 || c.Add || c.Beside || c.Seeds != "" {
+		return usage("name it, as in weir steer --program FILE.dl", "--set, --add, --beside and --seeds are about a program")
 	}
 	if change != (node.Steering{}) {
 		if kept, err := c.changed(change, began); err == nil && kept.Yield && !kept.limits().Set() {

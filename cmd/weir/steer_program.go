@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"weir/internal/node"
 	"weir/internal/program"
@@ -40,11 +42,17 @@ func (c *steerCmd) place(given map[string]bool) error {
 
 // turn gives the crawl another program.
 func (c *steerCmd) turn(e *env) error {
-	src, err := c.source(e)
+	t, err := c.ask(e)
 	if err != nil {
 		return err
 	}
-	got, err := node.SteerProgram(e.ctx, c.Dir, node.Turn{Program: *src, Add: c.Add})
+	got, err := node.SteerProgram(e.ctx, c.Dir, t)
+	resting := errors.Is(err, node.ErrNotRunning)
+	if resting {
+		if at, e := look(c.Dir); e == nil && at == begun && (c.Beside || c.Leave != "") {
+			got, err = c.turnIdle(t)
+		}
+	}
 	switch {
 	case errors.Is(err, node.ErrNotRunning):
 		return c.idle()
@@ -58,14 +66,62 @@ func (c *steerCmd) turn(e *env) error {
 		fmt.Fprint(e.err, w)
 	}
 	if !got.Same {
-		if err := c.keepProgram(got.Version); err != nil {
+		if err := c.keepProgram(got); err != nil {
 			return failure(fmt.Errorf("the crawl has the program, but its crawl.yaml could not be changed: %w", err), "it goes on with the program all the same")
 		}
 	}
 	if c.JSON {
 		return json.NewEncoder(e.out).Encode(got)
 	}
-	return tellTurned(e.out, got)
+	if err := tellTurned(e.out, got); err != nil || !resting {
+		return err
+	}
+	_, err = fmt.Fprintf(e.out, "\nNo crawl is running: weir crawl%s goes on with it.\n", dirFlag(c.Dir))
+	return err
+}
+
+// turnIdle changes the programs of a crawl that does not run.
+func (c *steerCmd) turnIdle(t node.Turn) (node.Turned, error) {
+	s := defaults()
+	s.Dir = c.Dir
+	if _, err := readConfig(filepath.Join(c.Dir, crawlFile), s, nil); err != nil {
+		return node.Turned{}, err
+	}
+	cfg, err := setup(s, nil)
+	if err != nil {
+		return node.Turned{}, err
+	}
+	return node.SteerIdle(*cfg, t)
+}
+
+// ask says what the crawl is asked for.
+func (c *steerCmd) ask(e *env) (node.Turn, error) {
+	if c.Leave != "" {
+		if c.Program != "" {
+			return node.Turn{}, usage("give one command for each", "--leave %s and the program %s: one after the other", c.Leave, c.Program)
+		}
+		return node.Turn{Leave: c.Leave}, nil
+	}
+	if c.Beside && c.Add {
+		return node.Turn{}, usage("leave one of them out", "--beside lets the program share the crawl, --add adds it to another")
+	}
+	if c.Seeds != "" && !c.Beside {
+		return node.Turn{}, usage("add them to the crawl with weir crawl"+dirFlag(c.Dir)+" --seeds", "--seeds is for a program that comes to share the crawl: --beside")
+	}
+	src, err := c.source(e)
+	if err != nil {
+		return node.Turn{}, err
+	}
+	if c.Seeds != "" {
+		seeds, err := e.seeds(nil, c.Seeds)
+		if err != nil {
+			return node.Turn{}, err
+		}
+		for _, s := range seeds {
+			src.Seeds = append(src.Seeds, program.Seed{URL: s.URL.String(), Score: s.Score})
+		}
+	}
+	return node.Turn{Program: *src, Add: c.Add, Beside: c.Beside}, nil
 }
 
 // source reads the program, and tells what is wrong with it by itself.
@@ -94,20 +150,37 @@ func (c *steerCmd) idle() error {
 
 // keepProgram writes into crawl.yaml that the crawl has a program of its own now:
 // what flags said of its scope holds no more.
-func (c *steerCmd) keepProgram(version int) error {
+func (c *steerCmd) keepProgram(got node.Turned) error {
 	s := defaults()
 	if _, err := readConfig(filepath.Join(c.Dir, crawlFile), s, nil); err != nil {
 		return err
 	}
 	d := defaults()
 	s.Scope, s.Depth, s.Match, s.Exclude, s.Requisites, s.Sitemaps = d.Scope, d.Depth, d.Match, d.Exclude, d.Requisites, d.Sitemaps
-	s.Program, s.Set = []string{c.Program}, c.Set
-	if c.Add {
-		had, err := program.Load(c.Dir, version)
+	switch {
+	case len(got.Programs) > 0:
+		files := append([]string{c.Program}, s.Program...)
+		s.Program = nil
+		for _, name := range got.Programs {
+			named := func(file string) bool { return program.Title(file) == name }
+			if i := slices.IndexFunc(files, named); i >= 0 {
+				name = files[i]
+			}
+			s.Program = append(s.Program, name)
+		}
+		for _, set := range c.Set {
+			if !slices.Contains(s.Set, set) {
+				s.Set = append(s.Set, set)
+			}
+		}
+	case c.Add:
+		had, err := program.Load(c.Dir, got.Version)
 		if err != nil {
 			return err
 		}
 		s.Program, s.Set = []string{had.Name}, sets(had.Settings)
+	default:
+		s.Program, s.Set = []string{c.Program}, c.Set
 	}
 	return writeConfig(c.Dir, s)
 }
@@ -144,6 +217,11 @@ func tellTurned(w io.Writer, t node.Turned) error {
 	}
 	if len(t.Removed)+len(t.Added) == 0 {
 		fmt.Fprintln(w, "  the rules are the same, what they are given is not")
+	}
+	if len(t.Programs) > 0 {
+		_, err := fmt.Fprintf(w, "\nThe crawl is shared by %s. %s stored: those that a program is new to are read again,\nthen fetching goes on. %s: those that nobody asks for end as steered-away.\n",
+			strings.Join(t.Programs, ", "), manyAre(int(t.Stored), "page"), waits(t.Queued))
+		return err
 	}
 	_, err := fmt.Fprintf(w, "\nThis is version %d of the crawl's program. %s stored: those that it asks for are read again now,\nthen fetching goes on. %s: those that it does not ask for end as steered-away.\n",
 		t.Version, manyAre(int(t.Stored), "page"), waits(t.Queued))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -45,10 +46,17 @@ type whyInfo struct {
 	At      string     `json:"at,omitempty"`
 	Depth   int        `json:"depth"`
 	Attempt int        `json:"attempt,omitempty"` // earlier tries of a queued page
-	Chain   []whyStep  `json:"chain,omitempty"`   // from the URL back to its seed
+	Asked   []whyAsked `json:"asked,omitempty"`   // of several programs that share the crawl, those that ask for it
+	Chain   []whyStep  `json:"chain,omitempty"`   // from the URL back to its seed; of several programs by the first of these
 	Robots  *whyRobots `json:"robots,omitempty"`
 	Host    *whyHost   `json:"host,omitempty"`
 	Record  *whyRecord `json:"record,omitempty"`
+}
+
+// whyAsked is a program that asks for a URL.
+type whyAsked struct {
+	Program string `json:"program"`
+	Depth   int    `json:"depth"`
 }
 
 // whyStep is one page on the way to a URL, and what brought it.
@@ -146,6 +154,9 @@ func (f *folder) explain(u page.URL, p *crawl.PageInfo) (*whyInfo, error) {
 			w.Reason += ", while the program has its host rest " + inSeconds(time.Duration(h.Wait*float64(time.Second))) + " between visits"
 		}
 	}
+	if p, err = f.asked(w, p); err != nil {
+		return nil, err
+	}
 	if p.Stray { // its rules were those of another program
 		return w, nil
 	}
@@ -153,6 +164,27 @@ func (f *folder) explain(u page.URL, p *crawl.PageInfo) (*whyInfo, error) {
 		return nil, err
 	}
 	return w, f.quote(w.Chain)
+}
+
+// asked tells which of several programs ask for a page. What follows is about the
+// crawl of the first of them.
+func (f *folder) asked(w *whyInfo, p *crawl.PageInfo) (*crawl.PageInfo, error) {
+	for _, n := range f.Programs().Each {
+		claim, ok, err := f.Claim(n, p.Key)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			w.Asked = append(w.Asked, whyAsked{n.Name, int(claim.Depth)})
+		}
+	}
+	if len(w.Asked) == 0 {
+		return p, nil
+	}
+	if err := f.of(w.Asked[0].Program); err != nil {
+		return nil, err
+	}
+	return f.Key(p.Key)
 }
 
 // maxChain bounds the chain, should a damaged store have a circle in it.
@@ -190,13 +222,19 @@ func (f *folder) quote(steps []whyStep) error {
 	return nil
 }
 
-// source is the program of the crawl, nil when it follows from flags.
+// source is the program of the crawl, nil when it follows from flags; of several the
+// one whose crawl it is, or the first.
 func (f *folder) source() (*program.Source, error) {
-	version, _, err := crawl.ReadProgram(f.store)
-	if err != nil {
-		return nil, err
+	return program.Load(f.dir, int(f.program()))
+}
+
+// program is the number of that program.
+func (f *folder) program() uint8 {
+	number, ok := f.Program()
+	if !ok {
+		number = f.Programs().Each[0].Number
 	}
-	return program.Load(f.dir, version)
+	return number
 }
 
 // byProgram is what asks for a host's wait when a rule of the program does.
@@ -285,10 +323,6 @@ func (f *folder) unseen(u page.URL, asked *whyRobots) (string, error) {
 
 // rules are those of the crawl's program, and whether it is the user's own.
 func (f *folder) rules() (rules *crawl.Program, own bool, err error) {
-	version, _, err := crawl.ReadProgram(f.store)
-	if err != nil {
-		return nil, false, err
-	}
 	src, err := f.source()
 	if err != nil {
 		return nil, false, err
@@ -304,7 +338,7 @@ func (f *folder) rules() (rules *crawl.Program, own bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	rules, err = crawl.NewProgram(crawl.ProgramConfig{Plan: plan, Own: src != nil, Version: byte(version), Secret: secret}, f.store)
+	rules, err = crawl.NewProgram(crawl.ProgramConfig{Plan: plan, Own: src != nil, Version: f.program(), Secret: secret}, f.store)
 	if errors.Is(err, crawl.ErrLayout) {
 		err = folderError(f.dir, err)
 	}
@@ -338,6 +372,13 @@ func (w *whyInfo) print(out io.Writer) error {
 	}
 	if w.State != "unknown" && w.Depth >= 0 {
 		row("depth", "%d", w.Depth)
+	}
+	if len(w.Asked) > 0 {
+		var by []string
+		for _, a := range w.Asked {
+			by = append(by, fmt.Sprintf("by %s at depth %d", a.Program, a.Depth))
+		}
+		row("asked for", "%s", strings.Join(by, ", "))
 	}
 	for i, step := range w.Chain {
 		if step.Text != "" {

@@ -1,7 +1,9 @@
 package ask
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"weir/crawl"
 	"weir/internal/program"
@@ -18,15 +20,33 @@ type Own struct {
 	rules  *crawl.Program
 }
 
-// ReadOwn reads the program of the crawl in dir whose state is kv. Plain is what
-// its flags say, for a crawl without a program of its own.
-func ReadOwn(dir string, kv crawl.KV, plain crawl.ScopeConfig) (*Own, error) {
-	version, _, err := crawl.ReadProgram(kv)
-	if err != nil {
-		return nil, err
+// Of returns the crawl as the program of a name sees it, of several that share it.
+// Without a name it is the crawl of all.
+func Of(view *crawl.View, name string) (*crawl.View, error) {
+	if name == "" {
+		return view, nil
+	}
+	each := view.Programs().Each
+	if i := slices.IndexFunc(each, func(n crawl.Named) bool { return n.Name == name }); i >= 0 {
+		return view.Of(each[i]), nil
+	}
+	if len(each) == 0 {
+		return nil, fmt.Errorf("this crawl has one program, which needs no name: %s", name)
+	}
+	return nil, fmt.Errorf("no program that shares the crawl is called %s; there are %s", name, strings.Join(view.Programs().Names(), ", "))
+}
+
+// ReadOwn reads the program of the crawl in dir whose state is kv, as the view has
+// it: nil if that is of several programs. Plain is what its flags say, for a crawl
+// without a program of its own.
+func ReadOwn(dir string, kv crawl.KV, view *crawl.View, plain crawl.ScopeConfig) (*Own, error) {
+	version, ok := view.Program()
+	if !ok {
+		return nil, nil
 	}
 	o := &Own{}
-	if o.source, err = program.Load(dir, version); err != nil {
+	var err error
+	if o.source, err = program.Load(dir, int(version)); err != nil {
 		return nil, err
 	}
 	if o.source != nil {
@@ -38,7 +58,7 @@ func ReadOwn(dir string, kv crawl.KV, plain crawl.ScopeConfig) (*Own, error) {
 		return nil, err
 	}
 	o.Program = o.plan.Program.Program
-	o.rules, err = crawl.NewProgram(crawl.ProgramConfig{Plan: o.plan, Own: o.source != nil, Version: byte(version)}, kv)
+	o.rules, err = crawl.NewProgram(crawl.ProgramConfig{Plan: o.plan, Own: o.source != nil, Version: version}, kv)
 	return o, err
 }
 

@@ -9,6 +9,7 @@ import (
 	"weir/internal/ask"
 	"weir/internal/program"
 	"weir/internal/store"
+	"weir/page"
 	"weir/query"
 )
 
@@ -36,7 +37,16 @@ func begun(t *testing.T) *ask.Own {
 	if err := src.Save(dir, 0); err != nil {
 		t.Fatal(err)
 	}
-	own, err := ask.ReadOwn(dir, st, crawl.ScopeConfig{})
+	g := st.Begin()
+	crawl.WriteSecret(g, page.Secret{1})
+	if err := g.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	view, err := crawl.NewView(st)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := ask.ReadOwn(dir, st, view, crawl.ScopeConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}

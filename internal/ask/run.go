@@ -305,7 +305,7 @@ func (r *run) read() error {
 // asked goes over the pages that ended and that the program of now has asked for:
 // others have no facts.
 func (r *run) asked(fn func(*crawl.PageInfo) bool) error {
-	return r.crawl.View.Pages(func(p *crawl.PageInfo) bool { return p.Stray || fn(p) })
+	return r.crawl.View.Pages(func(p *crawl.PageInfo) bool { return p.Stray || p.Outcome == page.SteeredAway || fn(p) })
 }
 
 // pageful says that rules look at pages at all.

@@ -31,6 +31,7 @@ type Query struct {
 	Name   string            `json:"name"`
 	Text   string            `json:"text"`
 	Table  string            `json:"table,omitempty"`
+	Of     string            `json:"of,omitempty"` // the program whose crawl it is about, of several
 	Sets   []query.Setting   `json:"sets,omitempty"`
 	Inputs map[string]string `json:"inputs,omitempty"` // the files of inputs that it declares, by table
 	Limit  int64             `json:"limit,omitempty"`  // rows at most; 0: all
@@ -103,7 +104,10 @@ func (n *node) reply(ctx context.Context, q Query, enc *json.Encoder) error {
 	}
 	scope := n.cfg.Scope
 	scope.NoRobots = n.cfg.IgnoreRobots
-	own, err := question.ReadOwn(n.cfg.Dir, snap, scope)
+	if view, err = question.Of(view, q.Of); err != nil {
+		return err
+	}
+	own, err := question.ReadOwn(n.cfg.Dir, snap, view, scope)
 	if err != nil {
 		return err
 	}

@@ -211,6 +211,35 @@ func (n *node) take(t turn) (crawl.Totals, error) {
 	return n.ledger.Totals(), nil
 }
 
+// SteerIdle changes the programs of a crawl that does not run: the next run goes on
+// with them.
+func SteerIdle(cfg Config, t Turn) (got Turned, err error) {
+	n, err := open(cfg)
+	if err != nil {
+		return got, err
+	}
+	defer func() {
+		n.indexFault(n.index.Close())
+		n.log.close()
+		err = errors.Join(err, n.store.Close(), n.client.Load().Close())
+	}()
+	o, got, err := n.prepare(t)
+	if fault := new(program.Fault); errors.As(err, &fault) {
+		got.Faults = fault.Error()
+		return got, ErrFaulty
+	}
+	if err != nil || got.Same {
+		return got, err
+	}
+	n.ledger.Clock(time.Now().UnixNano())
+	totals, err := n.take(o)
+	if err != nil {
+		return got, err
+	}
+	got.tell(o, totals)
+	return got, n.flush(n.store.Begin())
+}
+
 // SteerProgram has the crawl that runs in dir go on under another program. The
 // error is ErrNotRunning when there is none, and ErrFaulty when the program has
 // faults.
