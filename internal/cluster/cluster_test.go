@@ -310,6 +310,33 @@ func TestClockThatIsWrongIsNoticed(t *testing.T) {
 	}
 }
 
+// A session that the others have ended is not renewed: its node must begin
+// another one.
+func TestEndedSessionStaysEnded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	warn := map[string]*warnings{}
+	nodes := w.three(warn)
+	a, c := nodes["a"], nodes["c"]
+	w.Until("a sees c", func() bool { _, ok := a.members.live("c"); return ok })
+	w.Until("a ends the session of c", func() bool {
+		_, revision, err := a.last(w.ctx, membersStream, memberSubject("c"))
+		if err != nil {
+			return false
+		}
+		_, err = a.put(w.ctx, memberSubject("c"), nil, revision) // c may have been first
+		return err == nil
+	})
+	w.Until("c finds that it cannot renew it", func() bool {
+		return warn["c"].any(func(err error) bool { return errors.Is(err, errEnded) })
+	})
+	if _, ok := a.members.live("c"); ok {
+		t.Error("a sees c again")
+	}
+	c.Do(overlay.Renew{Peer: overlay.Peer{Name: "c", Session: 2}})
+	w.Until("c is back with another session", func() bool { _, ok := a.members.live("c"); return ok })
+}
+
 func TestDeadNodeIsReplaced(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -31,5 +31,5 @@
 // else.
 //
 // Open, Node and every method are safe for concurrent use. Tell, Warn and Log are
-// called from several goroutines.
+// called from several goroutines; the last two must not call the node.
 package cluster
