@@ -202,14 +202,18 @@ func (n *node) append(part int) uint64 {
 // settled reports whether all of the appends were acknowledged; those that failed
 // are made again.
 func (n *node) settled(part int, ids []uint64) bool {
+	var again []uint64
 	n.mu.Lock()
-	failed := n.failed
-	n.failed = nil
-	n.mu.Unlock()
-	for _, id := range failed {
-		if slices.Contains(ids, id) {
-			n.carrier.Do(overlay.Append{ID: id, Part: part, Batch: mark(n.name, id)})
+	n.failed = slices.DeleteFunc(n.failed, func(id uint64) bool {
+		mine := slices.Contains(ids, id)
+		if mine {
+			again = append(again, id)
 		}
+		return mine
+	})
+	n.mu.Unlock()
+	for _, id := range again {
+		n.carrier.Do(overlay.Append{ID: id, Part: part, Batch: mark(n.name, id)})
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
