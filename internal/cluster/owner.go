@@ -33,7 +33,7 @@ type owners struct {
 	waiting map[int]overlay.Claim // the last of each partition
 	order   []int
 	known   map[int]overlay.Owner // as told last
-	seq     uint64 // of the last change heard of
+	seq     uint64                // of the last change heard of
 	again   context.CancelFunc
 	out     map[string]bool // folders of nodes that were removed
 
