@@ -9,10 +9,11 @@ export PATH := $(PATH):/usr/sbin:/usr/local/sbin
 PLATFORMS = darwin/amd64 darwin/arm64 windows/amd64 linux/arm64
 FUZZTIME  = 30s
 KILLS     = 30
+SEEDS     = 10
 BENCH     =
 PROGRAMS  = 2500
 
-.PHONY: run demo build test lint tools check cross race bench books bench-large bench-50m bench-peers bench-wire bench-orders bench-deadlines papers fuzz oracle kill kill-large test-sites
+.PHONY: run demo build test lint tools check cross race bench books bench-large bench-50m bench-peers bench-wire bench-orders bench-deadlines papers fuzz oracle kill kill-large chaos test-sites
 
 ## run, demo: a small web on loopback, crawled with a limit; works offline
 run demo:
@@ -75,6 +76,10 @@ kill:
 ## kill-large: the same to a state of ten million URLs; takes ten minutes
 kill-large:
 	go test -count=1 -v -timeout 60m -run KillGrowing ./internal/node -urls 10000000
+
+## chaos: break five nodes of a cluster in every way for ten minutes, SEEDS times, and look for what was lost; needs root
+chaos:
+	go test -count=1 -v -timeout 600m -parallel 1 -run TestChaos ./internal/chaos -seeds $(SEEDS) -nodes 5 -minutes 10 -pages 50000 -settle 20m
 
 ## fuzz: every fuzz target for FUZZTIME
 fuzz:

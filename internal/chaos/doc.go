@@ -1,0 +1,78 @@
+// Package chaos finds out what a cluster of weir nodes loses, fetches twice or does too hastily while everything around it
+// breaks. It builds a network of namespaces in this machine, one for each node, one for a web made by testweb, and a router
+// between them; runs the real binary in them; and lets a schedule of faults drawn from a seed loose on it.
+//
+//	node 0  10.78.0.2 --+
+//	node 1  10.78.1.2 --+-- router --- web  10.80.0.0/16, the audit, and whoever asks the nodes
+//	node 2  10.78.2.2 --+
+//
+// The router is where links are cut: it swallows packets from one to another, in one direction or both, and nobody is told.
+// Nodes are killed with -9, stopped and continued, drained and started again, and new ones join.
+//
+// Four things are judged afterwards: that every page of the web was served; that a page was served again only if whoever had
+// it first was killed, stopped, cut off or sent away then, or at most 15 seconds later (see judge); that the web saw no more haste
+// than one polite visitor would show; and that the nodes noticed together that nothing was left.
+//
+// Read fault.go for what happens, judge.go for what is allowed, run_linux.go for how. It needs Linux, root and the ip command.
+package chaos
+
+import (
+	"time"
+
+	"weir/internal/testweb"
+)
+
+// Config is one run.
+type Config struct {
+	Weir   string // the binary
+	Dir    string // where nodes, logs and records go
+	Seed   uint64
+	Nodes  int           // that found the cluster: 3, 5 or 7
+	Spares int           // that join and leave besides
+	Pages  int           // of the web, about
+	Faults time.Duration // how long things break; none at all for a quiet run
+	Settle time.Duration // how long it may take afterwards until nothing is left
+	Script []Fault       // what breaks, instead of what the seed says
+	Log    func(string)  // of what happens, as it happens
+}
+
+// perConn is how many pages are fetched over one connection.
+const perConn = 2
+
+// sites is how many the web has: few enough that each is visited again and again, many enough that every node has some.
+func (c Config) sites() int { return min(max(c.Pages/100, 30), 500) }
+
+// wait is between connections to a host. A crawl that nothing disturbs takes half as long as the faults.
+func (c Config) wait() time.Duration {
+	d := c.Faults * perConn / time.Duration(max(1, c.Pages/c.sites())) / 2
+	return max(d, 50*time.Millisecond).Round(10 * time.Millisecond)
+}
+
+// Result is what a run has shown.
+type Result struct {
+	Seed     uint64
+	Pages    int // of the web
+	Lost     []string
+	Again    []Refetch
+	Unsound  []Refetch // those of Again that nothing explains
+	Hasty    []string  // what the web complains about
+	Failed   []string  // nodes that ended by themselves, and what else should not have been
+	Quiet    bool      // nodes have noticed, all of them
+	Took     time.Duration
+	ToQuiet  time.Duration // from the last page or the last fault, whichever was later
+	Oldest   time.Duration // of Again: how long a page had been served before the fault that explains it
+	Gap      time.Duration // the longest time without any page
+	Requests int
+	Spoken   int64         // bytes that nodes received of one another
+	Seen     int64         // distinct URLs, as the nodes count them
+	CPU      time.Duration // of all nodes
+	Visits   []Visit
+	Spans    []Span
+}
+
+// Visit is one request as the web saw it, in times of the run.
+type Visit struct {
+	testweb.Visit
+	At, End time.Duration // arrival and end of the answer
+	Node    int           // who asked
+}

@@ -1,0 +1,67 @@
+package chaos
+
+import (
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+)
+
+// What is lost is lost in one direction, silently, and only until it is mended.
+func TestLoss(t *testing.T) {
+	if err := Usable(); err != nil {
+		t.Skipf("no network of namespaces here: %v", err)
+	}
+	l, err := newLAN(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.close()
+	socket := func(i int) *net.UDPConn {
+		var c *net.UDPConn
+		err := l.nodes[i].Do(func() (err error) {
+			c, err = net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.AddrPortFrom(place(i), 9)))
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	a, b := socket(0), socket(1)
+	send := func(from *net.UDPConn, to int, text string) {
+		if _, err := from.WriteToUDPAddrPort([]byte(text), netip.AddrPortFrom(place(to), 9)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hear := func(at *net.UDPConn) string {
+		at.SetReadDeadline(time.Now().Add(30 * time.Second))
+		buf := make([]byte, 100)
+		n, err := at.Read(buf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(buf[:n])
+	}
+	send(a, 1, "first")
+	if got := hear(b); got != "first" {
+		t.Fatal(got)
+	}
+	mend, err := l.lose(one(0), everyNode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	send(a, 1, "lost")
+	send(b, 0, "back")
+	if got := hear(a); got != "back" {
+		t.Fatal(got)
+	}
+	if err := mend(); err != nil {
+		t.Fatal(err)
+	}
+	send(a, 1, "again")
+	if got := hear(b); got != "again" {
+		t.Errorf("heard %q, which was to be lost", got)
+	}
+}

@@ -1,0 +1,417 @@
+package chaos
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"weir/internal/testweb"
+)
+
+// run is a run under way.
+type run struct {
+	cfg      Config
+	begin    time.Time
+	lan      *lan
+	web      *testweb.Web
+	certs    string
+	machines []*machine
+	tasks    sync.WaitGroup // of machines
+	log      *os.File
+
+	mu      sync.Mutex
+	visits  []Visit
+	spans   []Span
+	failed  []string
+	noticed chan struct{} // a page was served
+}
+
+func (r *run) now() time.Duration { return time.Since(r.begin).Round(time.Millisecond) }
+
+// say writes down what happens.
+func (r *run) say(format string, args ...any) {
+	text := fmt.Sprintf("%9.3f ", r.now().Seconds()) + fmt.Sprintf(format, args...)
+	fmt.Fprintln(r.log, text)
+	if r.cfg.Log != nil {
+		r.cfg.Log(text)
+	}
+}
+
+// fail notes what should not be.
+func (r *run) fail(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	r.say("FAILURE: %s", text)
+	r.mu.Lock()
+	r.failed = append(r.failed, fmt.Sprintf("at %v: %s", r.now(), text))
+	r.mu.Unlock()
+}
+
+func (r *run) certOf(name string) string { return filepath.Join(r.certs, name) }
+
+// Run carries a run out. What the nodes did wrong is in the result; the error is of the laboratory.
+func Run(ctx context.Context, cfg Config) (_ *Result, err error) {
+	r := &run{cfg: cfg, begin: time.Now(), certs: filepath.Join(cfg.Dir, "certs"), noticed: make(chan struct{}, 1)}
+	if err := os.MkdirAll(cfg.Dir, 0o777); err != nil {
+		return nil, err
+	}
+	if r.log, err = os.Create(filepath.Join(cfg.Dir, "events.log")); err != nil {
+		return nil, err
+	}
+	defer r.log.Close()
+	if r.lan, err = newLAN(cfg.Nodes + cfg.Spares); err != nil {
+		return nil, err
+	}
+	defer r.lan.close()
+	if err := r.serve(); err != nil {
+		return nil, err
+	}
+	defer r.web.Close()
+	for i := range cfg.Nodes + cfg.Spares {
+		r.machines = append(r.machines, &machine{run: r, i: i, room: r.lan.nodes[i], dir: filepath.Join(cfg.Dir, fmt.Sprintf("n%d", i))})
+	}
+	defer r.tasks.Wait()
+	defer func() {
+		for _, m := range r.machines {
+			m.kill()
+		}
+	}()
+	if err := r.found(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.submit(ctx); err != nil {
+		return nil, err
+	}
+	faults := cfg.Script
+	if faults == nil && cfg.Faults > 0 {
+		faults = schedule(cfg.Seed, cfg.Nodes, cfg.Spares, cfg.Faults)
+	}
+	started := r.now()
+	r.harm(ctx, started, faults)
+	r.say("no more faults")
+	calm := r.now()
+	for _, m := range r.machines[:cfg.Nodes] {
+		if err := m.on(); err != nil {
+			return nil, err
+		}
+	}
+	last, quiet := r.settle(ctx)
+	res := r.judge(last, quiet, calm)
+	return res, errors.Join(r.record(res), ctx.Err())
+}
+
+// record leaves what the web saw in the run's folder.
+func (r *run) record(res *Result) error {
+	var b strings.Builder
+	b.WriteString("arrived,ended,node,port,status,url\n")
+	for _, v := range res.Visits {
+		fmt.Fprintf(&b, "%.4f,%.4f,n%d,%d,%d,%s%s\n", v.At.Seconds(), v.End.Seconds(), v.Node, v.From.Port(), v.Status, v.Host, v.Path)
+	}
+	for _, a := range res.Again {
+		fmt.Fprintf(r.log, "again: %v\n", a)
+	}
+	for _, text := range slices.Concat(res.Hasty, res.Lost, res.Failed) {
+		fmt.Fprintf(r.log, "wrong: %s\n", text)
+	}
+	return os.WriteFile(filepath.Join(r.cfg.Dir, "visits.csv"), []byte(b.String()), 0o666)
+}
+
+// serve starts the web.
+func (r *run) serve() error {
+	sites := r.cfg.sites()
+	cfg := testweb.Config{
+		Seed: r.cfg.Seed, First: webFirst, Port: 80, Addresses: sites,
+		Sites: testweb.Even(sites, testweb.Site{Pages: max(1, r.cfg.Pages/sites), Links: 12, Size: 4000, Latency: 5 * time.Millisecond}),
+		Gone:  func(a netip.Addr, opened time.Time) bool { return r.machines[nodeAt(a)].gone(opened) },
+		Visited: func(v testweb.Visit) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.visits = append(r.visits, Visit{Visit: v, At: v.Arrived.Sub(r.begin), End: v.Ended.Sub(r.begin), Node: nodeAt(v.From.Addr())})
+			select {
+			case r.noticed <- struct{}{}:
+			default:
+			}
+		},
+	}
+	return r.lan.web.Do(func() (err error) {
+		r.web, err = testweb.Start(cfg)
+		return err
+	})
+}
+
+// found makes certificates, starts the nodes and waits until they are one cluster.
+func (r *run) found(ctx context.Context) error {
+	if out, err := r.weir(ctx, "node", "init", r.certs); err != nil {
+		return fmt.Errorf("weir node init: %w: %s", err, out)
+	}
+	for _, m := range r.machines {
+		if out, err := r.weir(ctx, "node", "cert", m.name(), "--hosts", place(m.i).String(), "--ca", r.certs); err != nil {
+			return fmt.Errorf("weir node cert: %w: %s", err, out)
+		}
+	}
+	if out, err := r.weir(ctx, "node", "cert", "me", "--ca", r.certs); err != nil {
+		return fmt.Errorf("weir node cert: %w: %s", err, out)
+	}
+	for _, m := range r.machines[:r.cfg.Nodes] {
+		if err := m.on(); err != nil {
+			return err
+		}
+	}
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(2 * time.Minute)
+	for {
+		s, err := r.status(ctx, r.machines[0])
+		waiting := 0
+		for _, n := range s.Nodes {
+			if n.State == "waiting" {
+				waiting++
+			}
+		}
+		if waiting == r.cfg.Nodes {
+			r.say("founded")
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			return fmt.Errorf("the nodes are no cluster after two minutes: %v %w", s, err)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// submit gives the nodes their crawl, and waits for its first page.
+func (r *run) submit(ctx context.Context) error {
+	seeds := filepath.Join(r.cfg.Dir, "seeds")
+	if err := os.WriteFile(seeds, []byte(strings.Join(r.web.Seeds(), "\n")+"\n"), 0o666); err != nil {
+		return err
+	}
+	out, err := r.weir(ctx, "submit", "--at", r.machines[0].addr(), "--certs", r.certOf("me"), "--seeds", seeds, "--dns", r.web.DNS(),
+		"--allow-private", "--wait", r.cfg.wait().String(), "--per-conn", fmt.Sprint(perConn), "--trap", "none")
+	if err != nil {
+		return fmt.Errorf("weir submit: %w: %s", err, out)
+	}
+	r.say("submitted: %s", strings.TrimSpace(string(out)))
+	select {
+	case <-r.noticed:
+		return nil
+	case <-time.After(time.Minute):
+		return fmt.Errorf("no page was asked for within a minute")
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// harm lets the faults happen, each in its time, and returns when all are over.
+func (r *run) harm(ctx context.Context, started time.Duration, faults []Fault) {
+	var wg sync.WaitGroup
+	over := started
+	for _, f := range faults {
+		over = max(over, started+f.At+f.For)
+	}
+	for _, f := range faults {
+		wg.Go(func() {
+			if r.until(ctx, started+f.At) {
+				r.inflict(ctx, f, started+f.At+f.For)
+			}
+		})
+	}
+	wg.Wait()
+	r.until(ctx, over)
+}
+
+// until waits for a time of the run.
+func (r *run) until(ctx context.Context, at time.Duration) bool {
+	t := time.NewTimer(at - time.Since(r.begin))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// inflict lets one fault happen, until its end.
+func (r *run) inflict(ctx context.Context, f Fault, end time.Duration) {
+	m := r.machines[f.Node]
+	r.mu.Lock()
+	i := len(r.spans)
+	r.spans = append(r.spans, Span{Kind: f.Kind, Node: f.Node, Start: r.now(), End: end})
+	r.mu.Unlock()
+	r.say("begins: %v", f)
+	defer func() {
+		r.mu.Lock()
+		r.spans[i].End = r.now()
+		r.mu.Unlock()
+		r.say("over:   %v", f)
+	}()
+	switch f.Kind {
+	case Kill:
+		m.kill()
+		r.until(ctx, end)
+		r.turnOn(m)
+	case Pause:
+		speak, goOn := m.hush(), m.pause()
+		r.until(ctx, end)
+		goOn()
+		speak()
+	case Drain:
+		short, cancel := context.WithTimeout(ctx, end-r.now()+30*time.Second)
+		m.leave(short)
+		cancel()
+		r.until(ctx, end)
+		r.turnOn(m)
+	case Join:
+		r.turnOn(m)
+		r.until(ctx, end)
+		short, cancel := context.WithTimeout(ctx, 30*time.Second)
+		m.leave(short)
+		cancel()
+	default:
+		if f.Kind == Dark {
+			defer m.hush()()
+		}
+		for _, c := range cuts(f) {
+			mend, err := r.lan.lose(c[0], c[1])
+			if err != nil {
+				r.fail("%v", err)
+				continue
+			}
+			defer func() {
+				if err := mend(); err != nil {
+					r.fail("%v", err)
+				}
+			}()
+		}
+		r.until(ctx, end)
+	}
+}
+
+// cuts are the pairs between which nothing passes.
+func cuts(f Fault) [][2]netip.Prefix {
+	all, me := netip.PrefixFrom(netip.IPv4Unspecified(), 0), one(f.Node)
+	switch f.Kind {
+	case Mute:
+		return [][2]netip.Prefix{{me, everyNode}}
+	case Deaf:
+		return [][2]netip.Prefix{{everyNode, me}}
+	case Cut:
+		return [][2]netip.Prefix{{me, everyNode}, {everyNode, me}}
+	case Part:
+		return [][2]netip.Prefix{{me, one(f.Other)}, {one(f.Other), me}}
+	}
+	return [][2]netip.Prefix{{me, all}, {all, me}}
+}
+
+func (r *run) turnOn(m *machine) {
+	if err := m.on(); err != nil {
+		r.fail("%v", err)
+	}
+}
+
+// settle waits until all nodes say that nothing is left.
+func (r *run) settle(ctx context.Context) (last said, quiet bool) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	deadline := time.After(r.cfg.Settle)
+	for k := 0; ; k++ {
+		m := r.machines[k%r.cfg.Nodes]
+		s, err := r.status(ctx, m)
+		if err != nil {
+			r.say("status by %s: %v", m.name(), err)
+		} else {
+			last = s
+			if k%5 == 0 {
+				r.say("status by %s: %v", m.name(), s)
+			}
+		}
+		if err == nil && r.agree(s) {
+			r.say("quiet: %v", s)
+			return s, true
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			r.say("not quiet in time: %v", last)
+			for _, n := range last.Nodes {
+				r.say("%s: orphans %v, leader %s, warned of %q", n.Name, n.Orphans, n.Leader, n.Warned)
+			}
+			return last, false
+		case <-ctx.Done():
+			return last, false
+		}
+	}
+}
+
+// agree says whether every node that runs is quiet, and every partition owned.
+func (r *run) agree(s said) bool {
+	quiet := map[string]bool{}
+	owned := 0
+	for _, n := range s.Nodes {
+		quiet[n.Name] = n.State == "quiet"
+		owned += n.Owned
+	}
+	for _, m := range r.machines {
+		m.mu.Lock()
+		on := m.cmd != nil
+		m.mu.Unlock()
+		if on && !quiet[m.name()] {
+			return false
+		}
+	}
+	return s.Quiet && owned == 256
+}
+
+// judge makes the result of what was seen.
+func (r *run) judge(last said, quiet bool, calm time.Duration) *Result {
+	now := r.now()
+	audit := r.web.Audit()
+	truth, served := r.web.Truth(), r.web.Served()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	slices.SortFunc(r.visits, func(a, b Visit) int { return cmp.Compare(a.At, b.At) })
+	res := &Result{
+		Seed: r.cfg.Seed, Pages: len(truth), Quiet: quiet, Took: now, Visits: r.visits, Spans: r.spans, Failed: r.failed,
+		Requests: len(r.visits), Gap: longest(r.visits),
+	}
+	got := make(map[string]bool, len(served))
+	for _, u := range served {
+		got[u] = true
+	}
+	for _, u := range truth {
+		if !got[u] {
+			res.Lost = append(res.Lost, u)
+		}
+	}
+	res.Again, res.Unsound = refetches(r.visits, r.spans)
+	for _, a := range res.Again {
+		res.Oldest = max(res.Oldest, a.Age)
+	}
+	res.Hasty = audit.Problems(testweb.Manners{Wait: r.cfg.wait(), PerConn: perConn + 1, Duplicates: len(res.Again)})
+	res.Failed = append(res.Failed, overtime(r.visits, r.spans)...)
+	if !quiet {
+		res.Failed = append(res.Failed, fmt.Sprintf("not quiet: %v", last))
+	}
+	end := calm
+	if n := len(r.visits); n > 0 {
+		end = max(end, r.visits[n-1].End)
+	}
+	res.ToQuiet = now - end
+	for _, n := range last.Nodes {
+		res.Seen += n.Seen
+		for _, b := range n.Spoken {
+			res.Spoken += b
+		}
+	}
+	return res
+}
