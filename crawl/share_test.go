@@ -177,6 +177,35 @@ func (s *ship) fetch() {
 	s.must(s.l.Page(s.id, f, Archived{File: 1, Length: 1}, false))
 }
 
+// shown holds what people see of a page to where it was fetched: there it is
+// listed, and who only read of it in the logs says so.
+func (f *fleet) shown(reader *ship, u string) {
+	listed := 0
+	for _, s := range append(f.nodes, reader) {
+		v := &View{kv: s.kv, secret: worldSecret, names: map[page.SiteID]string{}}
+		s.must(v.Pages(func(p *PageInfo) bool {
+			if p.URL.String() == u {
+				listed++
+				if s == reader || p.Record.File != 1 {
+					f.t.Fatalf("%s lists %s with its record at %v", s.name, u, p.Record)
+				}
+			}
+			return true
+		}))
+		if f.keys.Scheme().Leased() { // its sites have a number in each partition
+			continue
+		}
+		p, err := v.Page(mustURL(u))
+		s.must(err)
+		if s == reader && (p == nil || p.State != "elsewhere" || p.URL.String() != u || p.Record.File != 0) {
+			f.t.Fatalf("the reader says of %s: %+v", u, p)
+		}
+	}
+	if listed == 0 {
+		f.t.Fatalf("no node lists %s", u)
+	}
+}
+
 // TestSharing moves partitions between nodes that crash and are late: in the end
 // every page was fetched, none twice unless its end had not been posted, and all
 // who read the logs agree.
@@ -286,6 +315,12 @@ func TestSharing(t *testing.T) {
 		}
 		if len(reader.queued) > 0 {
 			t.Fatalf("the logs say that these wait: %v", reader.queued)
+		}
+		for _, s := range append(f.nodes, reader) {
+			s.commit()
+		}
+		for _, u := range all {
+			f.shown(reader, u)
 		}
 		for _, s := range append(f.nodes, reader) {
 			if n := s.l.Waiting(); n != 0 {

@@ -46,7 +46,7 @@ func (t *Tally) Add(o *Tally) {
 	}
 }
 
-// Tally adds up the pages of a site. It reads the site's rows in their order and
+// Tally adds up the pages of a site that are here. It reads the site's rows in their order and
 // looks nothing up, so that a million pages take a second or two.
 func (v *View) Tally(id page.SiteID) (Tally, error) {
 	var t Tally
@@ -61,6 +61,9 @@ func (v *View) Tally(id page.SiteID) (Tally, error) {
 		case stateParked:
 			t.Parked++
 		case stateEnded:
+			if r.archive.File == elsewhere {
+				return nil
+			}
 			t.Outcomes[r.outcome%64]++
 		}
 		return nil

@@ -87,7 +87,7 @@ func (v *View) see(p *PageInfo) error {
 type PageInfo struct {
 	Key     page.Key
 	URL     page.URL
-	State   string // queued, ended, parked
+	State   string // queued, ended, parked; elsewhere: another node of a cluster has it, and nothing more is known here
 	Stray   bool   // only an earlier program has asked for it, see Ledger.Steer: it is no row of crawl, and has no facts
 	Depth   int
 	Score   float32 // where scores are split, of a page that waits only
@@ -137,7 +137,7 @@ func (v *View) siteName(id page.SiteID) (string, error) {
 	return s.name, nil
 }
 
-// Pages calls fn for every page that ended, site by site, until it returns
+// Pages calls fn for every page that ended here, site by site, until it returns
 // false.
 func (v *View) Pages(fn func(*PageInfo) bool) error {
 	return v.each(keyText, func(k page.Key, _, value []byte) (bool, error) {
@@ -149,8 +149,8 @@ func (v *View) Pages(fn func(*PageInfo) bool) error {
 			return false, err
 		}
 		info, err := v.info(k, b, value)
-		if err != nil {
-			return false, err
+		if err != nil || info.State != "ended" {
+			return err == nil, err
 		}
 		return fn(info), nil
 	})
@@ -229,13 +229,18 @@ func (v *View) Page(u page.URL) (*PageInfo, error) {
 	if len(b) != 4 {
 		return nil, errRow
 	}
-	return v.Key(page.Key{Site: page.SiteID(binary.BigEndian.Uint32(b)), Hash: v.secret.Hash(u.Rest())})
+	p, err := v.Key(page.Key{Site: page.SiteID(binary.BigEndian.Uint32(b)), Hash: v.secret.Hash(u.Rest())})
+	if p != nil && p.State == "elsewhere" {
+		p.URL = u
+	}
+	return p, err
 }
 
 // Hash returns the part of a page's key that stands for the rest of its URL.
 func (v *View) Hash(rest string) uint64 { return v.secret.Hash(rest) }
 
-// Key returns what is known of a page by its key; nil when it is not known.
+// Key returns what is known of a page by its key; nil when it is not known. The URL
+// of a page that is elsewhere is the first of its site.
 func (v *View) Key(k page.Key) (*PageInfo, error) {
 	row, ok, err := v.kv.Get(pageKey(keyURL, k))
 	if err != nil || !ok {
@@ -261,6 +266,10 @@ func (v *View) info(k page.Key, row, text []byte) (*PageInfo, error) {
 	p.Stray = r.version != v.programs.Version
 	if r.state == stateEnded && r.outcome == page.SteeredAway {
 		p.Stray, p.Depth = true, -1
+	}
+	if r.state == stateEnded && r.archive.File == elsewhere {
+		p.State, p.URL, p.Record = "elsewhere", page.Join(name, "/"), Archived{}
+		return p, nil
 	}
 	switch r.state {
 	case stateEnded:

@@ -71,6 +71,8 @@ func (c *getCmd) place(f *folder) (store.Place, error) {
 		return store.Place{}, failure(fmt.Errorf("%s has not been fetched yet", u), "weir crawl"+dirFlag(c.Dir)+" goes on; "+why)
 	case info.State == "parked":
 		return store.Place{}, failure(fmt.Errorf("%s is parked: %s", u, info.Why), "weir release"+dirFlag(c.Dir)+" "+u.String()+" puts it back into the queue")
+	case info.State == "elsewhere":
+		return store.Place{}, failure(fmt.Errorf("%s was fetched by another node of the cluster", u), "ask there, in the node's own folder: weir status lists the nodes")
 	case info.Record.File != 0:
 		return store.Place(info.Record), nil
 	case f.store.Form() == store.None:

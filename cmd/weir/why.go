@@ -144,6 +144,8 @@ func (f *folder) explain(u page.URL, p *crawl.PageInfo) (*whyInfo, error) {
 		if p.Record.File != 0 {
 			w.Record = &whyRecord{"warc/" + f.store.FileName(p.Record.File), p.Record.Offset, p.Record.Length}
 		}
+	case "elsewhere":
+		w.Outcome, w.Reason = p.Outcome.String(), "another node of the cluster has fetched it"
 	case "queued":
 		w.Attempt = int(p.Entry.Attempt)
 		w.Reason = "waits for its turn"
