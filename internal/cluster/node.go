@@ -89,9 +89,11 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 			n.shut()
 		}
 	}()
-	if err := reserve(&routes); err != nil {
+	release, err := reserve(&routes)
+	if err != nil {
 		return nil, err
 	}
+	defer release()
 	n.host = newHost(cfg, c, id)
 	// The lobby may be asked as soon as it listens, and must know its address then.
 	n.host.mu.Lock()
@@ -110,7 +112,7 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	if n.secret, err = id.secret(); err != nil {
 		return nil, err
 	}
-	if err := n.connect(routes); err != nil {
+	if err := n.connect(routes, release); err != nil {
 		return nil, err
 	}
 	if err := n.prepare(ctx); err != nil {
@@ -120,13 +122,13 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 }
 
 // connect starts the server and the node's two connections to it.
-func (n *Node) connect(routes address) (err error) {
+func (n *Node) connect(routes address, release func()) (err error) {
 	n.host.mu.Lock()
 	id := *n.host.id
 	n.host.mu.Unlock()
 	var password string
 	n.log = &serverLog{say: n.cfg.Log}
-	n.srv, password, err = startServer(n.cfg, n.host.certs, &id, routes, n.log)
+	n.srv, password, err = startServer(n.cfg, n.host.certs, &id, routes, release, n.log)
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ const (
 )
 
 // startServer runs the node's server with routes to the peers it knows.
-func startServer(cfg Config, c *certs, id *identity, routes address, log *serverLog) (s *server.Server, password string, err error) {
+func startServer(cfg Config, c *certs, id *identity, routes address, release func(), log *serverLog) (s *server.Server, password string, err error) {
 	password = draw(16)
 	system := server.NewAccount("$SYS")
 	o := &server.Options{
@@ -77,6 +77,7 @@ func startServer(cfg Config, c *certs, id *identity, routes address, log *server
 		return nil, "", fmt.Errorf("start the server: %w", err)
 	}
 	s.SetLogger(log, false, false)
+	release()
 	s.Start()
 	if !s.ReadyForConnections(readyTime) {
 		s.Shutdown()
@@ -131,16 +132,14 @@ func (l *serverLog) worst() string {
 	return "it did not say why"
 }
 
-// reserve picks a free port where the configuration leaves it open: others must
-// be told before the server listens.
-func reserve(a *address) error {
-	if a.port != 0 {
-		return nil
-	}
+// reserve takes the port that the server will listen on, and picks one where the
+// configuration leaves that open: others are told of it long before. It is held
+// until release.
+func reserve(a *address) (release func(), err error) {
 	ln, err := net.Listen("tcp", a.bind())
 	if err != nil {
-		return fmt.Errorf("find a port for other servers: %w", err)
+		return nil, fmt.Errorf("listen for other servers: %w", err)
 	}
 	a.port = ln.Addr().(*net.TCPAddr).Port
-	return ln.Close()
+	return func() { ln.Close() }, nil
 }

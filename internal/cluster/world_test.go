@@ -88,9 +88,11 @@ func newWorld(t testing.TB) *world {
 
 func freePort(t testing.TB) string {
 	a := address{host: "127.0.0.1"}
-	if err := reserve(&a); err != nil {
+	release, err := reserve(&a)
+	if err != nil {
 		t.Fatal(err)
 	}
+	release()
 	return a.bind()
 }
 
