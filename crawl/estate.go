@@ -23,13 +23,15 @@ type Disowned struct{ Parts []uint16 }
 // Released says that nothing of a partition is under way any more.
 type Released struct{ Part uint16 }
 
-// Census asks how much there is to do; Counted answers.
-type Census struct{}
+// Census asks how much there is to do; Counted answers, with the same number.
+type Census struct{ Applied uint64 }
 
 // Counted is how much there was to do when the Census came.
 type Counted struct {
 	Queued int64 // pages that wait, but for those whose robots.txt could not be had
 	Flying int64 // whatever else is not over
+
+	Applied uint64
 }
 
 // Lease asks for leave to visit a host at an address; Leased answers. Return gives
@@ -79,8 +81,8 @@ type estates struct {
 }
 
 // census answers a Census.
-func (e *Engine) census() {
-	c := Counted{Queued: e.f.Count().Waiting, Flying: int64(e.flights.n + e.loads + len(e.estates.leaving) + len(e.estates.coming))}
+func (e *Engine) census(ev Census) {
+	c := Counted{Applied: ev.Applied, Queued: e.f.Count().Waiting, Flying: int64(e.flights.n + e.loads + len(e.estates.leaving) + len(e.estates.coming))}
 	if e.again || e.totals.Due > 0 || e.totals.Stale || e.totals.Steered {
 		c.Flying++
 	}

@@ -233,7 +233,7 @@ func (l *Ledger) tell(id page.SiteID, ev *Committed) (bool, error) {
 	}
 	s.told = true
 	l.told = append(l.told, s)
-	k := s.known()
+	k := l.known(s)
 	k.Queued, k.Cash = 0, 0
 	ev.Sites = append(ev.Sites, k)
 	return true, nil
@@ -270,7 +270,17 @@ func (l *Ledger) Load(o Load) (Loaded, error) {
 	if err != nil {
 		return Loaded{}, fmt.Errorf("read the queue of site %d: %w", o.Site, err)
 	}
-	row, ok, err := readRobots(l.kv, o.Site)
+	id := o.Site
+	if l.share != nil {
+		s, err := l.site(o.Site)
+		if err == nil {
+			id, err = l.family(s)
+		}
+		if err != nil {
+			return Loaded{}, err
+		}
+	}
+	row, ok, err := readRobots(l.kv, id)
 	if err != nil {
 		return Loaded{}, err
 	}

@@ -339,7 +339,11 @@ func (l *Ledger) Robots(id uint64, f *page.Facts, rules *robots.Rules) error {
 	if !l.totals.Steered {
 		row.version = l.cfg.Version
 	}
-	l.extra = append(l.extra, Pair{Key: siteKey(keyRules, s.id), Value: row.append(nil)})
+	family, err := l.family(s)
+	if err != nil {
+		return err
+	}
+	l.extra = append(l.extra, Pair{Key: siteKey(keyRules, family), Value: row.append(nil)})
 	if delay := rules.CrawlDelay(); delay != s.delay {
 		s.delay = delay
 		l.touch(s)

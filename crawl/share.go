@@ -242,7 +242,7 @@ func (l *Ledger) Adopt(part int, epoch uint64) (Adopted, error) {
 			continue
 		}
 		st.queued += s.queued
-		k := s.known()
+		k := l.known(s)
 		k.Met = true
 		ev.Sites = append(ev.Sites, k)
 		host := page.SiteHost(s.name)
@@ -467,6 +467,23 @@ func (l *Ledger) place(rows []Row) error {
 
 // elsewhere is the file of a record that another node holds.
 const elsewhere = math.MaxUint32
+
+// family is the site whose robots.txt counts for a site: itself, unless its pages
+// are spread over partitions.
+func (l *Ledger) family(s *siteRecord) (page.SiteID, error) {
+	if l.share == nil || l.share.Keys.Scheme().By == overlay.ByHost {
+		return s.id, nil
+	}
+	return l.siteID(s.name)
+}
+
+// known describes a site to the Engine. The robots.txt of one whose pages are
+// spread may be known though none of its own has ended.
+func (l *Ledger) known(s *siteRecord) frontier.Known {
+	k := s.known()
+	k.Old = k.Old || l.share != nil && l.share.Keys.Scheme().By != overlay.ByHost
+	return k
+}
 
 // siteIn returns the number of a site in a partition, giving it one when it is
 // new. A site whose pages are spread over partitions has one in each.

@@ -218,7 +218,7 @@ func decodeEvent(kind string, data []byte) (Event, error) {
 	case "leased":
 		return decode[Leased](data)
 	case "census":
-		return Census{}, nil
+		return decode[Census](data)
 	case "tick":
 		return Tick{}, nil
 	}

@@ -75,13 +75,14 @@ func (n *node) commitAll(ctx context.Context) error {
 }
 
 type committer struct {
-	n     *node
-	group *store.Group // open when something was taken
-	pages int
-	last  time.Time // of the last commit
-	armed bool      // the timer rings for the open group
-	moved int64     // pages that the ranking under way has moved
-	timer *time.Timer
+	n       *node
+	group   *store.Group // open when something was taken
+	pages   int
+	last    time.Time // of the last commit
+	applied uint64    // batches of others
+	armed   bool      // the timer rings for the open group
+	moved   int64     // pages that the ranking under way has moved
+	timer   *time.Timer
 }
 
 func (c *committer) open() *store.Group {

@@ -69,7 +69,7 @@ type peer struct {
 	mail  []any // of the committer and the loop: events of the Member, orders about leases
 	rings chan struct{}
 
-	tenure  context.Context // of the loop: ends with a fence, and everything under way with it
+	tenure  context.Context // ends with a fence, and everything under way with it
 	dismiss context.CancelFunc
 }
 
@@ -200,6 +200,7 @@ func (p *peer) step(ctx context.Context, ev overlay.Event) {
 			for part := range overlay.Parts {
 				p.leases.granter.Stop(part)
 			}
+			p.cut()
 			select {
 			case p.fences <- struct{}{}:
 			default: // the loop has not come to the last one
@@ -306,13 +307,27 @@ func (p *peer) over(host string, addr netip.Addr) {
 }
 
 // begin lets visits last until the next fence.
-func (p *peer) begin(ctx context.Context) { p.tenure, p.dismiss = context.WithCancel(ctx) }
+func (p *peer) begin(ctx context.Context) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tenure, p.dismiss = context.WithCancel(ctx)
+}
+
+// cut ends everything under way, at once. What the loop orders before it has heard
+// of that ends as well.
+func (p *peer) cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.dismiss()
+}
 
 // during returns the context of what a visit does: it ends with the fence.
 func (p *peer) during(ctx context.Context) context.Context {
 	if p == nil {
 		return ctx
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	return p.tenure
 }
 
@@ -320,7 +335,6 @@ func (p *peer) during(ctx context.Context) context.Context {
 // this node's any more. The committer hears of it too, and says it once more when
 // it has.
 func (p *peer) fenced(ctx context.Context, timer *time.Timer) (finished bool) {
-	p.dismiss()
 	p.begin(ctx)
 	return p.n.step(ctx, timer, crawl.Disowned{Parts: allParts()})
 }
@@ -340,6 +354,7 @@ func (c *committer) share(ctx context.Context, a overlay.Action) error {
 	case overlay.Apply:
 		c.open()
 		c.pages++
+		c.applied++
 		return n.ledger.Apply(a.Part, a.Offset, a.Batch)
 	case overlay.Posted:
 		n.ledger.Posted(a.Seq)
@@ -367,7 +382,7 @@ func (c *committer) share(ctx context.Context, a overlay.Action) error {
 		}
 		n.send(ctx, crawl.Disowned{Parts: allParts()})
 	case nil:
-		n.send(ctx, crawl.Census{})
+		n.send(ctx, crawl.Census{Applied: c.applied})
 	}
 	return nil
 }

@@ -23,6 +23,8 @@ type fleet struct {
 	lobby []string
 	nodes []*sailor
 	tune  func(i int, cfg *Config)
+
+	scheme overlay.Scheme
 }
 
 // sailor is one of them.
@@ -81,7 +83,7 @@ func (f *fleet) launch(i int) {
 	var secret page.Secret
 	copy(secret[:], "all of one fleet")
 	cfg.Peer = &Peer{
-		Name: s.name, Secret: secret,
+		Name: s.name, Secret: secret, Scheme: f.scheme,
 		Open: func(tell func(overlay.Event)) (Carrier, error) {
 			return cluster.Open(ctx, cluster.Config{
 				Dir: filepath.Join(s.dir, "cluster"), Certs: certs, Name: s.name, Join: f.lobby, Listen: f.lobby[i], Routes: "127.0.0.1:0", Storage: i < 3,
@@ -132,9 +134,19 @@ func (f *fleet) quieten(nodes ...int) {
 // TestThreeNodesCrawlOneWeb: together they fetch every page once, with manners,
 // and notice that nothing is left.
 func TestThreeNodesCrawlOneWeb(t *testing.T) {
+	for _, scheme := range []string{"host", "url"} {
+		t.Run(scheme, func(t *testing.T) { threeNodes(t, scheme) })
+	}
+}
+
+func threeNodes(t *testing.T, scheme string) {
 	web := start(t, testweb.Config{Seed: 4, Sites: testweb.Even(30, testweb.Site{Pages: 40, Links: 10, Size: 3000, Latency: time.Millisecond})})
 	f := newFleet(t, web, 3)
 	f.tune = func(_ int, cfg *Config) { cfg.Wait, cfg.PerConn = 5*time.Millisecond, 4 }
+	var err error
+	if f.scheme, err = overlay.ParseScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
 	for i := range f.nodes {
 		f.launch(i)
 	}

@@ -45,7 +45,7 @@ func (v *visit) run(ctx, during context.Context) {
 			}
 			return
 		}
-		if !n.peer.may(o.Host, o.Addr) {
+		if during.Err() != nil || !n.peer.may(o.Host, o.Addr) {
 			v.end(ctx, o)
 			return
 		}
@@ -61,7 +61,7 @@ func (v *visit) run(ctx, during context.Context) {
 				return
 			}
 			v.conn = c
-			if !n.peer.may(o.Host, o.Addr) { // to connect may have taken long
+			if during.Err() != nil || !n.peer.may(o.Host, o.Addr) { // to connect may have taken long
 				n.peer.over(o.Host, o.Addr)
 				v.end(ctx, o)
 				return
