@@ -24,7 +24,9 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(1) // it is only ever killed
 	}
-	goleak.VerifyTestMain(m)
+	// A server that is shut down while it makes a stream forgets the one goroutine
+	// that looks after its files.
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/nats-io/nats-server/v2/server.(*fileStore).flushStreamStateLoop"))
 }
 
 func TestConformance(t *testing.T) {
