@@ -597,6 +597,9 @@ func (l *Ledger) take(f *page.Facts, links bool) error {
 		l.bytes += int64(len(p.Key) + len(p.Value) + pairCost)
 		l.extra = append(l.extra, Pair{Key: append([]byte{keyFact}, p.Key...), Value: p.Value, Gone: p.Gone})
 	}
+	for i := range l.out.Send {
+		l.ship(&l.out.Send[i])
+	}
 	if l.out.Stop != "" && l.ev.Stop == "" {
 		l.ev.Stop = l.out.Stop
 	}

@@ -191,6 +191,20 @@ func (p *Program) Start(out *Out) error {
 	})
 }
 
+// Share makes the program one that several nodes run, each for the partitions that
+// it owns; see flow.Part.
+func (p *Program) Share(parts int, owns func(part int) bool) { p.part.Share(parts, owns) }
+
+// Tuple takes a row that a partition has sent.
+func (p *Program) Tuple(t flow.Tuple, out *Out) error {
+	p.out.Reset()
+	if err := p.part.Tuple(t, &p.out); err != nil {
+		return err
+	}
+	p.hand(&page.Facts{}, out)
+	return nil
+}
+
 // Waits calls fn for the waits that the program has derived, until it returns
 // false.
 func (p *Program) Waits(fn func(Wait) bool) error {
@@ -270,6 +284,7 @@ func (p *Program) hand(f *page.Facts, out *Out) {
 	for _, c := range p.out.Put {
 		out.Put = append(out.Put, Pair{Key: append([]byte{p.cfg.Version}, c.Key...), Value: c.Value, Gone: c.Gone})
 	}
+	out.Send = append(out.Send, p.out.Send...)
 	if out.Stop == "" {
 		out.Stop = p.out.Stop
 	}

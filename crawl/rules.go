@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"weir/page"
+	"weir/query/flow"
 )
 
 // Rules decide what a page's facts mean: which pages to crawl for them, and
@@ -39,13 +40,15 @@ type Out struct {
 	Put   []Pair // changes of the rules' own part of the store
 	Stop  string // why the crawl shall stop; "" = it goes on
 	Waits []Wait
-	Stale bool // the facts of pages that ended before may mean more now
-	Quit  bool // one of several programs asks for nothing more: what waits may not be wanted any more
+	Send  []flow.Tuple // of a crawl that is shared: rows on their way to other partitions
+	Stale bool         // the facts of pages that ended before may mean more now
+	Quit  bool         // one of several programs asks for nothing more: what waits may not be wanted any more
 }
 
 func (o *Out) reset() {
 	clear(o.Crawl) // they hold on to the texts of pages
-	*o = Out{Crawl: o.Crawl[:0], Put: o.Put[:0], Waits: o.Waits[:0]}
+	clear(o.Send)
+	*o = Out{Crawl: o.Crawl[:0], Put: o.Put[:0], Waits: o.Waits[:0], Send: o.Send[:0]}
 }
 
 // Row asks for a page to be crawled. Rules that know its site's number may tell

@@ -9,6 +9,7 @@ import (
 	"weir/frontier"
 	"weir/overlay"
 	"weir/page"
+	"weir/query/flow"
 )
 
 // Sharing is a Ledger's part in a crawl that several nodes share. Pages belong to
@@ -17,6 +18,10 @@ import (
 // new goes into the partition's log as well, so that another owner finds it
 // there. What is to be sent is durable together with the page it comes from, in
 // the outbox, until Posted.
+//
+// The rules' own rows travel in the same logs, see flow.Part.Share; those that all
+// nodes must have, such as rows of small tables, in the common log that comes after
+// those of the partitions.
 type Sharing struct {
 	Keys   overlay.Keys
 	Parts  int
@@ -27,7 +32,8 @@ type Sharing struct {
 // share is the state of a Ledger that shares.
 type share struct {
 	Sharing
-	stakes   []stake // by partition
+	stakes   []stake // by partition, and that of the common log
+	rules    sharing // nil: what they derive stays where it is
 	seq      uint64  // of the last parcel
 	offsets  []int   // partitions whose offset is to be written
 	posts    posts
@@ -38,6 +44,12 @@ type share struct {
 	waiting  int64  // pages that wait, as of then
 	spreads  spreads
 	applying int // the partition whose log's rows are being taken; -1: they were derived here
+}
+
+// sharing are Rules that several nodes follow together.
+type sharing interface {
+	Share(parts int, owns func(part int) bool)
+	Tuple(t flow.Tuple, out *Out) error
 }
 
 // stake is what this node has to do with a partition.
@@ -60,6 +72,7 @@ type post struct {
 	rows  []overlay.Row
 	hosts []overlay.Host
 	wide  []overlay.Wide
+	ships []overlay.Ship
 	ended []overlay.Ended
 }
 
@@ -102,14 +115,15 @@ func (s *sent) add(print uint64, depth uint16) bool {
 
 // openShare reads what a node that shares has kept.
 func (l *Ledger) openShare(cfg Sharing) error {
-	l.share = &share{Sharing: cfg, stakes: make([]stake, cfg.Parts), spreads: newSpreads(cfg.Keys.Scheme()), applying: -1}
+	l.share = &share{Sharing: cfg, stakes: make([]stake, cfg.Parts+1), spreads: newSpreads(cfg.Keys.Scheme()), applying: -1}
+	l.shareRules()
 	var bad error
 	err := l.kv.Scan([]byte{keyShare, shareLog}, []byte{keyShare, shareLog + 1}, func(key, value []byte) bool {
 		if len(key) != 4 || len(value) != 8 {
 			bad = errRow
 			return false
 		}
-		if p := int(binary.BigEndian.Uint16(key[2:])); p < cfg.Parts {
+		if p := int(binary.BigEndian.Uint16(key[2:])); p <= cfg.Parts {
 			l.share.stakes[p].offset = binary.BigEndian.Uint64(value)
 		}
 		return true
@@ -126,6 +140,14 @@ func (l *Ledger) openShare(cfg Sharing) error {
 		l.share.gone = parcels[0].Seq - 1
 	}
 	return err
+}
+
+// shareRules lets the rules know which partitions are this node's.
+func (l *Ledger) shareRules() {
+	var ok bool
+	if l.share.rules, ok = l.cfg.Rules.(sharing); ok {
+		l.share.rules.Share(l.share.Parts, func(part int) bool { return l.share.stakes[part].adopted })
+	}
 }
 
 // Keys of a crawl that is shared.
@@ -199,9 +221,10 @@ func WriteOrigin(w Writer, origin uint64) {
 // with the next group.
 func (l *Ledger) Posted(seq uint64) { l.share.posted = max(l.share.posted, seq) }
 
-// Offsets returns how far the log of each partition was applied.
+// Offsets returns how far the log of each partition was applied, and last the
+// common one.
 func (l *Ledger) Offsets() []uint64 {
-	offsets := make([]uint64, l.share.Parts)
+	offsets := make([]uint64, len(l.share.stakes))
 	for i, s := range l.share.stakes {
 		offsets[i] = s.offset
 	}
@@ -328,6 +351,10 @@ func (l *Ledger) Apply(part int, offset uint64, b overlay.Batch) error {
 		switch r := r.(type) {
 		case overlay.Tuples:
 			err = l.applyRows(part, r.Rows)
+		case overlay.Shipped:
+			if r.Program == l.cfg.Version && !(own && part == l.share.Parts) {
+				err = l.applyShipped(part, r.Rows)
+			}
 		case overlay.Done:
 			if !own {
 				err = l.applyDone(part, r)
@@ -364,6 +391,37 @@ func (l *Ledger) applyRows(part int, rows []overlay.Row) error {
 	}
 	l.share.applying = part
 	return l.follow(&page.Facts{}, false)
+}
+
+// applyShipped gives the rules rows of theirs.
+func (l *Ledger) applyShipped(part int, rows []overlay.Ship) error {
+	if l.share.rules == nil {
+		return nil
+	}
+	if part == l.share.Parts {
+		part = flow.Everywhere
+	}
+	for _, r := range rows {
+		l.out.reset()
+		if err := l.share.rules.Tuple(flow.Tuple{To: part, Input: r.Input, Row: r.Row}, &l.out); err != nil {
+			return err
+		}
+		if err := l.follow(&page.Facts{}, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ship sends a row of the rules to a partition, or to all.
+func (l *Ledger) ship(t *flow.Tuple) {
+	part := t.To
+	if part == flow.Everywhere {
+		part = l.share.Parts
+	}
+	l.bytes += int64(len(t.Row) + pairCost)
+	to := l.share.posts.to(part)
+	to.ships = append(to.ships, overlay.Ship{Input: t.Input, Row: t.Row})
 }
 
 // applyDone ends pages that another node has fetched. They are not among this
@@ -533,6 +591,9 @@ func (l *Ledger) pack(w Writer, ev *Committed) {
 		}
 		if len(p.wide) > 0 {
 			rows = append(rows, overlay.Spread{Hosts: p.wide})
+		}
+		if len(p.ships) > 0 {
+			rows = append(rows, overlay.Shipped{Program: l.cfg.Version, Rows: p.ships})
 		}
 		if len(rows) > 0 {
 			ev.Parcel.Rows = append(ev.Parcel.Rows, overlay.Post{Part: p.part, Records: rows})

@@ -19,13 +19,18 @@ import (
 type fleet struct {
 	t     *rapid.T
 	keys  overlay.Keys
-	logs  [][]overlay.Batch // by partition
+	logs  [][]overlay.Batch // by partition, and the common one
 	nodes []*ship
 	owner []int // by partition; -1 = nobody
 	plan  *flow.Plan
+	own   bool
+	seeds []string
 	web   map[string][]string
+	moved map[string]string // where pages redirect to
 	asked map[string]int
 	ended map[string]bool // as the logs say
+
+	crashes int
 }
 
 type ship struct {
@@ -33,7 +38,11 @@ type ship struct {
 	name   string
 	kv     *memory
 	origin uint64
+	alone  bool // it shares with nobody
 	l      *Ledger
+	rules  *Program
+	stop   string              // why the crawl shall end, if it is to
+	held   map[page.Key]string // pages whose records it has
 	outbox []overlay.Parcel
 	queued map[page.Key]string // pages that the Engine would know of
 	site   map[page.SiteID]frontier.Known
@@ -43,14 +52,22 @@ type ship struct {
 const fleetParts = 5
 
 func (s *ship) open() {
-	rules, err := NewProgram(ProgramConfig{Plan: s.fl.plan, Secret: worldSecret}, s.kv)
+	var err error
+	s.rules, err = NewProgram(ProgramConfig{Plan: s.fl.plan, Own: s.fl.own, Secret: worldSecret}, s.kv)
 	s.must(err)
-	s.l, err = NewLedger(s.kv, LedgerConfig{
-		Order: frontier.Length{}, Trap: frontier.DefaultTrap(), Rules: rules, Traits: rules.Traits(), Secret: worldSecret,
-		Share: &Sharing{Keys: s.fl.keys, Parts: fleetParts, Node: s.name, Origin: s.origin},
-	})
+	cfg := LedgerConfig{Order: frontier.Length{}, Trap: frontier.DefaultTrap(), Rules: s.rules, Traits: s.rules.Traits(), Secret: worldSecret, Again: true}
+	if !s.alone {
+		cfg.Share = &Sharing{Keys: s.fl.keys, Parts: fleetParts, Node: s.name, Origin: s.origin}
+	}
+	s.l, err = NewLedger(s.kv, cfg)
 	s.must(err)
 	s.l.Clock(1e18)
+	start, err := s.l.Start(false)
+	s.must(err)
+	s.stop = start.Stop
+	if s.held == nil {
+		s.held = map[page.Key]string{}
+	}
 	s.outbox, err = s.l.Outbox()
 	s.must(err)
 	s.queued, s.site = map[page.Key]string{}, map[page.SiteID]frontier.Known{}
@@ -73,8 +90,11 @@ func (s *ship) commit() {
 	for _, k := range ev.Sites {
 		s.site[k.ID] = k
 	}
+	if s.stop == "" {
+		s.stop = ev.Stop
+	}
 	for _, q := range ev.Queued {
-		if s.fl.owner[s.site[q.Site].Part] != s.fl.index(s) {
+		if !s.alone && s.fl.owner[s.site[q.Site].Part] != s.fl.index(s) {
 			s.fl.t.Fatalf("%s heard of a page in partition %d, which is not its own", s.name, s.site[q.Site].Part)
 		}
 		s.queued[page.Key{Site: q.Site, Hash: q.Entry.Hash}] = s.site[q.Site].Name + q.Entry.Rest
@@ -169,12 +189,9 @@ func (s *ship) fetch() {
 	u := s.queued[k]
 	delete(s.queued, k)
 	s.fl.asked[u]++
-	f := &page.Facts{Key: k, URL: mustURL(u), Outcome: page.OK, Status: 200}
-	for _, to := range s.fl.web[u] {
-		f.Links = append(f.Links, link(to))
-	}
 	s.id++
-	s.must(s.l.Page(s.id, f, Archived{File: 1, Length: 1}, false))
+	s.held[k] = u
+	s.must(s.l.Page(s.id, s.fl.facts(k, u), Archived{File: 1, Length: 1}, false))
 }
 
 // shown holds what people see of a page to where it was fetched: there it is
@@ -206,6 +223,132 @@ func (f *fleet) shown(reader *ship, u string) {
 	}
 }
 
+// facts are those of a page.
+func (f *fleet) facts(k page.Key, u string) *page.Facts {
+	if to := f.moved[u]; to != "" {
+		l := link(to)
+		l.Kind = page.Redirect
+		return &page.Facts{Key: k, URL: mustURL(u), Outcome: page.Redirected, Status: 301, Redirect: l}
+	}
+	x := &page.Facts{Key: k, URL: mustURL(u), Outcome: page.OK, Status: 200}
+	for _, to := range f.web[u] {
+		x.Links = append(x.Links, link(to))
+	}
+	return x
+}
+
+// again delivers pages again that are due; those of others are theirs to deliver.
+func (s *ship) again() {
+	for s.commit(); s.l.totals.Due > 0 || s.l.totals.Stale; s.commit() {
+		keys, err := s.l.Due(8)
+		s.must(err)
+		for _, k := range keys {
+			if u, ok := s.held[k]; ok {
+				s.must(s.l.Again(s.fl.facts(k, u)))
+			} else {
+				s.must(s.l.Skip(k))
+			}
+		}
+		s.l.Delivered()
+	}
+}
+
+// board adds a node.
+func (f *fleet) board(s *ship) *ship {
+	s.fl, s.kv = f, &memory{}
+	s.open()
+	s.must(s.l.Begin())
+	for _, u := range f.seeds {
+		s.must(s.l.Seed(mustURL(u), 0))
+	}
+	s.commit()
+	return s
+}
+
+func newFleet(t *rapid.T, plan *flow.Plan, own bool) *fleet {
+	f := &fleet{t: t, logs: make([][]overlay.Batch, fleetParts+1), plan: plan, own: own, web: map[string][]string{}, moved: map[string]string{}, asked: map[string]int{}, ended: map[string]bool{}}
+	f.owner = slices.Repeat([]int{-1}, fleetParts)
+	return f
+}
+
+// sail lets three nodes crawl, crash, and hand partitions over, until nothing is
+// left to do.
+func (f *fleet) sail() {
+	t := f.t
+	for i := range 3 {
+		f.nodes = append(f.nodes, f.board(&ship{name: fmt.Sprintf("n%d", i), origin: uint64(i + 1)}))
+	}
+	n := func(label string, most int) int { return rapid.IntRange(0, most).Draw(t, label) }
+	for range n("steps", 200) {
+		s := f.nodes[n("node", 2)]
+		part := n("part", fleetParts-1)
+		switch n("act", 10) {
+		case 0, 1, 2:
+			s.fetch()
+		case 3:
+			s.commit()
+		case 4:
+			if len(s.outbox) > 0 {
+				s.post(n("cut", 3) == 0)
+			}
+		case 5:
+			if f.owner[part] == f.index(s) {
+				s.read(part)
+			}
+		case 6:
+			if f.owner[part] < 0 {
+				s.commit()
+				s.adopt(part)
+			}
+		case 7: // a hand-over: everything is told first
+			if f.owner[part] == f.index(s) {
+				s.commit()
+				for len(s.outbox) > 0 {
+					s.post(false)
+				}
+				s.disown(part)
+			}
+		case 8: // a crash
+			for p, o := range f.owner {
+				if o == f.index(s) {
+					f.owner[p] = -1
+				}
+			}
+			f.crashes++
+			s.open()
+		case 9:
+			s.read(fleetParts)
+		case 10:
+			s.again()
+		}
+	}
+	for range 50 {
+		for i, s := range f.nodes {
+			s.commit()
+			for part := range fleetParts {
+				if f.owner[part] < 0 && part%3 == i {
+					s.adopt(part)
+				}
+			}
+			for len(s.outbox) > 0 {
+				s.post(false)
+			}
+			for part, o := range f.owner {
+				if o == i {
+					s.read(part)
+				}
+			}
+			s.read(fleetParts)
+			s.again()
+			for len(s.queued) > 0 {
+				s.fetch()
+			}
+		}
+	}
+}
+
+var fleetSchemes = rapid.SampledFrom([]string{"host", "url", "host-2", "redirect:over=2", "redirect:url,over=1,max=2", "adaptive:over=1"})
+
 // TestSharing moves partitions between nodes that crash and are late: in the end
 // every page was fetched, none twice unless its end had not been posted, and all
 // who read the logs agree.
@@ -215,11 +358,12 @@ func TestSharing(t *testing.T) {
 		t.Fatal(err)
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		scheme, err := overlay.ParseScheme(rapid.SampledFrom([]string{"host", "url", "host-2", "redirect:over=2", "redirect:url,over=1,max=2", "adaptive:over=1"}).Draw(t, "scheme"))
+		scheme, err := overlay.ParseScheme(fleetSchemes.Draw(t, "scheme"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := &fleet{t: t, keys: overlay.NewKeys(scheme, fleetParts), logs: make([][]overlay.Batch, fleetParts), plan: plan, web: map[string][]string{}, asked: map[string]int{}, ended: map[string]bool{}}
+		f := newFleet(t, plan, false)
+		f.keys = overlay.NewKeys(scheme, fleetParts)
 		var all []string
 		for i := range 40 {
 			all = append(all, fmt.Sprintf("http://h%d.test/p%d", i%7, i))
@@ -232,80 +376,11 @@ func TestSharing(t *testing.T) {
 				f.web[u] = append(f.web[u], rapid.SampledFrom(all).Draw(t, "link"))
 			}
 		}
-		for i := range 3 {
-			s := &ship{fl: f, name: fmt.Sprintf("n%d", i), kv: &memory{}, origin: uint64(i + 1)}
-			f.nodes = append(f.nodes, s)
-			s.open()
-			s.must(s.l.Begin())
-			s.must(s.l.Seed(mustURL(all[0]), 0))
-			s.commit()
-		}
-		f.owner = slices.Repeat([]int{-1}, fleetParts)
-		crashes := 0
-		n := func(label string, most int) int { return rapid.IntRange(0, most).Draw(t, label) }
-		for range n("steps", 200) {
-			s := f.nodes[n("node", 2)]
-			part := n("part", fleetParts-1)
-			switch n("act", 8) {
-			case 0, 1, 2:
-				s.fetch()
-			case 3:
-				s.commit()
-			case 4:
-				if len(s.outbox) > 0 {
-					s.post(n("cut", 3) == 0)
-				}
-			case 5:
-				if f.owner[part] == f.index(s) {
-					s.read(part)
-				}
-			case 6:
-				if f.owner[part] < 0 {
-					s.commit()
-					s.adopt(part)
-				}
-			case 7: // a hand-over: everything is told first
-				if f.owner[part] == f.index(s) {
-					s.commit()
-					for len(s.outbox) > 0 {
-						s.post(false)
-					}
-					s.disown(part)
-				}
-			case 8: // a crash
-				for p, o := range f.owner {
-					if o == f.index(s) {
-						f.owner[p] = -1
-					}
-				}
-				crashes++
-				s.open()
-			}
-		}
-		for range 50 {
-			for i, s := range f.nodes {
-				s.commit()
-				for part := range fleetParts {
-					if f.owner[part] < 0 && part%3 == i {
-						s.adopt(part)
-					}
-				}
-				for len(s.outbox) > 0 {
-					s.post(false)
-				}
-				for part, o := range f.owner {
-					if o == i {
-						s.read(part)
-					}
-				}
-				for len(s.queued) > 0 {
-					s.fetch()
-				}
-			}
-		}
+		f.seeds = all[:1]
+		f.sail()
 		for _, u := range all {
-			if n := f.asked[u]; n == 0 || n > 1+crashes {
-				t.Fatalf("%s was asked for %d times, after %d crashes", u, n, crashes)
+			if n := f.asked[u]; n == 0 || n > 1+f.crashes {
+				t.Fatalf("%s was asked for %d times, after %d crashes", u, n, f.crashes)
 			}
 		}
 		reader := &ship{fl: f, name: "reader", kv: &memory{}, origin: 9}

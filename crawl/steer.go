@@ -26,6 +26,9 @@ func (l *Ledger) use(rules Rules, traits RuleTraits) {
 	if l.several, _ = rules.(*Several); l.several != nil {
 		l.several.site = l.siteID
 	}
+	if l.share != nil {
+		l.shareRules()
+	}
 }
 
 // Steer gives the crawl another program, or several, from the next page on. The

@@ -11,6 +11,9 @@
 // when ([Taken]). Records only ever add, and a record that is read twice changes
 // nothing: so a record may be appended again whenever it is not sure that it was.
 //
+// One more log, the common one, comes after those of the partitions. It belongs to
+// nobody: all nodes follow it, from its beginning, and find there what all must know.
+//
 //	Ledger --Parcel--> Member --Append--> carrier ~~~ the partitions' logs
 //	Ledger <--Apply--- Member <-Delivered- carrier ~~~'
 //	Engine <--Adopt, Disown, Fence---- Member <--Members, Owner-- carrier

@@ -24,7 +24,7 @@ type Config struct {
 	Origin  uint64   // of the node's store
 	Parts   int      // 0 = Parts
 	Weight  uint16   // see Peer
-	Offsets []uint64 // by partition: what the Ledger has applied; nil = nothing
+	Offsets []uint64 // by partition, then of the common log: what the Ledger has applied; nil = nothing
 	Limit   int64    // bytes a second that all nodes have together; 0 = no limit
 	Unacked int      // bytes that may wait for acknowledgement; 0 = 64 MB
 	Rounds  int      // equal rounds in which all are idle before they are Quiet; 0 = 2
@@ -60,6 +60,7 @@ type Member struct {
 	homes *Owners
 	here  bool // the session is among peers
 
+	common   common
 	parts    []part
 	claims   int       // under way
 	wanting  []int32   // partitions that wait for their turn to claim
@@ -91,7 +92,10 @@ func NewMember(cfg Config) *Member {
 		m.parts[p].asked = never
 		m.parts[p].missing = never
 	}
-	m.posts = newOutbox(cfg.Origin, cfg.Parts, cfg.Unacked)
+	if len(cfg.Offsets) > cfg.Parts {
+		m.common.offset = cfg.Offsets[cfg.Parts]
+	}
+	m.posts = newOutbox(cfg.Origin, cfg.Parts+1, cfg.Unacked)
 	m.talk = newTalk(cfg.Name)
 	return m
 }
@@ -158,6 +162,10 @@ func (m *Member) do(a Action) { m.out = append(m.out, a) }
 
 // run does what is due, and asks for a Tick when something will be.
 func (m *Member) run() {
+	if !m.common.followed {
+		m.common.followed = true
+		m.do(Follow{Part: m.cfg.Parts, After: m.common.offset})
+	}
 	if m.now >= m.renewAt {
 		m.renew()
 	}

@@ -286,6 +286,10 @@ func (m *Member) lose(p int) {
 // what was on its way when the partition was lost: else the next to come might
 // follow a gap.
 func (m *Member) onDelivered(ev Delivered) {
+	if ev.Part == len(m.parts) {
+		m.onCommon(ev)
+		return
+	}
 	if ev.Part < 0 || ev.Part >= len(m.parts) || ev.Offset <= m.parts[ev.Part].offset {
 		return
 	}

@@ -48,7 +48,10 @@ type grant struct {
 	rate    uint64
 }
 
-type round struct{ term, number, quiet uint64 }
+type round struct {
+	term, number, quiet uint64
+	reach               uint64 // how far the common log must have been read
+}
 
 func (*load) kind() byte   { return 'l' }
 func (*report) kind() byte { return 'r' }
@@ -67,7 +70,7 @@ func (w *grant) numbers() []*uint64 {
 	return []*uint64{&w.term, &w.session, &w.count, &w.rate}
 }
 
-func (w *round) numbers() []*uint64 { return []*uint64{&w.term, &w.number, &w.quiet} }
+func (w *round) numbers() []*uint64 { return []*uint64{&w.term, &w.number, &w.quiet, &w.reach} }
 
 func writeWord(w word) []byte {
 	b := append(make([]byte, 0, 64), wordVersion, w.kind())

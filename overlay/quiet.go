@@ -29,6 +29,7 @@ type talk struct {
 
 	term   uint64 // of the teller it reports to
 	round  uint64 // the last one that the teller has asked for
+	reach  uint64 // where the common log was then
 	done   uint64 // the last one that the node went through
 	begun  uint64 // the round that its probes are for
 	from   uint64 // moves when they were sent
@@ -126,7 +127,7 @@ func (m *Member) hear(from string, w word) {
 		}
 	case *round:
 		if w.term == t.term && w.number >= t.round && m.held {
-			t.round = w.number
+			t.round, t.reach = w.number, w.reach
 			m.setQuiet(w.quiet == 1 && t.done == w.number && t.from == t.moves)
 		}
 	}
@@ -171,7 +172,8 @@ func (m *Member) chat() {
 }
 
 // probe goes through a round: while the node stays idle, each of its logs is read
-// up to a mark that was appended after the round began.
+// up to a mark that was appended after the round began, and the common one up to
+// that of the teller.
 func (m *Member) probe() {
 	t := &m.talk
 	if t.done >= t.round || !m.idle() {
@@ -192,7 +194,7 @@ func (m *Member) probe() {
 		}
 		m.out = m.posts.run(m.now, m.out)
 	}
-	if t.probes == 0 {
+	if t.probes == 0 && m.common.offset >= t.reach {
 		t.done = t.round
 		t.hurry = true
 	}

@@ -20,7 +20,8 @@ const (
 // ended everywhere, and did nothing in between: so there was a moment, that
 // between the rounds, when all were idle at once. What they had appended by then
 // was acknowledged, for else they would not have been idle; and the owners of the
-// logs have read it before they ended the second round, and it was nothing new.
+// logs have read it before they ended the second round, and it was nothing new. Of
+// the common log all have read as much as the teller had before it began that round.
 type desk struct {
 	term  uint64
 	seats []chair // in the order of peers
@@ -30,6 +31,7 @@ type desk struct {
 	deals page.Time // when it may offer more to anyone
 
 	round uint64 // the last one called
+	fresh bool   // the Mark for it is not sent yet
 	open  bool
 	equal int // rounds before this one that were equal
 	quiet bool
@@ -50,6 +52,7 @@ func (m *Member) tell() {
 		return
 	}
 	if d.term != m.parts[0].epoch {
+		m.common.mark = 0
 		*d = desk{term: m.parts[0].epoch, at: m.now.Add(m.scale(deskBeat, 500)), deals: m.now.Add(deskWait)}
 		t.hurry = true
 	}
@@ -57,7 +60,11 @@ func (m *Member) tell() {
 	if m.now >= d.at {
 		d.at = m.now.Add(m.scale(deskBeat, 500))
 		d.count(m.cfg.Parts, m.cfg.Rounds)
-		if wait := m.scale(talkSoon, 1000); d.open && (!d.quiet && m.now >= d.said.Add(wait) || m.now >= d.said.Add(deskSlow)) {
+		if d.fresh {
+			d.fresh = false
+			m.sound()
+		}
+		if wait := m.scale(talkSoon, 1000); d.open && m.common.mark == 0 && (!d.quiet && m.now >= d.said.Add(wait) || m.now >= d.said.Add(deskSlow)) {
 			m.call()
 		}
 		if m.cfg.Limit > 0 {
@@ -71,7 +78,7 @@ func (m *Member) tell() {
 func (m *Member) call() {
 	d := &m.talk.desk
 	d.said = m.now
-	w := round{term: d.term, number: d.round}
+	w := round{term: d.term, number: d.round, reach: m.common.reach}
 	if d.quiet {
 		w.quiet = 1
 	}
@@ -149,5 +156,6 @@ func (d *desk) count(parts, rounds int) {
 // next begins a round.
 func (d *desk) next() {
 	d.round++
+	d.fresh = true
 	d.said = -never
 }

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// answer plays the carrier for appends to partition 0: they are acknowledged and
-// read at once.
+// answer plays the carrier for appends to partition 0 and to the common log: they
+// are acknowledged and read at once.
 func (s *rig) answer(offset *uint64) {
 	for {
 		list := done[Append](s)
@@ -14,7 +14,7 @@ func (s *rig) answer(offset *uint64) {
 			return
 		}
 		*offset++
-		s.step(Delivered{0, *offset, list[0].Batch})
+		s.step(Delivered{list[0].Part, *offset, list[0].Batch})
 		more := s.out
 		s.step(Acked{list[0].ID})
 		s.out = append(more, s.out...)
@@ -55,6 +55,28 @@ func TestQuiet(t *testing.T) {
 	}
 	s.step(Delivered{0, offset + 1, Batch{Records: []Record{Tuples{}}}})
 	want(s, Quiet{false})
+}
+
+// A node ends no round before it has read as much of the common log as the teller
+// had when it began.
+func TestQuietReadsTheCommonLog(t *testing.T) {
+	s := newRig(t, Config{Parts: 2})
+	s.join(Peer{Name: "b", Session: 7})
+	s.step(Owner{0, "b", 7, 3})
+	s.load(Load{})
+	s.step(Heard{"b", writeWord(&round{term: 3, number: 1, reach: 12})})
+	if s.m.talk.done == 1 {
+		t.Error("it ended the round with nothing read")
+	}
+	s.step(Delivered{2, 12, Batch{Records: []Record{Mark{ID: 1, Node: "b"}}}})
+	if s.m.talk.done != 1 {
+		t.Error("it did not end the round, though it had read all")
+	}
+	s.step(Delivered{2, 13, Batch{Records: []Record{Shipped{}}}})
+	want(s, Apply{2, 13, Batch{Records: []Record{Shipped{}}}})
+	if s.m.idle() {
+		t.Error("it is idle before it was told what the news mean")
+	}
 }
 
 // A node that has applied something is not idle before it was told how busy that

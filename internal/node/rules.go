@@ -9,6 +9,7 @@ import (
 	"weir/crawl"
 	"weir/internal/program"
 	"weir/internal/store"
+	"weir/overlay"
 	"weir/page"
 	"weir/query/flow"
 )
@@ -282,7 +283,11 @@ func (n *node) turnTo(version uint8, r rules) error {
 // compile makes a plan of a program, or of what the flags mean.
 func (n *node) compile(src *program.Source) (*flow.Plan, error) {
 	if src != nil {
-		return src.Compile(flow.Options{Scheme: flow.ByHost, Crawl: true, IgnoreRobots: n.cfg.IgnoreRobots})
+		options := flow.Options{Scheme: flow.ByHost, Crawl: true, IgnoreRobots: n.cfg.IgnoreRobots}
+		if n.cfg.Peer != nil { // rows of crawl live where the others think they do
+			options.Scheme, options.Spread = tables(n.cfg.Peer.Scheme)
+		}
+		return src.Compile(options)
 	}
 	scope := n.cfg.Scope
 	scope.NoRobots = n.cfg.IgnoreRobots
@@ -291,4 +296,15 @@ func (n *node) compile(src *program.Source) (*flow.Plan, error) {
 		return nil, fmt.Errorf("the program of the flags: %w", err)
 	}
 	return plan, nil
+}
+
+// tables says how rows are spread over nodes where pages are so.
+func tables(s overlay.Scheme) (flow.Scheme, int) {
+	switch s.By {
+	case overlay.ByURL:
+		return flow.ByURL, 0
+	case overlay.ByHostN:
+		return flow.ByHostN, s.N
+	}
+	return flow.ByHost, 0
 }

@@ -94,9 +94,12 @@ type Wait struct {
 	Seconds float64
 }
 
+// Everywhere is where rows go that all partitions must have.
+const Everywhere = -1
+
 // Tuple is a row on its way to a partition. Row is opaque.
 type Tuple struct {
-	To    int    // the partition
+	To    int    // the partition, or Everywhere
 	Input uint32 // what it goes into
 	Row   []byte
 }
@@ -105,7 +108,7 @@ type Tuple struct {
 // parts hold until then.
 type Out struct {
 	Crawl []Order
-	Send  []Tuple // to other partitions; to this one too, if there are several
+	Send  []Tuple // to other partitions; to this one too, if there are several; see Part.Share
 	Put   []Pair
 	Stop  string // the reason, when the program has the crawl stop
 	Waits []Wait

@@ -68,7 +68,7 @@ func (p *Plan) derive(r *Rule) op {
 		case r.Ships:
 			x.deliver(st, x.home(st.Types[0], first))
 		default:
-			x.land(st, x.key, x.val)
+			x.lodge(st)
 		}
 	}
 }

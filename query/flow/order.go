@@ -72,7 +72,8 @@ func (p *Plan) linkKept(st *Store) (err error) {
 			t := take{slot: in.Columns[c].Slot, konst: in.Columns[c].Const}
 			x.key = appendValue(x.key, st.Types[i], t.value(e))
 		}
-		x.land(st, x.key, nil)
+		x.val = x.val[:0]
+		x.lodge(st)
 	})
 	st.keep = func(x *Part, e *env) { rows(x, e, next) }
 	return err

@@ -15,20 +15,24 @@ type Part struct {
 	plan   *Plan
 	id, of int
 	db     keeper
-	mem    *Mem     // db, if it is one
-	over   *overlay // db, if the state is only to be read
-	desk   *desk    // db, if the state is another Writer
-	envs   []env    // by rule
-	halls  []*hall  // of small tables, by store
-	drops  []int64  // by rule
-	level  int      // stages above it wait
-	phase  Phase    // of final levels
+	mem    *Mem                // db, if it is one
+	over   *overlay            // db, if the state is only to be read
+	desk   *desk               // db, if the state is another Writer
+	envs   []env               // by rule
+	halls  []*hall             // of small tables, by store
+	drops  []int64             // by rule
+	owns   func(part int) bool // the partitions of a shared Part; nil: it has one
+	level  int                 // stages above it wait
+	phase  Phase               // of final levels
 	queue  []event
 	head   int // of queue
 
 	// Of the delivery that goes on.
 	out   *Out
 	facts *page.Facts
+	found int   // where what is found on the page lives; -1: what comes is not found on a page
+	given bool  // all nodes work this out
+	told  bool  // it has come from all partitions
 	text  arena // rows in queue
 
 	key, val, buf, old []byte
@@ -40,6 +44,7 @@ type Part struct {
 type event struct {
 	store      *Store
 	key, value string
+	given      bool
 }
 
 // NewPart returns partition id, of so many, with what its state has kept.
@@ -47,7 +52,7 @@ func NewPart(p *Plan, s State, id, of int) (*Part, error) {
 	if id < 0 || id >= of {
 		return nil, fmt.Errorf("there is no partition %d of %d", id, of)
 	}
-	x := &Part{plan: p, id: id, of: of, envs: make([]env, len(p.Rules)), halls: make([]*hall, len(p.Stores)), drops: make([]int64, len(p.Rules)), sealing: make([][]string, p.seals)}
+	x := &Part{plan: p, id: id, of: of, found: -1, envs: make([]env, len(p.Rules)), halls: make([]*hall, len(p.Stores)), drops: make([]int64, len(p.Rules)), sealing: make([][]string, p.seals)}
 	for i, r := range p.Rules {
 		x.envs[i].v = make([]query.Value, len(r.Vars))
 	}
@@ -89,6 +94,7 @@ func (x *Part) Start(out *Out) error {
 		})
 	}
 	if x.id == 0 {
+		x.given = true
 		for _, s := range x.plan.Stages {
 			if !s.Flows && s.run != nil && s.Level == 0 {
 				s.run(x, &x.envs[s.Rule.index])
@@ -100,6 +106,7 @@ func (x *Part) Start(out *Out) error {
 
 // Seed takes a page that the user names.
 func (x *Part) Seed(u page.URL, score float64, out *Out) error {
+	x.given = true
 	return x.Give(x.plan.Program.Table("seed"), Row{text(u.String()), query.FloatValue(score)}, out)
 }
 
@@ -131,12 +138,14 @@ func (x *Part) Give(t *query.Table, row Row, out *Out) error {
 func (x *Part) Page(f *page.Facts, out *Out) error {
 	x.begin(out)
 	x.facts = f
+	x.find(f)
 	for _, st := range x.plan.Stores {
 		if st.keep != nil {
 			st.keep(x, &x.envs[st.picks.Stage.Rule.index])
 		}
 	}
 	x.drain()
+	x.find(f)
 	for _, s := range x.plan.Stages {
 		if s.Flows {
 			s.run(x, &x.envs[s.Rule.index])
@@ -170,6 +179,7 @@ func (x *Part) Tuple(t Tuple, out *Out) error {
 		return fmt.Errorf("a tuple for input %d: %w", t.Input, err)
 	}
 	x.key, x.val = append(x.key[:0], key...), append(x.val[:0], value...)
+	x.told = t.To == Everywhere
 	x.land(st, x.key, x.val)
 	return x.end()
 }
@@ -198,7 +208,7 @@ func (x *Part) Rows(t *query.Table, fn func(Row) bool) error {
 	}
 	x.db.sorted(st.Paths[0], nil, func(key, value string) bool {
 		row := st.row(key, value)
-		if st.Small && x.home(st.Types[0], row[0]) != x.id {
+		if (st.Small || x.owns != nil && !st.rules()) && !x.mine(x.home(st.Types[0], row[0])) {
 			return true
 		}
 		return fn(row)
@@ -222,7 +232,7 @@ func (x *Part) begin(out *Out) {
 func (x *Part) end() error {
 	x.drain()
 	x.text.reset()
-	x.out = nil
+	x.out, x.given, x.told = nil, false, false
 	return x.failed()
 }
 
@@ -267,42 +277,54 @@ func (x *Part) home(t query.Type, v query.Value) int {
 
 // deliver brings the row in key and val to a partition.
 func (x *Part) deliver(st *Store, to int) {
-	if x.of == 1 {
+	switch {
+	case x.of == 1:
 		x.land(st, x.key, x.val)
-		return
+	case x.owns != nil:
+		x.share(st, to)
+	default:
+		x.send(st, to)
 	}
+}
+
+// send sends the row in key and val to a partition.
+func (x *Part) send(st *Store, to int) {
 	row := st.appendRow(make([]byte, 0, len(x.key)+len(x.val)+2), x.key, x.val)
 	x.out.Send = append(x.out.Send, Tuple{To: to, Input: st.ID, Row: row})
 }
 
 // spread brings the row in key and val to all partitions.
 func (x *Part) spread(st *Store) {
+	if x.owns != nil {
+		x.share(st, Everywhere)
+		return
+	}
 	for to := range x.of {
 		x.deliver(st, to)
 	}
 }
 
-// land takes a row into a store of this partition. What is new has its readers
-// told.
-func (x *Part) land(st *Store, key, value []byte) {
+// land takes a row into a store of this partition, and says whether it is new. What
+// is has its readers told.
+func (x *Part) land(st *Store, key, value []byte) bool {
 	kept := ""
 	switch {
 	case st.Passes:
 	case x.desk != nil && st.quiet && st.point: // whether it is new matters to nobody
 		x.db.set(st.Paths[0], key, 0, nil)
 		x.index(st, key, nil, true)
-		return
+		return true
 	default:
 		path := st.Paths[0]
 		k, old, found := x.db.add(path, key, st.cut(path, key), value)
 		kept = k
 		if found {
 			if st.point {
-				return
+				return false
 			}
 			var better bool
 			if x.old, better = st.better(x.old[:0], old, x.text.text(value)); !better {
-				return
+				return false
 			}
 			value = x.old
 			x.db.set(path, key, st.cut(path, key), value)
@@ -311,13 +333,16 @@ func (x *Part) land(st *Store, key, value []byte) {
 			x.index(st, key, value, found)
 		}
 	}
+	if x.owns != nil && st.rules() && !x.told && !x.given {
+		x.send(st, Everywhere)
+	}
 	if st.quiet {
-		return
+		return true
 	}
 	if kept == "" {
 		kept = x.text.text(key)
 	}
-	ev := event{store: st, key: kept}
+	ev := event{store: st, key: kept, given: x.given}
 	if len(value) > 0 {
 		ev.value = x.text.text(value)
 	}
@@ -325,6 +350,7 @@ func (x *Part) land(st *Store, key, value []byte) {
 	if len(st.Readers) > 0 || st.Pool != nil {
 		x.queue = append(x.queue, ev)
 	}
+	return true
 }
 
 // index brings a row's other paths up to date.
@@ -364,6 +390,7 @@ func (x *Part) notice(st *Store, key, value string) {
 
 // drain tells of new rows, first come first told, until nothing is new.
 func (x *Part) drain() {
+	x.found = -1
 	for ; x.head < len(x.queue); x.head++ {
 		if x.head > 1024 && x.head > len(x.queue)/2 {
 			x.queue = append(x.queue[:0], x.queue[x.head:]...)
@@ -374,9 +401,11 @@ func (x *Part) drain() {
 		}
 		ev := x.queue[x.head]
 		if ev.store.Pool != nil {
+			x.given = false
 			x.pooled(ev.store.Pool, ev.key)
 		}
 		for _, in := range ev.store.Readers {
+			x.given = ev.given && in.alone()
 			if in.Stage.Level <= x.level && (!in.home || x.here(ev)) {
 				in.on(x, ev.key, ev.value)
 			}
@@ -388,7 +417,7 @@ func (x *Part) drain() {
 // here says that a row of a small table, which is everywhere, lives here.
 func (x *Part) here(ev event) bool {
 	v, _, _ := cutValue(ev.key, ev.store.Types[0])
-	return x.home(ev.store.Types[0], v) == x.id
+	return x.uses(x.home(ev.store.Types[0], v))
 }
 
 // replay runs a stage over all that its inputs have, when what it looks at is

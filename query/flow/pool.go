@@ -175,7 +175,7 @@ func (p *Plan) contribute(pool *Pool) op {
 		case pool.Store == nil:
 			x.sealing[pool.slot] = append(x.sealing[pool.slot], x.text.text(x.key))
 		case stays:
-			x.land(pool.Store, x.key, nil)
+			x.lodge(pool.Store)
 		case len(pool.Group) == 0:
 			x.deliver(pool.Store, 0)
 		default:
@@ -284,7 +284,7 @@ func (x *Part) derived(r *Rule, row Row) {
 		return
 	}
 	x.key, x.val = st.pack(x.key[:0], x.val[:0], row)
-	if to := x.home(st.Types[0], row[0]); to != x.id {
+	if to := x.home(st.Types[0], row[0]); to != x.id || x.owns != nil {
 		x.deliver(st, to)
 	} else {
 		x.land(st, x.key, x.val)

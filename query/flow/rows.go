@@ -29,7 +29,7 @@ func (l *line) rows(in *Input) maker {
 		return func(next op) op {
 			return func(x *Part, e *env) {
 				each(x, e, func(x *Part, e *env) {
-					if x.home(kind, where.value(e)) == x.id {
+					if x.uses(x.home(kind, where.value(e))) {
 						next(x, e)
 					}
 				})

@@ -60,11 +60,11 @@ type session struct {
 	ends page.Time
 }
 
-// NewNet returns a service with so many empty logs.
+// NewNet returns a service with so many empty logs, and the common one.
 func NewNet(seed uint64, parts int) *Net {
 	return &Net{
 		Latency: 5 * time.Millisecond, random: rand.New(rand.NewPCG(seed, 1)),
-		named: map[string]*Port{}, logs: make([][]entry, parts), readers: make([][]*Port, parts), owners: make([]overlay.Owner, parts),
+		named: map[string]*Port{}, logs: make([][]entry, parts+1), readers: make([][]*Port, parts+1), owners: make([]overlay.Owner, parts),
 	}
 }
 

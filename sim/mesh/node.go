@@ -70,7 +70,7 @@ type fetched struct {
 }
 
 func (w *World) newDisk() *disk {
-	return &disk{known: make([]bool, w.Pages), ended: make([]bool, w.Pages), offsets: make([]uint64, w.Parts)}
+	return &disk{known: make([]bool, w.Pages), ended: make([]bool, w.Pages), offsets: make([]uint64, w.Parts+1)}
 }
 
 // start begins a life.
@@ -307,12 +307,13 @@ func (n *node) commit() {
 	d := n.disk
 	d.seq++
 	parcel := overlay.Parcel{Seq: d.seq}
-	rows := make([][]overlay.Ship, n.w.Parts)
+	rows := make([][]overlay.Ship, n.w.Parts+1)
 	for _, f := range n.group {
 		d.ended[f.page] = true
 		n.active[f.page] = false
 		for _, c := range n.w.children(f.page) {
-			rows[n.w.part(c)] = append(rows[n.w.part(c)], overlay.Ship{Input: uint32(c)})
+			to := n.w.log(c)
+			rows[to] = append(rows[to], overlay.Ship{Input: uint32(c)})
 			n.learn(c)
 		}
 		p := n.w.part(f.page)

@@ -96,6 +96,14 @@ func (w *World) homes(peers []overlay.Peer) *overlay.Owners {
 	return w.shared
 }
 
+// log is the one that a page is announced in: of a few, the common log.
+func (w *World) log(id int) int {
+	if mix(uint64(id)+1)%16 == 0 {
+		return w.Parts
+	}
+	return w.part(id)
+}
+
 // part is the partition of a page, children are the pages that it links to: three of
 // its own and some that others link to as well.
 func (w *World) part(id int) int { return int(mix(uint64(id)) % uint64(w.Parts)) }

@@ -1,0 +1,43 @@
+package overlay
+
+// common is what a Member knows of the common log, which it always follows.
+type common struct {
+	followed bool
+	offset   uint64 // of what was applied
+
+	// Of a teller: the Mark that it reads back before a round begins, and where that
+	// was. Whoever has come as far has read what all had to say before the round.
+	mark  uint64 // 0 = none is on its way
+	reach uint64
+}
+
+// onCommon has the next batch of the common log applied.
+func (m *Member) onCommon(ev Delivered) {
+	c := &m.common
+	if ev.Offset <= c.offset {
+		return
+	}
+	c.offset = ev.Offset
+	m.applied++
+	m.do(Apply(ev))
+	for _, r := range ev.Batch.Records {
+		switch r := r.(type) {
+		case Mark:
+			if r.ID == c.mark && r.Node == m.cfg.Name {
+				c.mark, c.reach = 0, ev.Offset
+				m.talk.desk.said = -never
+			}
+		default:
+			m.worked()
+		}
+	}
+}
+
+// sound appends a Mark to the common log, for the round that comes.
+func (m *Member) sound() {
+	t := &m.talk
+	t.mark = max(t.mark, m.session) + 1
+	m.common.mark = t.mark
+	m.posts.urgent(m.now, m.cfg.Parts, Mark{ID: t.mark, Node: m.cfg.Name})
+	m.out = m.posts.run(m.now, m.out)
+}
