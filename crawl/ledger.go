@@ -347,6 +347,9 @@ func (l *Ledger) Robots(id uint64, f *page.Facts, rules *robots.Rules) error {
 	if delay := rules.CrawlDelay(); delay != s.delay {
 		s.delay = delay
 		l.touch(s)
+		if l.share != nil {
+			l.logDelay(page.SiteHost(s.name), delay)
+		}
 	}
 	s.robots = true
 	if l.totals.Steered { // it was read for the last program

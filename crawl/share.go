@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	"weir/frontier"
 	"weir/overlay"
@@ -152,6 +153,7 @@ func (l *Ledger) shareRules() {
 
 // Keys of a crawl that is shared.
 //
+//	c|d|host             -> the crawl-delay that it asks for
 //	c|i                  -> the store's own number, see ReadOrigin
 //	c|l|partition        -> offset of its log, as applied
 //	c|o|seq              -> outbox: a parcel that may not be with the others yet
@@ -164,6 +166,8 @@ const (
 )
 
 var originKey = []byte{keyShare, 'i'}
+
+func delayKey(host string) []byte { return append([]byte{keyShare, 'd'}, host...) }
 
 func logKey(part int) []byte {
 	return binary.BigEndian.AppendUint16([]byte{keyShare, shareLog}, uint16(part))
@@ -284,9 +288,40 @@ func (l *Ledger) Adopt(part int, epoch uint64) (Adopted, error) {
 	return ev, nil
 }
 
+// applyHost keeps what another node has learned of a host.
+func (l *Ledger) applyHost(h overlay.Host) {
+	if h.Delay > 0 {
+		l.keepDelay(h.Name, h.Delay)
+	}
+	if st := (frontier.HostState{Failures: int(h.Failures), Last: h.Last, Rest: h.Rest, Pace: h.Pace}); h.Delay == 0 || st != (frontier.HostState{}) {
+		l.keepHost(h.Name, st)
+	}
+}
+
+// keepDelay keeps the crawl-delay that a host's robots.txt asks for: whoever gets
+// the host next must heed it before it has read that again.
+func (l *Ledger) keepDelay(host string, delay time.Duration) {
+	l.extra = append(l.extra, Pair{Key: delayKey(host), Value: binary.AppendUvarint(nil, uint64(delay))})
+}
+
+// logDelay tells a host's partition of its crawl-delay, as keepDelay does the store.
+func (l *Ledger) logDelay(host string, delay time.Duration) {
+	l.keepDelay(host, delay)
+	to := l.share.posts.to(l.share.Keys.HostPart(host))
+	to.hosts = append(to.hosts, overlay.Host{Name: host, Delay: delay})
+}
+
 // care is what is known of the host of a site.
 func (l *Ledger) care(host string, s *siteRecord) (Care, error) {
 	c := Care{Host: host, Delay: s.delay}
+	d, ok, err := l.kv.Get(delayKey(host))
+	if ok && err == nil {
+		delay, _ := binary.Uvarint(d)
+		c.Delay = max(c.Delay, time.Duration(delay))
+	}
+	if err != nil {
+		return c, fmt.Errorf("read host %s: %w", host, err)
+	}
 	b, ok, err := l.kv.Get(append([]byte{keyHost}, host...))
 	if ok && err == nil {
 		c.State, err = l.readHost(b)
@@ -366,7 +401,7 @@ func (l *Ledger) Apply(part int, offset uint64, b overlay.Batch) error {
 		case overlay.Hosts:
 			if !own {
 				for _, h := range r.Hosts {
-					l.keepHost(h.Name, frontier.HostState{Failures: int(h.Failures), Last: h.Last, Rest: h.Rest, Pace: h.Pace})
+					l.applyHost(h)
 				}
 			}
 		}

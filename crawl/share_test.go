@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -12,6 +13,7 @@ import (
 	"weir/overlay"
 	"weir/page"
 	"weir/query/flow"
+	"weir/robots"
 )
 
 // fleet are the Ledgers of several nodes, and the logs between them. Who owns a
@@ -401,6 +403,45 @@ func TestSharing(t *testing.T) {
 			if n := s.l.Waiting(); n != 0 {
 				t.Fatalf("%s: %d pages wait", s.name, n)
 			}
+		}
+	})
+}
+
+// TestCrawlDelayIsInherited: who gets a host heeds the crawl-delay that the owner
+// before has read, before it asks for anything.
+func TestCrawlDelayIsInherited(t *testing.T) {
+	plan, err := ScopeConfig{Scope: "any", Depth: -1}.Compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rapid.Check(t, func(t *rapid.T) { // for the fleet's sake; nothing is drawn
+		f := &fleet{t: t, keys: overlay.NewKeys(overlay.Scheme{}, fleetParts), logs: make([][]overlay.Batch, fleetParts), plan: plan, asked: map[string]int{}, ended: map[string]bool{}}
+		f.owner = slices.Repeat([]int{-1}, fleetParts)
+		for i := range 2 {
+			s := &ship{fl: f, name: fmt.Sprintf("n%d", i), kv: &memory{}, origin: uint64(i + 1)}
+			f.nodes = append(f.nodes, s)
+			s.open()
+		}
+		a, b := f.nodes[0], f.nodes[1]
+		u := mustURL("http://slow.test/p")
+		part := f.keys.Home(u)
+		a.adopt(part)
+		a.must(a.l.Seed(u, 0))
+		a.commit()
+		id, err := a.l.siteIn(u.Site(), part)
+		a.must(err)
+		rules := robots.Parse([]byte("User-agent: *\nCrawl-delay: 30"), "weir")
+		a.must(a.l.Robots(1, &page.Facts{Key: page.Key{Site: id}, URL: page.Join(u.Site(), "/robots.txt"), Outcome: page.OK, Robots: true}, rules))
+		a.commit()
+		for len(a.outbox) > 0 {
+			a.post(false)
+		}
+		a.disown(part)
+		b.read(part)
+		ev, err := b.l.Adopt(part, 2)
+		b.must(err)
+		if len(ev.Hosts) != 1 || ev.Hosts[0].Delay != 30*time.Second {
+			t.Fatalf("the new owner knows of its hosts: %+v", ev.Hosts)
 		}
 	})
 }
