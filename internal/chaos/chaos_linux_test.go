@@ -35,7 +35,7 @@ var (
 )
 
 // build makes the binary.
-func build(t *testing.T) string {
+func build(t testing.TB) string {
 	t.Helper()
 	if *binary != "" {
 		return *binary
@@ -50,7 +50,7 @@ func build(t *testing.T) string {
 }
 
 // folder is where a run goes. It stays when the run has failed.
-func folder(t *testing.T, name string) string {
+func folder(t testing.TB, name string) string {
 	t.Helper()
 	if *keep != "" {
 		return filepath.Join(*keep, name)
@@ -104,7 +104,7 @@ func TestChaos(t *testing.T) {
 	}
 }
 
-func check(t *testing.T, r *Result) {
+func check(t testing.TB, r *Result) {
 	t.Helper()
 	if len(r.Lost) > 0 {
 		t.Errorf("%d pages are lost: %s", len(r.Lost), few(r.Lost))

@@ -32,7 +32,9 @@ type Config struct {
 	Pages  int           // of the web, about
 	Faults time.Duration // how long things break; none at all for a quiet run
 	Settle time.Duration // how long it may take afterwards until nothing is left
+	Pace   time.Duration // between connections to a host; 0: such that the crawl lasts as long as the faults
 	Script []Fault       // what breaks, instead of what the seed says
+	Poll   bool          // ask all the time who owns how much
 	Log    func(string)  // of what happens, as it happens
 }
 
@@ -44,6 +46,9 @@ func (c Config) sites() int { return min(max(c.Pages/100, 30), 500) }
 
 // wait is between connections to a host. A crawl that nothing disturbs takes half as long as the faults.
 func (c Config) wait() time.Duration {
+	if c.Pace > 0 {
+		return c.Pace
+	}
 	d := c.Faults * perConn / time.Duration(max(1, c.Pages/c.sites())) / 2
 	return max(d, 50*time.Millisecond).Round(10 * time.Millisecond)
 }
@@ -63,11 +68,19 @@ type Result struct {
 	Oldest   time.Duration // of Again: how long a page had been served before the fault that explains it
 	Gap      time.Duration // the longest time without any page
 	Requests int
-	Spoken   int64         // bytes that nodes received of one another
-	Seen     int64         // distinct URLs, as the nodes count them
+	Spoken   int64 // bytes that nodes received of one another
+	Kinds    map[string]int64
 	CPU      time.Duration // of all nodes
+	Shares   []Share       // as asked for by Poll
 	Visits   []Visit
 	Spans    []Span
+}
+
+// Share is how many partitions a node had at a time.
+type Share struct {
+	At    time.Duration
+	Node  int
+	Owned int
 }
 
 // Visit is one request as the web saw it, in times of the run.

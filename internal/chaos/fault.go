@@ -20,11 +20,11 @@ const (
 	Part              // nothing passes between it and one other
 	Dark              // nothing passes at all
 	Drain             // hands over, leaves, and is started again at the end
-	Join              // a spare is started, and drained at the end
-	kinds
+	Join              // a spare is started, and leaves at the end
+	Leave             // hands over and leaves, after a Join
 )
 
-var kindNames = [...]string{"kill", "pause", "cut", "mute", "deaf", "part", "dark", "drain", "join"}
+var kindNames = [...]string{"kill", "pause", "cut", "mute", "deaf", "part", "dark", "drain", "join", "leave"}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -32,9 +32,12 @@ func (k Kind) String() string { return kindNames[k] }
 type Fault struct {
 	At, For time.Duration
 	Kind    Kind
-	Node    int
+	Node    int // or Leader
 	Other   int // of Part
 }
+
+// Leader stands for the node whose server leads when the fault begins.
+const Leader = -1
 
 func (f Fault) String() string {
 	if f.Kind == Part {
@@ -65,7 +68,7 @@ func schedule(seed uint64, nodes, spares int, length time.Duration) []Fault {
 	}
 	mean := float64(60*time.Second) / float64(nodes)
 	for at := time.Duration(r.ExpFloat64() * mean); at < length-time.Second; at += time.Duration(r.ExpFloat64() * mean) {
-		k := Kind(r.IntN(int(kinds)))
+		k := Kind(r.IntN(int(Leave)))
 		switch {
 		case k != Join:
 			add(at, k, r.IntN(nodes))

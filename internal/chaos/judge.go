@@ -61,23 +61,18 @@ func refetches(visits []Visit, spans []Span) (again, unsound []Refetch) {
 	return again, unsound
 }
 
-// explain looks for a fault of the first visitor that the answer came shortly before or during, then for one of anybody.
+// explain looks for the fault that the answer came during or least before, and rather for one of the first visitor than of
+// another, which may have cost it the quorum.
 func (r *Refetch) explain(spans []Span) {
-	for _, own := range []bool{true, false} {
-		for _, s := range spans {
-			if (s.Node == r.First.Node) != own || s.Start > r.Again.At {
-				continue
-			}
-			age := s.Start - r.First.End
-			if age > oldest || -age > max(fenced+flight, s.End-s.Start) {
-				continue
-			}
-			if age = max(age, 0); r.Why.End == 0 || age < r.Age {
-				r.Why, r.Age, r.Own = s, age, own
-			}
+	for _, s := range spans {
+		age := s.Start - r.First.End
+		if s.Kind == Join || s.Start > r.Again.At || age > oldest || -age > max(fenced+flight, s.End-s.Start) {
+			continue
 		}
-		if r.Why.End > 0 {
-			return
+		age = max(age, 0)
+		own := s.Node == r.First.Node
+		if r.Why.End == 0 || age < r.Age || age == r.Age && own && !r.Own {
+			r.Why, r.Age, r.Own = s, age, own
 		}
 	}
 }

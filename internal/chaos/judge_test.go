@@ -33,7 +33,9 @@ func TestRefetches(t *testing.T) {
 		{"while cut off", visit(0, "/", 20), visit(1, "/", 40), []Span{span(Cut, 0, 10, 50)}, true, true, 0},
 		{"cut off only after the second time", visit(0, "/", 10), visit(1, "/", 12), []Span{span(Cut, 0, 13, 50)}, false, false, 0},
 		{"others took the quorum away", visit(0, "/", 10), visit(1, "/", 40), []Span{span(Kill, 1, 12, 30)}, true, false, 2},
-		{"its own fault counts first", visit(0, "/", 10), visit(1, "/", 40), []Span{span(Kill, 1, 11, 30), span(Cut, 0, 14, 30)}, true, true, 4},
+		{"the fault least after it counts", visit(0, "/", 10), visit(1, "/", 40), []Span{span(Kill, 1, 11, 30), span(Cut, 0, 14, 30)}, true, false, 1},
+		{"then its own", visit(0, "/", 10), visit(1, "/", 40), []Span{span(Kill, 1, 8, 30), span(Cut, 0, 9, 30)}, true, true, 0},
+		{"a node that joins costs nothing", visit(0, "/", 10), visit(1, "/", 40), []Span{span(Join, 2, 11, 30)}, false, false, 0},
 		{"robots.txt may come twice", visit(0, "/robots.txt", 10), visit(1, "/robots.txt", 20), nil, true, false, 0},
 	} {
 		again, unsound := refetches([]Visit{test.first, test.again}, test.spans)
@@ -67,7 +69,7 @@ func TestSchedule(t *testing.T) {
 	if slices.Equal(faults, schedule(8, 5, 2, length)) {
 		t.Error("two seeds have one schedule")
 	}
-	var count [kinds]int
+	var count [Leave]int
 	killed := 0
 	for _, f := range faults {
 		count[f.Kind]++

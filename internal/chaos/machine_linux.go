@@ -222,7 +222,6 @@ type said struct {
 		Queued  int64            `json:"queued"`
 		Flying  int              `json:"flying"`
 		Fetched int64            `json:"fetched"`
-		Seen    int64            `json:"seen"`
 		Unacked int64            `json:"unacked"`
 		Spoken  map[string]int64 `json:"coordination_received"`
 		Leader  string           `json:"leader"`

@@ -30,6 +30,7 @@ type run struct {
 	mu      sync.Mutex
 	visits  []Visit
 	spans   []Span
+	shares  []Share
 	failed  []string
 	noticed chan struct{} // a page was served
 }
@@ -94,6 +95,13 @@ func Run(ctx context.Context, cfg Config) (_ *Result, err error) {
 		faults = schedule(cfg.Seed, cfg.Nodes, cfg.Spares, cfg.Faults)
 	}
 	started := r.now()
+	if cfg.Poll {
+		polling, stop := context.WithCancel(ctx)
+		var poll sync.WaitGroup
+		poll.Go(func() { r.poll(polling) })
+		defer poll.Wait()
+		defer stop()
+	}
 	r.harm(ctx, started, faults)
 	r.say("no more faults")
 	calm := r.now()
@@ -103,7 +111,11 @@ func Run(ctx context.Context, cfg Config) (_ *Result, err error) {
 		}
 	}
 	last, quiet := r.settle(ctx)
-	res := r.judge(last, quiet, calm)
+	now := r.now()
+	for _, m := range r.machines {
+		m.kill()
+	}
+	res := r.judge(last, quiet, calm, now)
 	return res, errors.Join(r.record(res), ctx.Err())
 }
 
@@ -195,8 +207,7 @@ func (r *run) submit(ctx context.Context) error {
 	if err := os.WriteFile(seeds, []byte(strings.Join(r.web.Seeds(), "\n")+"\n"), 0o666); err != nil {
 		return err
 	}
-	out, err := r.weir(ctx, "submit", "--at", r.machines[0].addr(), "--certs", r.certOf("me"), "--seeds", seeds, "--dns", r.web.DNS(),
-		"--allow-private", "--wait", r.cfg.wait().String(), "--per-conn", fmt.Sprint(perConn), "--trap", "none")
+	out, err := r.weir(ctx, append([]string{"submit", "--at", r.machines[0].addr(), "--certs", r.certOf("me"), "--seeds", seeds}, r.settings()...)...)
 	if err != nil {
 		return fmt.Errorf("weir submit: %w: %s", err, out)
 	}
@@ -209,6 +220,11 @@ func (r *run) submit(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// settings are the flags of the crawl.
+func (r *run) settings() []string {
+	return []string{"--dns", r.web.DNS(), "--allow-private", "--wait", r.cfg.wait().String(), "--per-conn", fmt.Sprint(perConn), "--trap", "none"}
 }
 
 // harm lets the faults happen, each in its time, and returns when all are over.
@@ -243,6 +259,9 @@ func (r *run) until(ctx context.Context, at time.Duration) bool {
 
 // inflict lets one fault happen, until its end.
 func (r *run) inflict(ctx context.Context, f Fault, end time.Duration) {
+	if f.Node == Leader {
+		f.Node = r.leader(ctx)
+	}
 	m := r.machines[f.Node]
 	r.mu.Lock()
 	i := len(r.spans)
@@ -274,7 +293,10 @@ func (r *run) inflict(ctx context.Context, f Fault, end time.Duration) {
 	case Join:
 		r.turnOn(m)
 		r.until(ctx, end)
-		short, cancel := context.WithTimeout(ctx, 30*time.Second)
+		leaving := Fault{At: f.At + f.For, For: 30 * time.Second, Kind: Leave, Node: f.Node}
+		r.inflict(ctx, leaving, end+leaving.For)
+	case Leave:
+		short, cancel := context.WithTimeout(ctx, f.For)
 		m.leave(short)
 		cancel()
 	default:
@@ -294,6 +316,42 @@ func (r *run) inflict(ctx context.Context, f Fault, end time.Duration) {
 			}()
 		}
 		r.until(ctx, end)
+	}
+}
+
+// leader is the node whose server leads, the first if nobody knows.
+func (r *run) leader(ctx context.Context) int {
+	for _, m := range r.machines[:r.cfg.Nodes] {
+		s, err := r.status(ctx, m)
+		if err != nil || len(s.Nodes) == 0 {
+			continue
+		}
+		for _, m := range r.machines {
+			if m.name() == s.Nodes[0].Leader {
+				return m.i
+			}
+		}
+	}
+	return 0
+}
+
+// poll writes down who owns how much, until the end.
+func (r *run) poll(ctx context.Context) {
+	for k := 0; ctx.Err() == nil; k++ {
+		at := r.now()
+		s, err := r.status(ctx, r.machines[k%r.cfg.Nodes])
+		if err != nil {
+			continue
+		}
+		r.mu.Lock()
+		for _, n := range s.Nodes {
+			var i int
+			if _, err := fmt.Sscanf(n.Name, "n%d", &i); err == nil {
+				r.shares = append(r.shares, Share{At: at, Node: i, Owned: n.Owned})
+			}
+		}
+		r.mu.Unlock()
+		r.until(ctx, at+500*time.Millisecond)
 	}
 }
 
@@ -373,8 +431,7 @@ func (r *run) agree(s said) bool {
 }
 
 // judge makes the result of what was seen.
-func (r *run) judge(last said, quiet bool, calm time.Duration) *Result {
-	now := r.now()
+func (r *run) judge(last said, quiet bool, calm, now time.Duration) *Result {
 	audit := r.web.Audit()
 	truth, served := r.web.Truth(), r.web.Served()
 	r.mu.Lock()
@@ -407,11 +464,17 @@ func (r *run) judge(last said, quiet bool, calm time.Duration) *Result {
 		end = max(end, r.visits[n-1].End)
 	}
 	res.ToQuiet = now - end
+	res.Shares, res.Kinds = r.shares, map[string]int64{}
 	for _, n := range last.Nodes {
-		res.Seen += n.Seen
-		for _, b := range n.Spoken {
+		for k, b := range n.Spoken {
 			res.Spoken += b
+			res.Kinds[k] += b
 		}
+	}
+	for _, m := range r.machines {
+		m.mu.Lock()
+		res.CPU += m.used
+		m.mu.Unlock()
 	}
 	return res
 }

@@ -1,0 +1,160 @@
+package chaos
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What a cluster costs and how fast it mends, printed and not judged, since other work on the machine counts too:
+//
+//	go test -run '^$' -bench . -benchtime 1x ./internal/chaos
+
+// attempt runs something once, and checks that nothing was lost.
+func attempt(b *testing.B, cfg Config) *Result {
+	b.Helper()
+	if err := Usable(); err != nil {
+		b.Skipf("no network of namespaces here: %v", err)
+	}
+	cfg.Weir, cfg.Seed, cfg.Settle = build(b), *seed, *settle
+	cfg.Dir = folder(b, strings.ToLower(strings.TrimPrefix(b.Name(), "Benchmark")))
+	r, err := Run(context.Background(), cfg)
+	if err != nil {
+		b.Fatal(err)
+	}
+	check(b, r)
+	b.ReportMetric(0, "ns/op")
+	return r
+}
+
+// BenchmarkElection kills the node whose server leads, while all have work: for how long was no page served, and how long after
+// the kill was each of its hosts visited again, by whom it went to?
+func BenchmarkElection(b *testing.B) {
+	r := attempt(b, Config{Nodes: 3, Pages: 6000, Pace: 500 * time.Millisecond, Script: []Fault{{At: 10 * time.Second, For: 40 * time.Second, Kind: Kill, Node: Leader}}})
+	kill := r.Spans[0]
+	gap, last := time.Duration(0), kill.Start
+	mine, back := map[string]bool{}, map[string]time.Duration{}
+	for _, v := range r.Visits {
+		switch {
+		case v.At < kill.Start && v.Node == kill.Node:
+			mine[v.Host] = true
+		case v.At > kill.Start && v.At < kill.End && v.Node != kill.Node:
+			gap, last = max(gap, v.At-last), v.At
+			if _, ok := back[v.Host]; mine[v.Host] && !ok {
+				back[v.Host] = v.At - kill.Start
+			}
+		}
+	}
+	var times []time.Duration
+	for _, d := range back {
+		times = append(times, d)
+	}
+	slices.Sort(times)
+	b.ReportMetric(gap.Seconds(), "s-without-page")
+	b.ReportMetric(float64(len(mine)-len(back)), "hosts-not-back")
+	if len(times) > 0 {
+		b.ReportMetric(times[0].Seconds(), "s-first-host-back")
+		b.ReportMetric(times[len(times)-1].Seconds(), "s-last-host-back")
+	}
+}
+
+// BenchmarkJoin lets a node join: how long until it has its share of the partitions, and until it fetches?
+func BenchmarkJoin(b *testing.B) {
+	r := attempt(b, Config{Nodes: 3, Spares: 1, Pages: 6000, Pace: 500 * time.Millisecond, Poll: true,
+		Script: []Fault{{At: 10 * time.Second, For: 40 * time.Second, Kind: Join, Node: 3}}})
+	on := r.Spans[0].Start
+	for _, s := range r.Shares {
+		if s.Node == 3 && s.Owned >= 256/4*9/10 {
+			b.ReportMetric((s.At - on).Seconds(), "s-to-share")
+			break
+		}
+	}
+	for _, v := range r.Visits {
+		if v.Node == 3 {
+			b.ReportMetric((v.At - on).Seconds(), "s-to-page")
+			break
+		}
+	}
+}
+
+// BenchmarkCoordination crawls a web of one host per few pages in peace: bytes received by all nodes, for each URL.
+func BenchmarkCoordination(b *testing.B) {
+	for _, n := range []int{6000, 30000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			r := attempt(b, Config{Nodes: 3, Pages: n})
+			b.ReportMetric(float64(r.Spoken)/float64(r.Pages), "B/URL")
+			b.ReportMetric(r.CPU.Seconds()*1000/float64(r.Pages), "cpu-ms/page")
+			b.ReportMetric(float64(r.Pages)/(r.Took-r.ToQuiet-r.Visits[0].At).Seconds(), "pages/s")
+			kinds := make([]string, 0, len(r.Kinds))
+			for k := range r.Kinds {
+				kinds = append(kinds, k)
+			}
+			slices.SortFunc(kinds, func(x, y string) int { return cmp.Compare(r.Kinds[y], r.Kinds[x]) })
+			for _, k := range kinds {
+				b.Logf("%-12s %6.1f bytes for each URL", k, float64(r.Kinds[k])/float64(r.Pages))
+			}
+		})
+	}
+}
+
+// BenchmarkAlone crawls the same webs with one weir crawl.
+func BenchmarkAlone(b *testing.B) {
+	for _, n := range []int{6000, 30000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			if err := Usable(); err != nil {
+				b.Skipf("no network of namespaces here: %v", err)
+			}
+			cpu, pages, took, err := alone(build(b), folder(b, fmt.Sprintf("alone-%d", n)), n)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(cpu.Seconds()*1000/float64(pages), "cpu-ms/page")
+			b.ReportMetric(float64(pages)/took.Seconds(), "pages/s")
+		})
+	}
+}
+
+// alone lets one weir crawl the web that a cluster of the same configuration would.
+func alone(weir, dir string, n int) (cpu time.Duration, pages int, took time.Duration, err error) {
+	r := &run{cfg: Config{Weir: weir, Dir: dir, Seed: *seed, Nodes: 1, Pages: n}, begin: time.Now(), noticed: make(chan struct{}, 1)}
+	if r.lan, err = newLAN(1); err != nil {
+		return 0, 0, 0, err
+	}
+	defer r.lan.close()
+	r.machines = []*machine{{run: r}}
+	if err := r.serve(); err != nil {
+		return 0, 0, 0, err
+	}
+	defer r.web.Close()
+	seeds := filepath.Join(dir, "seeds")
+	if err := errors.Join(os.MkdirAll(dir, 0o777), os.WriteFile(seeds, []byte(strings.Join(r.web.Seeds(), "\n")+"\n"), 0o666)); err != nil {
+		return 0, 0, 0, err
+	}
+	cmd := exec.Command(weir, append([]string{"crawl", "--dir", filepath.Join(dir, "crawl"), "--seeds", seeds, "--json"}, r.settings()...)...)
+	out, err := os.Create(filepath.Join(dir, "stdout"))
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	defer out.Close()
+	cmd.Stdout = out
+	began := time.Now()
+	if err := start(r.lan.nodes[0], cmd); err != nil {
+		return 0, 0, 0, err
+	}
+	if err := cmd.Wait(); err != nil {
+		return 0, 0, 0, err
+	}
+	if truth, served := r.web.Truth(), r.web.Served(); len(truth) != len(served) {
+		return 0, 0, 0, fmt.Errorf("%d of %d pages", len(served), len(truth))
+	}
+	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), len(r.web.Truth()), time.Since(began), nil
+}
