@@ -191,6 +191,17 @@ type peerAt struct {
 	Linked  bool   `json:"connected"`
 }
 
+// queuedAt is how many pages a node has to fetch. Its store knows more: those of
+// partitions that have gone to others are in it as they were then.
+func queuedAt(m overlay.Status) int64 {
+	for _, p := range m.Peers {
+		if p.Name == m.Name {
+			return p.Queued
+		}
+	}
+	return 0
+}
+
 // status tells how the node is doing.
 func (s *station) status(ctx context.Context) nodeStatus {
 	cs, err := s.cl.Status(ctx)
@@ -199,7 +210,7 @@ func (s *station) status(ctx context.Context) nodeStatus {
 	t, m := s.last, s.member
 	st := nodeStatus{
 		Name: cs.Name, Addr: s.cl.Addr(), Version: version(), State: "waiting", Crawl: s.crawl, Cluster: cs.Cluster, Leader: cs.Leader,
-		Owned: m.Owned, Queued: t.Totals.Queued, Flying: t.Flying, Fetched: t.Totals.Fetched, Errors: t.Totals.Errors(), Bytes: t.Totals.Bytes, Seen: t.Totals.Seen,
+		Owned: m.Owned, Queued: queuedAt(m), Flying: t.Flying, Fetched: t.Totals.Fetched, Errors: t.Totals.Errors(), Bytes: t.Totals.Bytes, Seen: t.Totals.Seen,
 		Pages: t.Pages, Rate: t.Rate, Unacked: m.Unacked, Limit: m.Limit, Share: m.Share, Teller: m.Teller, Warned: slices.Clone(s.warned),
 		Spoken: map[string]int64{},
 	}
