@@ -3,6 +3,7 @@ package fetch
 import (
 	"context"
 	"crypto/sha1"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -451,6 +452,25 @@ func TestAbort(t *testing.T) {
 			t.Errorf("outcome %v (%s)", o, cn.Err)
 		}
 	})
+}
+
+// A request that was given up is taken back: it does not reach the server later, when the line is up again and the host
+// perhaps visited by another node. What the server sees of that is a reset instead of an end.
+func TestRecall(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	end := make(chan error, 1)
+	p := serve(t, func(s *scene) {
+		s.hear()
+		cancel()
+		_, err := s.Read(make([]byte, 1))
+		end <- err
+	})
+	u := p.url(t, "/")
+	a := open(t, newClient(t, local()), u, p.addr.Addr()).Get(ctx, u, false)
+	defer a.Release()
+	if err := <-end; a.Outcome != page.Aborted || err == nil || errors.Is(err, io.EOF) {
+		t.Errorf("outcome %v (%s); the server saw %v", a.Outcome, a.Err, err)
+	}
 }
 
 func TestConnect(t *testing.T) {

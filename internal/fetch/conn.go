@@ -141,6 +141,9 @@ func (cn *Conn) exchange(ctx context.Context, a *Answer, last bool) {
 		a.end = t.size
 		a.headEnd = t.size
 		cn.failHead(a, err, reused)
+		if t.size == 0 {
+			cn.link.recall()
+		}
 	}
 	a.seal()
 	if !end() || last {

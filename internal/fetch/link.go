@@ -121,6 +121,16 @@ func (l *link) unwatch() {
 	l.unwind, l.done = nil, nil
 }
 
+// recall has Close take back what the kernel has not delivered yet. It would go on
+// sending a request for minutes, while the line is down or the server does not
+// listen, and nobody waits for the answer any more: it must not come to a host that
+// is visited anew by then, perhaps by another node.
+func (l *link) recall() {
+	if c, ok := l.Conn.(interface{ SetLinger(int) error }); ok {
+		_ = c.SetLinger(0) // fails on what is closed
+	}
+}
+
 // Close ends the connection. It may be called at any time, and twice.
 func (l *link) Close() error {
 	l.mu.Lock()
