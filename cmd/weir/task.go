@@ -3,11 +3,9 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/goccy/go-yaml"
 
-	"weir/crawl"
 	"weir/frontier"
 	"weir/internal/node"
 	"weir/internal/program"
@@ -148,43 +146,8 @@ func (s *settings) shareable(list []*program.Source, scheme overlay.Scheme) erro
 		return usage("name one of them, or crawl with all on one machine: weir crawl --program", "several programs do not share a crawl of a cluster yet")
 	}
 	for _, src := range list {
-		plan, err := src.Compile(flow.Options{Scheme: flow.ByHost, Crawl: true, IgnoreRobots: s.IgnoreRobots})
-		if err != nil {
+		if _, err := src.Compile(flow.Options{Scheme: flow.ByHost, Crawl: true, IgnoreRobots: s.IgnoreRobots}); err != nil {
 			return err
-		}
-		if err := separable(plan); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// separable refuses a program that brings pages together which may be on several
-// nodes. Every node judges its own pages, and knows the seeds and the inputs; what
-// the plain crawl does beyond that is fine.
-func separable(plan *flow.Plan) error {
-	plain := map[string]bool{}
-	for _, scope := range []string{"host", "domain", "prefix", "any"} {
-		p, err := crawl.ScopeConfig{Scope: scope, Depth: -1}.Compile()
-		if err != nil {
-			return err
-		}
-		for _, r := range p.Rules {
-			plain[r.String()] = true
-		}
-	}
-	for _, r := range plan.Rules {
-		if plain[r.String()] {
-			continue
-		}
-		for _, s := range r.Stages {
-			alone := !slices.ContainsFunc(append(slices.Clone(s.Inputs), s.Absent...), func(in *flow.Input) bool {
-				return in.Source != flow.FromFile && (in.Table == nil || in.Table.Name != "seed")
-			})
-			if s.Exchanges() || !s.Flows && !alone {
-				return usage("crawl with it on one machine, weir crawl --program; a cluster takes programs whose rules look at one page at a time",
-					"the rule %s brings rows of several pages together, which may be on several nodes", r)
-			}
 		}
 	}
 	return nil

@@ -195,6 +195,10 @@ func (c *committer) commit(ctx context.Context) error {
 	if ev.Parcel != nil {
 		c.n.peer.post(*ev.Parcel) // before the Engine can release a partition that it is about
 	}
+	if ev.Stop != "" && c.n.peer != nil {
+		c.n.peer.halt(ev.Stop)
+		ev.Stop = ""
+	}
 	c.n.send(ctx, ev)
 	return nil
 }

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -66,6 +67,7 @@ type peer struct {
 	until   atomic.Int64 // no request may be sent from then on, by the crawl's clock
 
 	mu    sync.Mutex
+	stop  string
 	mail  []any // of the committer and the loop: events of the Member, orders about leases
 	rings chan struct{}
 
@@ -225,7 +227,7 @@ func (p *peer) step(ctx context.Context, ev overlay.Event) {
 				p.cfg.Quiet(a.Is)
 			}
 		case overlay.Left:
-			p.n.send(ctx, crawl.Command{Stop: crawl.StopByUser})
+			p.n.send(ctx, crawl.Command{Stop: cmp.Or(p.why(), crawl.StopByUser)})
 		case overlay.Wake:
 			p.alarm = a.At
 		}
@@ -278,6 +280,22 @@ func (p *peer) post(x any) {
 	case p.rings <- struct{}{}:
 	default:
 	}
+}
+
+// halt has the node leave since the rules of the crawl say stop: not at once, for
+// the others shall hear of it too.
+func (p *peer) halt(why string) {
+	p.mu.Lock()
+	p.stop = crawl.StopRule + why
+	p.mu.Unlock()
+	p.post(overlay.Drain{})
+}
+
+// why the rules have had the node leave; "" if they have not.
+func (p *peer) why() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stop
 }
 
 func (p *peer) take() []any {

@@ -282,6 +282,10 @@ func (n *node) run(ctx context.Context, stop <-chan struct{}) error {
 		if err := n.peer.open(); err != nil {
 			return err
 		}
+		if start.Stop != "" {
+			n.peer.halt(start.Stop)
+			start.Stop = ""
+		}
 	}
 	n.due = len(n.cfg.Demands) > 0 || len(start.Promises) > 0
 	for _, w := range n.cfg.Warnings {

@@ -1,0 +1,80 @@
+package node
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"weir/crawl"
+	"weir/internal/program"
+	"weir/internal/testweb"
+	"weir/page"
+)
+
+// TestRedirectsWidenTheScopeOfAllNodes: seeds that redirect to other sites bring
+// these into the crawl on every node, not only where the redirect was met.
+func TestRedirectsWidenTheScopeOfAllNodes(t *testing.T) {
+	sites := testweb.Even(12, testweb.Site{Pages: 12, Links: 6, Size: 1000})
+	for i := range 4 {
+		sites[i].Faults = []testweb.Fault{{Kind: testweb.RedirectSite, Pages: []int{0}}}
+	}
+	roots := func(web *testweb.Web) []Seed {
+		list, err := seeds(web.Seeds()[:4])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	one := start(t, testweb.Config{Seed: 5, Sites: sites})
+	cfg := config(t, one)
+	cfg.Seeds = roots(one)
+	run(t, cfg)
+
+	web := start(t, testweb.Config{Seed: 5, Sites: sites})
+	f := newFleet(t, web, 3)
+	f.tune = func(_ int, cfg *Config) { cfg.Seeds, cfg.Wait = roots(web), time.Millisecond }
+	for i := range f.nodes {
+		f.launch(i)
+	}
+	f.quieten(0, 1, 2)
+	paths := func(web *testweb.Web) []string { // without the port
+		var list []string
+		for _, u := range web.Served() {
+			list = append(list, page.Canonical(u).Host()+page.Canonical(u).Path())
+		}
+		return list
+	}
+	if got, want := paths(web), paths(one); !slices.Equal(got, want) || len(want) < 20 {
+		t.Errorf("three nodes were served %d pages, one alone %d; missing %v", len(got), len(want), missing(want, got))
+	}
+}
+
+// TestNodesCountAndStopTogether: a program counts the pages of all nodes, and stops
+// them all.
+func TestNodesCountAndStopTogether(t *testing.T) {
+	web := start(t, testweb.Config{Seed: 6, Sites: testweb.Even(12, testweb.Site{Pages: 400, Links: 10, Size: 1000, Latency: time.Millisecond})})
+	f := newFleet(t, web, 3)
+	f.tune = func(_ int, cfg *Config) {
+		cfg.Wait = 5 * time.Millisecond
+		cfg.Programs = []*program.Source{{Name: "enough.dl", Text: `
+crawl(U, 0) :- seed(U).
+crawl(V, D+1) :- crawl(U, D), link(U, V), host(V) = host(U).
+pages("all", max count<U>) :- fetched(U, 200).
+stop("enough") :- pages(_, N), N >= 300.
+`}}
+	}
+	for i := range f.nodes {
+		f.launch(i)
+	}
+	fetched := int64(0)
+	for _, s := range f.nodes {
+		<-s.done
+		if s.err != nil || s.report.StoppedBy != crawl.StopRule+"enough" {
+			t.Errorf("%s has ended by %q: %v", s.name, s.report.StoppedBy, s.err)
+		}
+		fetched += s.report.Fetched
+	}
+	if fetched < 300 {
+		t.Errorf("they have stopped after %d pages", fetched)
+	}
+}
