@@ -101,6 +101,7 @@ func run(args []string, e *env) int {
 	if err != nil {
 		return e.fail(err)
 	}
+	hide(parser.Model.Node)
 	if len(args) == 0 {
 		args = []string{"help"}
 	}
@@ -115,6 +116,21 @@ func run(args []string, e *env) int {
 		return e.fail(misuse(err))
 	}
 	return e.fail(ctx.Run(e))
+}
+
+// hide leaves flags of weir crawl out of the help of weir submit, which has them
+// only to say what to do instead.
+func hide(model *kong.Node) {
+	for _, verb := range model.Children {
+		if verb.Name != "submit" {
+			continue
+		}
+		for _, flag := range verb.Flags {
+			if _, ok := local[flag.Name]; ok {
+				flag.Hidden = true
+			}
+		}
+	}
 }
 
 // fail tells the person what went wrong and returns the exit code.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
 
+	"weir/internal/cluster"
 	"weir/internal/node"
 	"weir/internal/store"
 	"weir/internal/testweb"
@@ -44,18 +47,21 @@ func (l leakless) Run() int {
 //	manners NAME [wait=TIME]   that web must have nothing to complain of
 //	fill FILE...               put the values of $VARIABLES into files
 //	listens DIR                wait until the crawl in the folder can be steered
+//	ports NAME...              $NAME is an address that nobody listens at
+//	answers ADDR CERTS         wait until the node there answers questions
 //	hold DIR                   keep the crawl folder in use until the script ends
 //
 // The keys of web: pages, links, size, latency, rate (bytes per second),
 // robots (the file, | between lines), name, notfound (every so many pages),
-// folder (its files are the pages, and nothing else is).
+// folder (its files are the pages, and nothing else is), sites (so many of that
+// kind), seeds (a file that gets their start pages).
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "web": serve, "asked": asked, "manners": manners, "hold": hold, "fill": fill, "listens": listens,
+			"exits": exits, "web": serve, "asked": asked, "manners": manners, "hold": hold, "fill": fill, "listens": listens, "ports": ports, "answers": answers,
 		},
 		// tmpfs: a script may mount a small file system, in a name space of its own.
 		Condition: func(cond string) (bool, error) {
@@ -102,6 +108,7 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: web NAME [KEY=VALUE...]")
 	}
 	s := testweb.Site{Pages: 10, Links: 4, Size: 600}
+	sites, seeds := 1, ""
 	for _, arg := range args[1:] {
 		key, value, _ := strings.Cut(arg, "=")
 		number := func() int {
@@ -126,6 +133,10 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 			s.Robots = strings.ReplaceAll(value, "|", "\n") + "\n"
 		case "name":
 			s.Name = value
+		case "sites":
+			sites = number()
+		case "seeds":
+			seeds = ts.MkAbs(value)
 		case "folder":
 			s.Folder = ts.MkAbs(value)
 		case "notfound":
@@ -134,9 +145,16 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("web has no %s", key)
 		}
 	}
-	w, err := testweb.Start(testweb.Config{Seed: 1, Sites: []testweb.Site{s}})
+	w, err := testweb.Start(testweb.Config{Seed: 1, Sites: slices.Repeat([]testweb.Site{s}, sites)})
 	ts.Check(err)
 	ts.Defer(w.Close)
+	if seeds != "" {
+		var b strings.Builder
+		for i := range sites {
+			fmt.Fprintln(&b, w.URL(i))
+		}
+		ts.Check(os.WriteFile(seeds, []byte(b.String()), 0o666))
+	}
 	websOf(ts)[args[0]] = w
 	ts.Setenv(args[0], w.URL(0))
 	ts.Setenv(args[0]+"_DNS", w.DNS())
@@ -196,6 +214,31 @@ func listens(ts *testscript.TestScript, neg bool, args []string) {
 		<-time.After(10 * time.Millisecond) // another process gets ready
 	}
 	ts.Fatalf("nobody listens in %s", args[0])
+}
+
+func ports(ts *testscript.TestScript, neg bool, args []string) {
+	for _, name := range args {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		ts.Check(err)
+		ts.Setenv(name, l.Addr().String())
+		defer l.Close() // all are open until all are found
+	}
+}
+
+func answers(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: answers ADDR CERTS")
+	}
+	cl, err := cluster.Dial(args[0], ts.MkAbs(args[1]))
+	ts.Check(err)
+	const tries = 3000
+	for range tries {
+		if _, err = cl.Ask(context.Background(), "", statusTopic, nil); err == nil {
+			return
+		}
+		<-time.After(10 * time.Millisecond) // other processes get ready
+	}
+	ts.Fatalf("nobody answers at %s: %v", args[0], err)
 }
 
 func hold(ts *testscript.TestScript, neg bool, args []string) {

@@ -137,6 +137,8 @@ func clusterFault(err error) error {
 		hint = "weir status shows it; another crawl needs a cluster of its own"
 	case strings.Contains(err.Error(), "address already in use"):
 		hint = "another program listens there, perhaps this very node: choose another port with --listen"
+	case strings.Contains(err.Error(), cluster.ErrEarly.Error()):
+		hint = "it does not belong to a cluster yet, or has not found most of it: what it waits for, it says where it was started"
 	case strings.Contains(err.Error(), "connection refused"):
 		hint = "is a node running there? weir node says at which address it listens"
 	case errors.Is(err, cluster.ErrSilent), strings.Contains(err.Error(), cluster.ErrSilent.Error()):

@@ -75,15 +75,16 @@ func (c *nodeRunCmd) Run(e *env, k *kong.Context) error {
 	}
 	defer logs.Close()
 	st := newStation(logs, func(text string) { fmt.Fprintln(e.err, text) })
-	ctx, stop, release := e.interrupts(func() { st.leaving() })
+	ctx, stop, release := e.interrupts(st.leaving)
+	defer st.work.Wait()
 	defer release()
-	go func() {
+	st.work.Go(func() {
 		select {
 		case <-stop:
 			st.drain("Ctrl-C")
 		case <-ctx.Done():
 		}
-	}()
+	})
 
 	cl, err := c.open(ctx, st, h)
 	if err != nil {
@@ -174,13 +175,13 @@ func (c *nodeRunCmd) open(ctx context.Context, st *station, h *home) (*cluster.N
 	defer cancel()
 	opened := make(chan struct{})
 	defer close(opened)
-	go func() {
+	st.work.Go(func() {
 		select {
 		case <-st.leave:
 			cancel()
 		case <-opened:
 		}
-	}()
+	})
 	return cluster.Open(ctx, cluster.Config{
 		Dir: filepath.Join(c.Dir, serverDir), Certs: h.Certs, Name: h.Name, Join: h.Join, Listen: h.Listen, Routes: h.Routes, Advertise: h.Advertise,
 		Storage: h.Storage, Expect: h.Expect, Now: node.Now, Warn: st.warn,
@@ -213,17 +214,20 @@ func (c *nodeRunCmd) crawl(ctx context.Context, e *env, st *station, sp cluster.
 	cfg.Peer.Open = func(tell func(overlay.Event)) (node.Carrier, error) { return st.cl, st.cl.Attend(tell) }
 	cfg.Peer.Quiet = func(is bool) {
 		if is {
-			go st.done()
+			st.work.Go(st.done)
 		}
 	}
 	st.begin(sp.Name, p)
 	p.say(fmt.Sprintf("crawling %s into %s with the others; Ctrl-C hands over and leaves", sp.Name, cfg.Dir))
 	collect(cfg.Memory)
-	r, err := node.Run(ctx, st.leave, *cfg)
+	running, leaveNow := context.WithCancel(ctx)
+	st.work.Go(func() { st.forsaken(running, leaveNow) })
+	r, err := node.Run(running, st.leave, *cfg)
+	cut, alone := ctx.Err() != nil, running.Err() != nil
+	leaveNow()
 	st.end(e)
 	p.end()
-	cut := ctx.Err() != nil
-	if cut && errors.Is(err, context.Canceled) {
+	if alone && errors.Is(err, context.Canceled) {
 		err = nil
 	}
 	if c.JSON && r.StoppedBy != crawl.StopByNobody {
@@ -237,6 +241,9 @@ func (c *nodeRunCmd) crawl(ctx context.Context, e *env, st *station, sp cluster.
 	case cut:
 		fmt.Fprintf(e.err, "weir: ended at once; the others take over in %s. weir node --dir %s comes back\n", short(overlay.TTL), c.Dir)
 		return quiet(exitInterrupted)
+	case alone:
+		fmt.Fprintf(e.err, "weir: no other node is left to hand over to; everything is saved. weir node --dir %s comes back\n", c.Dir)
+		return nil
 	}
 	fmt.Fprintf(e.err, "weir: everything is handed over; %s fetched by this node are in %s. weir node --dir %s comes back\n", many(r.Fetched, "page"), cfg.Dir, c.Dir)
 	return nil

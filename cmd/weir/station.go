@@ -31,6 +31,7 @@ type station struct {
 	logs *os.File
 	news chan cluster.Spec // what was submitted; the first one counts
 
+	work  sync.WaitGroup // what runs beside
 	once  sync.Once
 	leave chan struct{} // closed when the node is to hand over and end
 
@@ -287,6 +288,31 @@ func (s *station) leaving() {
 	s.mu.Unlock()
 	if crawl != "" {
 		s.note("handing over to the others; Ctrl-C again ends at once")
+	}
+}
+
+// forsaken ends a node that is to leave and has nobody to hand over to: too few
+// others are there.
+func (s *station) forsaken(ctx context.Context, end func()) {
+	select {
+	case <-s.leave:
+	case <-ctx.Done():
+		return
+	}
+	for pauseFor(ctx, nil, time.Second) {
+		s.mu.Lock()
+		held := s.member.Held
+		s.mu.Unlock()
+		near := 0
+		for _, p := range s.cl.Peers() {
+			if p.Connected {
+				near++
+			}
+		}
+		if !held || near < 2 { // itself is one
+			end()
+			return
+		}
 	}
 }
 

@@ -136,7 +136,7 @@ func (h *host) question(ctx context.Context, q *question) *answer {
 	ask := h.ask
 	h.mu.Unlock()
 	if ask == nil {
-		return &answer{Error: "the node is not ready yet"}
+		return &answer{Error: ErrEarly.Error()}
 	}
 	data, err := ask(ctx, q)
 	if err != nil {

@@ -8,6 +8,9 @@ import (
 // ErrClosed answers questions to a node that was closed.
 var ErrClosed = errors.New("the node was closed")
 
+// ErrEarly answers questions to a node that has not opened yet.
+var ErrEarly = errors.New("the node is not ready yet")
+
 // Reason says why a node is not let in.
 type Reason string
 

@@ -47,7 +47,7 @@ type LogStatus struct {
 // Status asks around. What is not known in time is left out, with the error.
 func (n *Node) Status(ctx context.Context) (Status, error) {
 	s := Status{Cluster: n.Cluster(), Name: n.cfg.Name, Leader: n.leader(), Storing: n.cfg.Storage && n.srv.JetStreamEnabled()}
-	s.Peers = n.peers()
+	s.Peers = n.Peers()
 	s.Account = n.Account()
 	for i := range n.cfg.logs {
 		l, err := n.logStatus(ctx, "log"+strconv.Itoa(i))
@@ -81,7 +81,8 @@ func (n *Node) logStatus(ctx context.Context, name string) (LogStatus, error) {
 	return l, nil
 }
 
-func (n *Node) peers() []PeerStatus {
+// Peers lists the nodes of the cluster that were met, and this one.
+func (n *Node) Peers() []PeerStatus {
 	connected := map[string]bool{n.cfg.Name: true}
 	if rz, err := n.srv.Routez(nil); err == nil {
 		for _, r := range rz.Routes {

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"weir/frontier"
+	"weir/internal/node"
+	"weir/internal/program"
+	"weir/overlay"
+	"weir/page"
+)
+
+// TestTask: a node makes of what was submitted the settings that were given.
+func TestTask(t *testing.T) {
+	s := defaults()
+	s.Scope, s.Depth, s.Exclude, s.DNS = "domain", 3, []string{`\?sort=`}, "127.0.0.1:53"
+	u, err := page.Parse("https://example.org/a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	src := &program.Source{Name: "p.dl", As: "p", Text: "crawl(U, 0) :- seed(U).\n", Inputs: []program.File{{Table: "x", Name: "x.tsv", Text: "1\n"}}}
+	made, err := newTask(s, []node.Seed{{URL: u, Score: 2}}, []*program.Source{src}, overlay.Scheme{}, 1e6)
+	if err != nil {
+		t.Fatal(err)
+	}
+	written, err := json.Marshal(made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := readTask(written)
+	if err != nil {
+		t.Fatal(err)
+	}
+	was, seeds, list, err := got.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !same(was, s) {
+		t.Errorf("the settings are %v, they were %v", kept(was), kept(s))
+	}
+	if len(seeds) != 1 || seeds[0].URL != u || seeds[0].Score != 2 {
+		t.Errorf("the seeds are %v", seeds)
+	}
+	if len(list) != 1 || !list[0].Same(src) {
+		t.Errorf("the program is %v", list)
+	}
+	if got.Limit != 1e6 || got.Scheme != "host" {
+		t.Errorf("limit %d, scheme %s", got.Limit, got.Scheme)
+	}
+}
+
+// TestTaskOfAnotherVersion: a node that is older than the one who submits says so.
+func TestTaskOfAnotherVersion(t *testing.T) {
+	_, err := readTask([]byte(`{"version": 99, "by": "9.9"}`))
+	if err == nil || !strings.Contains(err.Error(), "weir 9.9") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestShareable: what no node of a cluster can do alone is refused before anything
+// is submitted.
+func TestShareable(t *testing.T) {
+	for _, scheme := range []string{"url", "host-8", "redirect", "adaptive"} {
+		x, err := overlay.ParseScheme(scheme)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if defaults().shareable(nil, x) == nil {
+			t.Errorf("the scheme %s is not refused", scheme)
+		}
+	}
+	for _, order := range frontier.Orders() {
+		s := defaults()
+		s.Order = order
+		o, err := frontier.Order(order)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if refused := s.shareable(nil, overlay.Scheme{}) != nil; refused != (o.Traits().Ranked || o.Traits().Batched) {
+			t.Errorf("the order %s: refused is %v", order, refused)
+		}
+	}
+	two := []*program.Source{{Name: "p.dl"}, {Name: "q.dl"}}
+	if defaults().shareable(two, overlay.Scheme{}) == nil {
+		t.Error("two programs are not refused")
+	}
+}
+
+// TestLocalFlags: every flag that a cluster cannot have is one of weir crawl.
+func TestLocalFlags(t *testing.T) {
+	all := fields(defaults())
+	for name := range local {
+		if _, ok := find(all, name); !ok {
+			t.Errorf("there is no --%s", name)
+		}
+	}
+}
