@@ -19,7 +19,7 @@ type submitCmd struct {
 	contact
 	Name   string `placeholder:"NAME" default:"crawl" help:"Name of the crawl: that of its folder on every node. Default: crawl."`
 	Limit  rate   `name:"cluster-limit" placeholder:"RATE" default:"none" help:"Bandwidth that all nodes may use together, as in 20MB/s."`
-	Scheme string `placeholder:"SCHEME" default:"host" help:"Which pages stay together on a node: host, those of one host."`
+	Scheme string `placeholder:"SCHEME" default:"host" help:"Which pages stay together on a node: host, those of one host; url, none; host-8, an eighth of those of a host. Whatever it is, a host is visited by one node at a time."`
 	Wait   bool   `name:"wait-done" help:"Wait until nothing is left to do."`
 	settings
 }

@@ -132,8 +132,8 @@ func (s *settings) shareable(list []*program.Source, scheme overlay.Scheme) erro
 			return usage("leave deadlines and headers out", "%s: the deadline or headers of %s do not go with a cluster", one.where(), one.Site)
 		}
 	}
-	if scheme.String() != (overlay.Scheme{}).String() {
-		return usage("take --scheme host: the pages of a host together", "--scheme %s is for the simulator (weir sim) so far: pages of one host on several nodes need leases", scheme)
+	if scheme.Second != overlay.Stay {
+		return usage("take --scheme host, url or host-8", "--scheme %s is for the simulator (weir sim) so far: live nodes do not hand pages on", scheme)
 	}
 	order, err := frontier.Order(s.Order)
 	if err != nil {
