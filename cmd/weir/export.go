@@ -26,6 +26,8 @@ type exportCmd struct {
 	Format string `placeholder:"FORMAT" help:"csv, jsonl or parquet. Default: as the file is named, else csv."`
 	Output string `short:"o" placeholder:"FILE" help:"File to write instead of the standard output."`
 	JSON   bool   `name:"json" help:"The same as --format jsonl."`
+	At     string `placeholder:"HOST:PORT" help:"Gather the table from all nodes of a cluster, of which this is one; with --certs."`
+	Certs  string `placeholder:"DIR" help:"Folder of your certificate, for --at."`
 }
 
 // Help lists the tables.
@@ -53,6 +55,7 @@ Examples:
   weir export pages --dir crawl > pages.csv
   weir export links --dir crawl -o links.parquet
   weir export broken --dir crawl > broken.csv
+  weir export pages --at a.example.org:7400 --certs me > pages.csv
   weir export pages --format jsonl | jq -r 'select(.status >= 400) | .url'`
 }
 
@@ -65,6 +68,9 @@ func (c *exportCmd) Run(e *env) error {
 	format, err := written{c.Format, c.JSON, c.Output}.choose(e, c.Table, "csv", "jsonl", "parquet")
 	if err != nil {
 		return err
+	}
+	if c.At != "" {
+		return c.gather(e, format)
 	}
 	f, err := openFolder(c.Dir)
 	if errors.Is(err, store.ErrInUse) && !slices.Contains(exported, c.Table) {

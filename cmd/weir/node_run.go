@@ -211,6 +211,7 @@ func (c *nodeRunCmd) crawl(ctx context.Context, e *env, st *station, sp cluster.
 	}
 	cfg.Peer.Secret = st.cl.Secret()
 	cfg.Peer.Watch = st.watch
+	cfg.Peer.Ready = st.ready(cfg.Dir)
 	cfg.Peer.Open = func(tell func(overlay.Event)) (node.Carrier, error) { return st.cl, st.cl.Attend(tell) }
 	cfg.Peer.Quiet = func(is bool) {
 		if is {
@@ -226,6 +227,7 @@ func (c *nodeRunCmd) crawl(ctx context.Context, e *env, st *station, sp cluster.
 	cut, alone := ctx.Err() != nil, running.Err() != nil
 	leaveNow()
 	st.end(e)
+	st.forgetAll()
 	p.end()
 	if alone && errors.Is(err, context.Canceled) {
 		err = nil

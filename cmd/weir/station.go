@@ -13,6 +13,7 @@ import (
 
 	"weir/internal/cluster"
 	"weir/internal/node"
+	"weir/internal/store"
 	"weir/overlay"
 )
 
@@ -40,15 +41,19 @@ type station struct {
 	crawl  string       // its name; "": none yet
 	last   node.Status
 	member overlay.Status
-	warned []string // the newest last
-	waits  string   // what it waits for before it belongs to a cluster
+	warned []string          // the newest last
+	store  *store.Store      // of the crawl; nil: there is none yet
+	dir    string            // its folder
+	drafts map[uint64]*draft // see export_at.go
+	drawn  uint64            // how many there were
+	waits  string            // what it waits for before it belongs to a cluster
 }
 
 // maxWarned is how many warnings weir status shows.
 const maxWarned = 5
 
 func newStation(logs *os.File, say func(string)) *station {
-	return &station{logs: logs, say: say, news: make(chan cluster.Spec, 1), leave: make(chan struct{})}
+	return &station{logs: logs, say: say, news: make(chan cluster.Spec, 1), drafts: map[uint64]*draft{}, leave: make(chan struct{})}
 }
 
 // note tells a person.
@@ -95,6 +100,7 @@ func (s *station) serve(cl *cluster.Node) {
 		}
 		return nil, cl.RemovePeer(ctx, name)
 	})
+	cl.Answer(exportTopic, s.export)
 	cl.Watch(func(sp cluster.Spec) {
 		if sp.Body == nil {
 			return
@@ -271,6 +277,16 @@ func (s *station) begin(name string, p *progress) {
 		case p.says <- text:
 		default: // it stands in the log
 		}
+	}
+}
+
+// ready takes the crawl's store, which is open until no question is answered any
+// more.
+func (s *station) ready(dir string) func(*store.Store) {
+	return func(st *store.Store) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.store, s.dir = st, dir
 	}
 }
 

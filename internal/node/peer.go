@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"weir/crawl"
+	"weir/internal/store"
 	"weir/overlay"
 	"weir/page"
 )
@@ -29,6 +30,10 @@ type Peer struct {
 	// Open joins the others. What they say comes to tell, which may block while the
 	// node is busy.
 	Open func(tell func(overlay.Event)) (Carrier, error)
+
+	// Ready is told of the crawl's store before Open. Whoever reads it must have ended
+	// when the carrier is closed.
+	Ready func(*store.Store)
 
 	// Watch is told now and then how things stand. It must return soon.
 	Watch func(overlay.Status)
@@ -125,6 +130,9 @@ func (p *peer) open() (err error) {
 	}
 	for _, x := range parcels {
 		p.mail = append(p.mail, x)
+	}
+	if p.cfg.Ready != nil {
+		p.cfg.Ready(p.n.store)
 	}
 	p.carrier, err = p.cfg.Open(func(ev overlay.Event) { p.tells <- ev })
 	return err
