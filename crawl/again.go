@@ -156,7 +156,7 @@ func (l *Ledger) nextOfAll(n int) ([]page.Key, error) {
 			site = k.Site
 			keys = append(keys, page.Key{Site: site})
 		}
-		if r.state == stateEnded && l.meansMore(r.outcome) && r.version == l.cfg.Version {
+		if r.state == stateEnded && l.meansMore(r.outcome) && r.version == l.cfg.Version && r.archive.File != elsewhere {
 			keys = append(keys, k)
 		}
 		l.sweep.ahead = append(append(l.sweep.ahead[:0], key...), 0)

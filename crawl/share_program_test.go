@@ -51,6 +51,13 @@ back(U, V) :- link(U, V), link(V, U).
 stop("found") :- back(U, V), U != V.
 wait(host(U), 3) :- back(U, V), U != V.`,
 
+	"links that are not returned": `
+crawl(U) :- seed(U).
+crawl(V) :- crawl(U), link(U, V).
+crawl(V) :- crawl(U), redirect(U, V).
+live single.
+single(U, V) :- link(U, V), fetched(V, 200), !link(V, U).`,
+
 	"a depth": `
 crawl(U, 0) :- seed(U).
 crawl(V, D+1) :- crawl(U, D), link(U, V), D < 4.

@@ -20,6 +20,7 @@ type Part struct {
 	desk   *desk               // db, if the state is another Writer
 	envs   []env               // by rule
 	halls  []*hall             // of small tables, by store
+	keeps  []*Store            // of page facts
 	drops  []int64             // by rule
 	owns   func(part int) bool // the partitions of a shared Part; nil: it has one
 	level  int                 // stages above it wait
@@ -67,6 +68,9 @@ func NewPart(p *Plan, s State, id, of int) (*Part, error) {
 		x.db = x.over
 	}
 	for _, st := range p.Stores {
+		if st.keep != nil {
+			x.keeps = append(x.keeps, st)
+		}
 		if !st.Small {
 			continue
 		}
@@ -93,7 +97,7 @@ func (x *Part) Start(out *Out) error {
 			return true
 		})
 	}
-	if x.id == 0 {
+	if x.uses(0) {
 		x.given = true
 		for _, s := range x.plan.Stages {
 			if !s.Flows && s.run != nil && s.Level == 0 {
@@ -139,10 +143,8 @@ func (x *Part) Page(f *page.Facts, out *Out) error {
 	x.begin(out)
 	x.facts = f
 	x.find(f)
-	for _, st := range x.plan.Stores {
-		if st.keep != nil {
-			st.keep(x, &x.envs[st.picks.Stage.Rule.index])
-		}
+	for _, st := range x.keeps {
+		st.keep(x, &x.envs[st.picks.Stage.Rule.index])
 	}
 	x.drain()
 	x.find(f)

@@ -10,15 +10,36 @@ import (
 // owns is taken at once, and sent as well; any other is only sent. So are the rows
 // found on pages, and the rows of small tables, of stop and of wait, which go
 // Everywhere. Whoever owns a partition next has what its owners had, once it has
-// taken all that was sent there, and everywhere: what follows from that it finds
-// out itself.
+// taken all that was sent there, in order, and everywhere: what follows from that it
+// finds out itself.
 //
 // Of partitions that it has lost a Part keeps what it knew. That is never wrong, as
 // rows are only added, and what it finds out from it is known elsewhere already.
 //
 // All nodes must be told of all seeds and inputs: what follows from these alone is
 // not sent.
-func (x *Part) Share(of int, owns func(part int) bool) { x.of, x.owns = of, owns }
+func (x *Part) Share(of int, owns func(part int) bool) {
+	x.of, x.owns = of, owns
+	// Who takes the facts of a page one by one must know of those that rules want
+	// absent before the others lead to anything.
+	denied := make([]bool, len(x.plan.Stores))
+	for _, s := range x.plan.Stages {
+		for _, in := range s.Absent {
+			if in.Store != nil {
+				denied[in.Store.ID] = true
+			}
+		}
+	}
+	var first, others []*Store
+	for _, st := range x.keeps {
+		if denied[st.ID] {
+			first = append(first, st)
+		} else {
+			others = append(others, st)
+		}
+	}
+	x.keeps = append(first, others...)
+}
 
 // mine says that a partition is this Part's.
 func (x *Part) mine(part int) bool {
