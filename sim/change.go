@@ -34,7 +34,7 @@ func (w *World) Change(changes ...Change) error {
 				w.factor[i] = 1
 			}
 		}
-		w.plan.add(thing{at: w.now.Add(c.At), what: changed, arg: uint32(len(w.changes))})
+		w.plan.Add(w.now.Add(c.At), thing{what: changed, arg: uint32(len(w.changes))})
 		w.changes = append(w.changes, c)
 	}
 	return nil

@@ -160,6 +160,9 @@ func (s *swarm) appended(part int, _ uint64, b overlay.Batch) {
 			}
 		}
 	}
+	if part == s.parts { // the common log, which all read: marks, in these crawls
+		return
+	}
 	if to := s.owner[part]; to != nil && b.Origin != uint64(to.c.who)+1 {
 		to.received += size
 	}
@@ -240,8 +243,8 @@ func (c *Cluster) pass(until page.Time, on, enough func() bool) error {
 		if flows && page.Time(sent) < next {
 			next, what = page.Time(sent), 1
 		}
-		if len(c.plan.items) > 0 && c.plan.items[0].at <= next {
-			next, what = c.plan.items[0].at, 2
+		if at, ok := c.plan.Next(); ok && at <= next {
+			next, what = at, 2
 		}
 		if talks && said <= next {
 			next, what = said, 3
@@ -259,7 +262,7 @@ func (c *Cluster) pass(until page.Time, on, enough func() bool) error {
 			x := c.does[c.owner[flow]]
 			x.answer(uint32(flow - x.base))
 		case 2:
-			t := c.plan.pop()
+			_, t := c.plan.Pop()
 			c.does[t.who].happen(t)
 		case 3:
 			c.swarm.net.Step()

@@ -229,17 +229,17 @@ func (c *crawler) do(o crawl.Order) {
 		c.pipe.limit(c, o.Rate)
 	case crawl.Rank:
 		c.ranker.asked = o
-		c.w.plan.add(thing{at: c.w.now.Add(c.cfg.Ranking), who: c.who, what: ranked})
+		c.w.plan.Add(c.w.now.Add(c.cfg.Ranking), thing{who: c.who, what: ranked})
 	case crawl.Share:
 		c.share(o)
 	case crawl.Plan:
 		c.plans = o
-		c.w.plan.add(thing{at: c.w.now.Add(c.cfg.Planning), who: c.who, what: planned})
+		c.w.plan.Add(c.w.now.Add(c.cfg.Planning), thing{who: c.who, what: planned})
 	case crawl.News:
 		c.log.news = append(c.log.news, News{Seconds: seconds(c.w.now.Sub(1)), News: o})
 	case crawl.Wake:
 		c.tickArg++
-		c.w.plan.add(thing{at: max(o.At, c.w.now), who: c.who, what: tick, arg: c.tickArg})
+		c.w.plan.Add(max(o.At, c.w.now), thing{who: c.who, what: tick, arg: c.tickArg})
 	case crawl.Released, crawl.Counted:
 		c.peer.answer(o)
 	case crawl.Finish:
@@ -305,7 +305,7 @@ func (c *crawler) happen(t thing) {
 func (c *crawler) learned() {
 	if !c.group {
 		c.group = true
-		c.w.plan.add(thing{at: c.w.now.Add(c.cfg.Commit), who: c.who, what: flush})
+		c.w.plan.Add(c.w.now.Add(c.cfg.Commit), thing{who: c.who, what: flush})
 	}
 }
 
@@ -390,7 +390,7 @@ func (c *crawler) fetch(o *crawl.Fetch) {
 		late = site.Latency
 	}
 	t.ideal = time.Duration(late * 1e9)
-	c.w.plan.add(thing{at: c.w.now.Add(t.ideal), who: c.who, what: firstByte, arg: slot})
+	c.w.plan.Add(c.w.now.Add(t.ideal), thing{who: c.who, what: firstByte, arg: slot})
 }
 
 // answer ends a request.

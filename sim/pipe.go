@@ -59,6 +59,6 @@ func (p *pipe) look(c *crawler) {
 	}
 	c.step(crawl.Wire{Wire: w})
 	if !c.over {
-		c.w.plan.add(thing{at: now.Add(p.pause), who: c.who, what: wire})
+		c.w.plan.Add(now.Add(p.pause), thing{who: c.who, what: wire})
 	}
 }

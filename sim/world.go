@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weir/page"
+	"weir/sim/agenda"
 	"weir/sim/link"
 	"weir/sim/web"
 )
@@ -27,7 +28,7 @@ type World struct {
 	line  Line
 	link  *link.Link
 	now   page.Time
-	plan  agenda
+	plan  agenda.Agenda[thing]
 	does  []*crawler
 	owner []uint16 // of flows, which crawl
 	live  int      // crawls that are not over
@@ -89,7 +90,8 @@ var errLate = errors.New("the crawl is not over after 200 years, which is as far
 
 // late says that nothing happens any more before time ends.
 func (w *World) late(at page.Time, flows bool) bool {
-	return (!flows || at > lastDay) && (len(w.plan.items) == 0 || w.plan.items[0].at > lastDay) && (flows || len(w.plan.items) > 0)
+	next, ok := w.plan.Next()
+	return (!flows || at > lastDay) && (!ok || next > lastDay) && (flows || ok)
 }
 
 // Run lets time pass until every crawl is over, or until on returns false; it is
@@ -116,9 +118,9 @@ func (w *World) Run(on func() bool) error {
 			}
 			return cmp.Or(w.err, errLate)
 		}
-		if len(w.plan.items) > 0 && (!flows || w.plan.items[0].at <= page.Time(at)) {
-			t := w.plan.pop()
-			w.now = t.at
+		if next, ok := w.plan.Next(); ok && (!flows || next <= page.Time(at)) {
+			var t thing
+			w.now, t = w.plan.Pop()
 			if t.what == changed {
 				w.change(w.changes[t.arg])
 			} else {

@@ -32,7 +32,7 @@ const (
 // table is the house. Dependencies point one way:
 //
 //	page <- { robots frontier bandwidth plan query overlay } <- crawl <- { sim, internal/node } <- cmd/weir
-//	rank <- { sim, internal/node };  sim/{web link chart} <- sim, sim/paper <- cmd/weir;  plan <- sim/paper
+//	rank <- { sim, internal/node };  sim/{web link chart agenda} <- sim, sim/paper <- cmd/weir;  plan <- sim/paper
 //	page, robots <- internal/{fetch parse store cluster} <- internal/extract <- internal/node <- internal/{survey web}
 //
 // Besides, frontier may import robots: it keeps each site's rules and asks them
@@ -49,11 +49,12 @@ var table = []room{
 	{dir: "overlay", core: true, imports: vocabulary, why: whyIdea},
 	{dir: "crawl", core: true, imports: slices.Concat(vocabulary, ideas), why: whyCrawl},
 	{dir: "rank", core: true, why: "PageRank is arithmetic on numbered pages; whoever numbers them calls it"},
-	{dir: "sim", imports: slices.Concat(machines, []string{"rank", "sim/web", "sim/link", "sim/mesh"}), why: "sim drives crawl on a virtual clock, as node does on the real one: neither knows the other"},
+	{dir: "sim", imports: slices.Concat(machines, []string{"rank", "sim/web", "sim/link", "sim/agenda", "sim/mesh"}), why: "sim drives crawl on a virtual clock, as node does on the real one: neither knows the other"},
 	{dir: "sim/web", imports: []string{"rank"}, why: "a web is numbers; who crawls it is not its business"},
 	{dir: "sim/link", why: "a link carries bytes and knows nobody"},
 	{dir: "sim/chart", why: "a chart draws numbers, whatever they mean"},
-	{dir: "sim/mesh", imports: []string{"page", "overlay"}, why: "mesh runs the nodes of a cluster, and knows nothing of how one of them crawls"},
+	{dir: "sim/agenda", imports: vocabulary, why: "an agenda orders moments; what happens at them is not its business"},
+	{dir: "sim/mesh", imports: []string{"page", "overlay", "sim/agenda"}, why: "mesh runs the nodes of a cluster, and knows nothing of how one of them crawls"},
 	{dir: "sim/paper", imports: []string{"sim", "rank", "sim/web", "sim/link", "sim/chart", "bandwidth", "frontier", "crawl", "plan", "overlay"}, why: "the papers' experiments use the simulator and the planner as a user would"},
 
 	{dir: "internal/pack", why: "pack turns bytes into fewer bytes and knows nothing of pages"},

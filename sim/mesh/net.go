@@ -8,6 +8,7 @@ import (
 
 	"weir/overlay"
 	"weir/page"
+	"weir/sim/agenda"
 )
 
 const (
@@ -24,7 +25,7 @@ type Net struct {
 	Slow    float64       // of deliveries: they come up to five seconds late
 
 	now    page.Time
-	agenda agenda
+	agenda agenda.Agenda[func()]
 	random *rand.Rand
 	ports  []*Port // all that are open, in the order of their opening
 	named  map[string]*Port
@@ -72,18 +73,16 @@ func NewNet(seed uint64, parts int) *Net {
 func (n *Net) Now() page.Time { return n.now }
 
 // After plans something.
-func (n *Net) After(d time.Duration, do func()) { n.agenda.add(n.now.Add(max(d, 0)), do) }
+func (n *Net) After(d time.Duration, do func()) { n.agenda.Add(n.now.Add(max(d, 0)), do) }
 
 // Run lets time pass, until a moment or until done says so; it reports whether it did.
 func (n *Net) Run(until page.Time, done func() bool) bool {
 	for !done() {
-		if len(n.agenda.items) == 0 || n.agenda.items[0].at > until {
+		if at, ok := n.agenda.Next(); !ok || at > until {
 			n.now = until
 			return done()
 		}
-		x := n.agenda.pop()
-		n.now = x.at
-		x.do()
+		n.Step()
 	}
 	return true
 }
@@ -268,7 +267,7 @@ func (n *Net) serve(do func()) {
 	case n.now >= n.stall:
 		do()
 	case n.chance(0.5):
-		n.agenda.add(n.stall, func() { n.serve(do) })
+		n.agenda.Add(n.stall, func() { n.serve(do) })
 	}
 }
 
@@ -312,7 +311,7 @@ func (p *Port) flush() {
 	}
 	p.pending = true
 	n := p.net
-	n.agenda.add(max(n.now.Add(n.travel()), p.lag), func() {
+	n.agenda.Add(max(n.now.Add(n.travel()), p.lag), func() {
 		p.pending = false
 		if !p.hears() || n.now < p.lag {
 			p.flush()
@@ -398,7 +397,7 @@ func (n *Net) renew(peer overlay.Peer) {
 		n.changed()
 	}
 	s.ends = n.now.Add(overlay.TTL)
-	n.agenda.add(s.ends, func() { n.expire(peer.Name) })
+	n.agenda.Add(s.ends, func() { n.expire(peer.Name) })
 }
 
 // expire ends a session that was not renewed.
@@ -407,7 +406,7 @@ func (n *Net) expire(name string) {
 	switch {
 	case !ok || n.now < n.sessions[at].ends:
 	case n.now < n.stall:
-		n.agenda.add(n.stall, func() { n.expire(name) })
+		n.agenda.Add(n.stall, func() { n.expire(name) })
 	default:
 		n.sessions = slices.Delete(n.sessions, at, at+1)
 		n.changed()

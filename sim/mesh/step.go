@@ -4,18 +4,13 @@ import "weir/page"
 
 // Next is when something happens next, if anything does. With Step and Wait another
 // clock can lead the Net's.
-func (n *Net) Next() (page.Time, bool) {
-	if len(n.agenda.items) == 0 {
-		return 0, false
-	}
-	return n.agenda.items[0].at, true
-}
+func (n *Net) Next() (page.Time, bool) { return n.agenda.Next() }
 
 // Step lets it happen.
 func (n *Net) Step() {
-	x := n.agenda.pop()
-	n.now = x.at
-	x.do()
+	at, do := n.agenda.Pop()
+	n.now = at
+	do()
 }
 
 // Wait lets time pass, up to a moment that is not after Next.
