@@ -89,7 +89,7 @@ type Translation struct {
 // Want says which facts are worth the time to read; those of every crawl are
 // links and how the page ended.
 type Want struct {
-	Anchors      bool // Link.Text
+	Anchors      bool // Link.Text, and all links to one target that differ in text or rel, not only the first
 	Requisites   bool // links to what the page needs to be shown
 	Sitemaps     bool // entries of sitemaps and feeds
 	Words        bool

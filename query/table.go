@@ -72,7 +72,7 @@ var Orders = []Fact{
 // their ends: a program may leave trailing columns out.
 var Facts = []Fact{
 	{"fetched", []string{"url", "status", "mime", "bytes", "outcome", "at", "seconds"}, []Type{URL, Int, Text, Int, Text, Time, Float}, "a page that ended; status 0 when no answer came"},
-	{"link", []string{"url", "target", "anchor", "rel"}, []Type{URL, URL, Text, Text}, "a link that a reader could follow: one row for each target and kind of link, with anchor and rel of the first"},
+	{"link", []string{"url", "target", "anchor", "rel"}, []Type{URL, URL, Text, Text}, "a link that a reader could follow: one row for each target, anchor and rel"},
 	{"requisite", []string{"url", "target"}, []Type{URL, URL}, "what a page needs to be shown"},
 	{"title", []string{"url", "text"}, []Type{URL, Text}, "the title of a page that has one"},
 	{"word", []string{"url", "term", "n"}, []Type{URL, Text, Int}, "how often a page says a word"},

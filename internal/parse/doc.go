@@ -40,7 +40,7 @@ package parse
 
 // Bounds on what one body may yield.
 const (
-	MaxLinks        = 50_000  // links of a page
+	MaxLinks        = 50_000  // targets of links of a page
 	MaxTranslations = 1_000   // of a page
 	MaxTitle        = 1 << 10 // bytes
 	MaxAnchor       = 256     // bytes of one link's text
@@ -55,6 +55,10 @@ const (
 	MaxSitemap = 50 << 20 // bytes of one sitemap, decompressed
 	MaxLastMod = 64       // bytes
 )
+
+// maxRepeats bounds the links of a page to what it links to already. Those beyond
+// count as the first.
+const maxRepeats = 10_000
 
 // maxWork bounds the bytes that are given to the URL parser for one body, base
 // included, so that a long base under many links costs no more than a second.

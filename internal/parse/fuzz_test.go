@@ -36,14 +36,13 @@ func FuzzHTML(f *testing.F) {
 		IsHTML(contentType, body)
 		d := p.HTML(body, at, contentType, "weir", all)
 		bounded(t, d)
-		seen := make(map[linkKey]bool)
+		seen := make(map[page.Link]bool)
 		for _, l := range d.Links {
 			canonical(t, l.URL)
-			if k := (linkKey{l.URL, l.Kind}); seen[k] {
-				t.Errorf("%s twice", l.URL)
-			} else {
-				seen[k] = true
+			if seen[l] {
+				t.Errorf("%+v twice", l)
 			}
+			seen[l] = true
 		}
 		for _, a := range d.Translations {
 			canonical(t, a.URL)

@@ -73,7 +73,7 @@ func bounded(t testing.TB, d *Doc) {
 			t.Errorf("a meta of %d and %d bytes", len(m.Name), len(m.Value))
 		}
 	}
-	if len(d.Links) > MaxLinks || len(d.Translations) > MaxTranslations || len(d.Title) > MaxTitle || len(d.Text) > MaxText {
+	if len(d.Links) > MaxLinks+maxRepeats || len(d.Translations) > MaxTranslations || len(d.Title) > MaxTitle || len(d.Text) > MaxText {
 		t.Errorf("%d links, %d alternates, title of %d bytes, text of %d", len(d.Links), len(d.Translations), len(d.Title), len(d.Text))
 	}
 	if !utf8.ValidString(d.Title) || !utf8.ValidString(d.Text) {

@@ -15,6 +15,7 @@ import (
 func (p *Parser) HTML(body []byte, at page.URL, contentType, agent string, w Want) *Doc {
 	e := detect(body, contentType)
 	p.reset(at, e.query())
+	p.apart = w.Anchors
 	p.open(body[e.bom:], e)
 	defer p.scanner.close()
 	d := &Doc{Charset: e.name}
@@ -30,6 +31,7 @@ func (p *Parser) HTML(body []byte, at page.URL, contentType, agent string, w Wan
 		d.Words = p.counter.Take()
 	}
 	d.Base = p.base
+	p.distinct()
 	p.take(d)
 	d.Refused, d.Cut = p.refused, p.cut
 	return d

@@ -98,7 +98,7 @@ func TestLinks(t *testing.T) {
 		{"link canonical", `<link rel=canonical href=c>`, ""},
 
 		{"nofollow", `<a rel="noopener NoFollow" href=x><a rel=ugc href=y><a rel=sponsored href=z>`, "nav /d/x nofollow, nav /d/y, nav /d/z"},
-		{"nofollow only when all are", `<a rel=nofollow href=x><a href=x>`, "nav /d/x"},
+		{"nofollow beside one to be followed", `<a rel=nofollow href=x><a href=x>`, "nav /d/x nofollow, nav /d/x"},
 		{"each once, at its first place", `<a href=x><a href=y><a href=x#z><img src=x>`, "nav /d/x, nav /d/y, requisite /d/x"},
 
 		{"comments", `<!-- <a href=x> --><!--[if IE]><a href=y><![endif]--><a href=z>`, "nav /d/z"},
@@ -119,6 +119,29 @@ func TestLinks(t *testing.T) {
 				t.Errorf("%s\n got %s\nwant %s", tc.html, got, tc.want)
 			}
 		})
+	}
+}
+
+// Who does not ask what links say gets each target once, to be followed if any
+// link to it is.
+func TestTargetsOnce(t *testing.T) {
+	d := read(t, `<a href=x rel=nofollow>one</a><a href=y>other</a><a href=x>two</a><a href=y rel=nofollow>more</a>`, Want{})
+	if got := show(d.Links); !reflect.DeepEqual(got, []string{"nav /d/x", "nav /d/y"}) {
+		t.Errorf("links %v", got)
+	}
+}
+
+// Links to one target are kept apart up to a bound, and do not take the place of
+// other targets.
+func TestRepeatsAreBounded(t *testing.T) {
+	var b strings.Builder
+	for i := range maxRepeats + 10 {
+		fmt.Fprintf(&b, "<a href=x>%d</a>", i)
+	}
+	b.WriteString("<a href=y>last</a>")
+	links := read(t, b.String(), Want{Anchors: true}).Links
+	if n := len(links); n != maxRepeats+2 || links[n-1].Text != "last" {
+		t.Errorf("%d links, the last is %+v", n, links[n-1])
 	}
 }
 
@@ -212,7 +235,8 @@ func TestAnchors(t *testing.T) {
 		{`<a href=x>open <a href=y>next</a>`, "open|next"},
 		{`<a href=x><img src=i alt="a picture"></a>`, "a picture|"},
 		{`<a href=x><div>one</div><div>two</div></a>`, "one two"},
-		{`<a href=x></a><a href=x>later</a><a href=x>last</a>`, "later"},
+		{`<a href=x></a><a href=x>later</a><a href=x>last</a>`, "|later|last"},
+		{`<a href=x>same</a><a href=y></a><a href=x> same </a><a href=x rel=next>same</a>`, "same||same"},
 		{`<area href=x alt="north">`, "north"},
 		{`<a href=x>` + strings.Repeat("é", 200), strings.Repeat("é", 128)},
 		{`<noscript><a href=x>quiet</a></noscript>`, "quiet"},

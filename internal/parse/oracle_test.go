@@ -3,6 +3,7 @@ package parse
 import (
 	"bytes"
 	"io"
+	"slices"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -26,6 +27,7 @@ type oracle struct {
 	moved bool
 	work  int
 	seen  map[linkKey]int
+	again int // links to a target that was there
 	cache map[string]page.URL
 
 	title, anchor, text folder
@@ -57,6 +59,7 @@ func oracleHTML(body []byte, at page.URL, contentType, agent string, w Want) *Do
 	s.text.reset(MaxText)
 	s.doc.Charset, s.doc.Base, s.base = e.name, at, at.Base()
 	s.run()
+	s.distinct()
 	s.doc.Title, s.doc.Text = s.title.String(), s.text.String()
 	if w.Words {
 		s.doc.Words = Words(s.doc.Title, s.doc.Text)
@@ -65,6 +68,16 @@ func oracleHTML(body []byte, at page.URL, contentType, agent string, w Want) *Do
 		s.doc.Text = ""
 	}
 	return &s.doc
+}
+
+// distinct leaves the first of links that are the same in all they say.
+func (s *oracle) distinct() {
+	said := make(map[page.Link]bool)
+	s.doc.Links = slices.DeleteFunc(s.doc.Links, func(l page.Link) bool {
+		had := said[l]
+		said[l] = true
+		return had
+	})
 }
 
 func (s *oracle) setBase(ref []byte) {
@@ -83,14 +96,18 @@ func (s *oracle) add(kind page.Kind, ref []byte, rel string, noFollow bool) int 
 		return -1
 	}
 	key := linkKey{u, kind}
-	if i, ok := s.seen[key]; ok {
+	if i, ok := s.seen[key]; ok && (!s.want.Anchors || kind != page.Nav || s.again >= maxRepeats) {
 		if old := &s.doc.Links[i]; old.NoFollow && !noFollow {
 			old.NoFollow, old.Rel = false, rel
 		}
 		return i
 	}
 	i := len(s.doc.Links)
-	s.seen[key] = i
+	if _, ok := s.seen[key]; ok {
+		s.again++
+	} else {
+		s.seen[key] = i
+	}
 	s.doc.Links = append(s.doc.Links, page.Link{URL: u, Kind: kind, Rel: rel, NoFollow: noFollow})
 	return i
 }
@@ -114,7 +131,7 @@ func (s *oracle) resolve(ref []byte) (page.URL, bool) {
 		return u, !u.IsZero()
 	}
 	cost := 64 + len(s.doc.Base.String()) + len(ref)
-	if s.work < cost || len(s.doc.Links) >= MaxLinks {
+	if s.work < cost || len(s.doc.Links)-s.again >= MaxLinks {
 		s.doc.Cut = true
 		return page.URL{}, false
 	}

@@ -31,6 +31,8 @@ type Parser struct {
 	known   table  // of refs, by what was written
 	refused int
 	cut     bool
+	apart   bool // links to one target that say different things are all kept
+	repeats int  // links to a target that was there, of those
 
 	title, anchor, text, word folder
 	query                     []byte
@@ -62,7 +64,7 @@ func (s span) empty() bool { return s.from == s.to }
 // Want says what else than nav links is worth the time.
 type Want struct {
 	Text         bool // Doc.Text
-	Anchors      bool // Link.Text
+	Anchors      bool // Link.Text, and every link of a target that says something else
 	Requisites   bool // links to what the page needs to be shown
 	Words        bool // Doc.Words
 	Metas        bool // Doc.Metas
@@ -94,6 +96,7 @@ func (p *Parser) reset(at page.URL, enc encoding.Encoding) {
 	p.moved, p.enc = false, enc
 	p.work = maxWork
 	p.refused, p.cut = 0, false
+	p.apart, p.repeats = false, 0
 	clear(p.links)
 	p.links = again(p.links, keep)
 	p.metas = p.metas[:0]
@@ -121,6 +124,32 @@ func (p *Parser) setAddress(u page.URL) {
 	p.refs = again(p.refs, keep)
 	p.written = again(p.written, 64*keep)
 	p.known.reset()
+}
+
+// distinct drops links that say what an earlier one says. Texts are known only
+// when an anchor has ended, so that links kept apart are compared last.
+func (p *Parser) distinct() {
+	if p.repeats == 0 {
+		return
+	}
+	p.seen.reset()
+	kept := p.links[:0]
+links:
+	for _, l := range p.links {
+		rel, text := p.said[l.rel.from:l.rel.to], p.said[l.text.from:l.text.to]
+		h := hashString(l.url.String()) + uint64(l.kind) + 3*hashBytes(rel) + 5*hashBytes(text)
+		for probe := p.seen.probe(h); probe.next(); {
+			k := &kept[probe.place]
+			if k.url == l.url && k.kind == l.kind && k.noFollow == l.noFollow &&
+				bytes.Equal(p.said[k.rel.from:k.rel.to], rel) && bytes.Equal(p.said[k.text.from:k.text.to], text) {
+				continue links
+			}
+		}
+		p.seen.add(h, len(kept))
+		kept = append(kept, l)
+	}
+	clear(p.links[len(kept):])
+	p.links = kept
 }
 
 // take gives the links and meta elements found to d, in memory of their own: a
@@ -164,7 +193,8 @@ func (p *Parser) setBase(ref []byte) {
 
 // add keeps a link and returns its place, or -1 when ref is none. A link that
 // is there already stays where it is; its first reference to be followed says
-// what it is for.
+// what it is for. Where links to one target are kept apart, only those beyond
+// maxRepeats are joined so.
 func (p *Parser) add(kind page.Kind, ref, rel []byte, noFollow bool) int {
 	u, ok := p.resolve(ref)
 	if !ok {
@@ -175,6 +205,11 @@ func (p *Parser) add(kind page.Kind, ref, rel []byte, noFollow bool) int {
 		l := &p.links[probe.place]
 		if l.kind != kind || l.url != u {
 			continue
+		}
+		if p.apart && kind == page.Nav && p.repeats < maxRepeats {
+			p.repeats++
+			p.links = append(p.links, link{url: u, kind: kind, noFollow: noFollow, rel: p.say(p.lowerWords(rel))})
+			return len(p.links) - 1
 		}
 		if l.noFollow && !noFollow {
 			l.noFollow, l.rel = false, p.say(p.lowerWords(rel))
@@ -224,7 +259,7 @@ func (p *Parser) resolve(written []byte) (page.URL, bool) {
 		return r.url, !r.url.IsZero()
 	}
 	cost := 64 + len(p.base.String()) + len(written)
-	if p.work < cost || len(p.links) >= MaxLinks {
+	if p.work < cost || len(p.links)-p.repeats >= MaxLinks {
 		p.cut = true
 		return page.URL{}, false
 	}

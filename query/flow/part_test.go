@@ -262,6 +262,25 @@ live bare. bare(V, U) :- link(U, V), fetched(V), !title(V, _).`
 	}
 }
 
+// Links to one target that say different things are rows of their own where a rule
+// looks at what they say, and one row where none does.
+func TestSeveralLinksToOneTarget(t *testing.T) {
+	p := start(t, `crawl(U, 0) :- seed(U). live says. live to. says(V, A, R) :- link(_, V, A, R). to(V) :- link(_, V).`, Options{Crawl: true}, NewMem())
+	f := read(t, "http://a.org/", "http://a.org/1", "http://a.org/1", "http://a.org/1")
+	f.Links[0].Text, f.Links[1].Text, f.Links[2].Text, f.Links[2].Rel = "one", "more", "one", "next"
+	p.page(f)
+	p.want("says", p.rows("says"), "http://a.org/1 more ", "http://a.org/1 one ", "http://a.org/1 one next")
+	p.want("to", p.rows("to"), "http://a.org/1")
+	for src, want := range map[string]bool{
+		"t(V) :- link(_, V).": false, "t(V) :- link(_, V, _, _).": false, "t(A) :- link(_, _, A).": true,
+		`t(V) :- link(_, V, "more").`: true, "t(R) :- link(_, _, _, R).": true, `t(V) :- link(_, V, _, "next").`: true,
+	} {
+		if got := compile(t, "crawl(U, 0) :- seed(U). live t. "+src, Options{Crawl: true}).Wants().Anchors; got != want {
+			t.Errorf("%s: anchors are wanted: %t", src, got)
+		}
+	}
+}
+
 // A robots.txt is no page: it has no row of crawl and was not fetched, but names
 // sitemaps.
 func TestRobotsNamesSitemaps(t *testing.T) {

@@ -79,7 +79,9 @@ func (in *Input) Wants() (w page.Want) {
 	}
 	switch in.Table.Name {
 	case "link":
-		w.Anchors = in.Columns[2].Slot >= 0 || in.Columns[2].Const != nil
+		for _, c := range in.Columns[2:] { // anchor and rel: several links may lead to one target
+			w.Anchors = w.Anchors || c.Slot >= 0 || c.Const != nil
+		}
 	case "requisite":
 		w.Requisites = true
 	case "sitemap", "robots":
