@@ -15,11 +15,11 @@ import (
 	"weir/query/flow"
 )
 
-// checkCmd tells whether a program means something.
+// checkCmd tells whether programs mean something.
 type checkCmd struct {
-	File  string   `arg:"" optional:"" help:"The program, - for standard input."`
+	Files []string `arg:"" optional:"" name:"file" help:"The program, - for standard input; several are checked one after another."`
 	Set   []string `name:"set" sep:"none" placeholder:"NAME=VALUE" help:"Value of a setting that the program calls $NAME; may be repeated."`
-	JSON  bool     `name:"json" help:"One JSON object."`
+	JSON  bool     `name:"json" help:"One JSON object, on a line, for each program."`
 	Facts bool     `name:"facts" help:"List the tables, functions, tests, aggregates and declarations that programs can use, and nothing else."`
 }
 
@@ -27,6 +27,7 @@ type checkCmd struct {
 func (c *checkCmd) Help() string {
 	return `Reads a program and the files of its inputs, which are looked for beside it, and tells everything that is wrong, each with
 its line and column. Nothing is fetched. It ends with 0 if a crawl could begin, with 2 if not.
+Several programs are each checked alone: it ends with 0 if all of them are fine.
 
 Tables that steer decide what is crawled. Rows of live ones hold as soon as they are derived; those of final ones only when
 the crawl is over, or for what there is so far.
@@ -34,6 +35,7 @@ the crawl is over, or for what there is so far.
 Examples:
   weir check site.dl
   weir check site.dl --set max=3
+  weir check *.dl
   weir check site.dl --json | jq '.faults[] | "\(.line): \(.message)"'
   weir check --facts`
 }
@@ -41,31 +43,42 @@ Examples:
 // Run implements the verb.
 func (c *checkCmd) Run(e *env) error {
 	switch {
-	case c.Facts && c.File != "":
+	case c.Facts && len(c.Files) > 0:
 		return usage("leave one of them out", "--facts lists what every program can use, and reads none")
 	case c.Facts:
 		return catalogue(e.out)
-	case c.File == "":
+	case len(c.Files) == 0:
 		return usage("name it, as in weir check site.dl", "there is no program to check")
-	}
-	text, err := e.readProgram(c.File)
-	if err != nil {
-		return err
 	}
 	sets, err := parseSets(c.Set)
 	if err != nil {
 		return err
 	}
-	v := judge(c.File, text, sets)
-	if c.JSON {
-		err = json.NewEncoder(e.out).Encode(v)
-	} else {
-		err = v.print(e)
+	fine := true
+	var unread []error // a file that cannot be read keeps none of the others from being checked
+	for _, name := range c.Files {
+		text, err := e.readProgram(name)
+		if err != nil {
+			unread = append(unread, err)
+			continue
+		}
+		v := judge(name, text, sets)
+		fine = fine && v.Fine
+		if c.JSON {
+			err = json.NewEncoder(e.out).Encode(v)
+		} else {
+			err = v.print(e)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		return err
-	}
-	if !v.Fine {
+	switch {
+	case len(unread) == 1:
+		return unread[0]
+	case len(unread) > 1:
+		return usage("name files that can be read", "%w", errors.Join(unread...))
+	case !fine:
 		return quiet(exitUsage)
 	}
 	return nil
