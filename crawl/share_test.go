@@ -33,6 +33,7 @@ type fleet struct {
 	ended map[string]bool // as the logs say
 
 	crashes int
+	said    int // batches in the logs
 }
 
 type ship struct {
@@ -129,6 +130,7 @@ func (f *fleet) append(s *ship, p overlay.Post) {
 	b, err := overlay.ReadBatch(overlay.AppendBatch(nil, &overlay.Batch{Origin: s.origin, Records: p.Records}))
 	s.must(err)
 	f.logs[p.Part] = append(f.logs[p.Part], b)
+	f.said++
 	for _, r := range p.Records {
 		if d, ok := r.(overlay.Done); ok {
 			for _, e := range d.Pages {
@@ -324,7 +326,8 @@ func (f *fleet) sail() {
 			s.again()
 		}
 	}
-	for range 50 {
+	for still := 0; still < 3; {
+		before := f.said
 		for i, s := range f.nodes {
 			s.commit()
 			for part := range fleetParts {
@@ -345,6 +348,9 @@ func (f *fleet) sail() {
 			for len(s.queued) > 0 {
 				s.fetch()
 			}
+		}
+		if still++; f.said != before {
+			still = 0
 		}
 	}
 }
