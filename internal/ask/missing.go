@@ -53,11 +53,11 @@ func (p *Program) lost(t *query.Table, has Has) bool {
 
 // WithoutArchive is the error of a question that a crawl without an archive would
 // answer wrongly: one that negates facts which that crawl did not keep, or
-// aggregates over them, or looks at texts of links that it did not keep. Where facts
+// aggregates over them, or looks at texts or rels of links where it kept only targets. Where facts
 // are only joined, rows are missing and none is wrong.
 func (p *Program) WithoutArchive(has Has) error {
 	if has(page.Want{}) && slices.Contains(p.Missing(has), "link") {
-		return errors.New("this crawl kept no archive (--warc none), and links without their texts")
+		return errors.New("this crawl kept no archive (--warc none), of links to one target only the first, and links without their texts")
 	}
 	var names []string
 	p.below(p.Answer, map[*query.Table]bool{}, func(r *query.Rule) {

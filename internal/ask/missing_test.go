@@ -21,7 +21,7 @@ func TestWithoutArchive(t *testing.T) {
 		{"fetched(U, 200), title(U, T)", "title", "", "title", "", ""},
 		{"link(U, V), !fetched(V, 200)", "link", "", "link", "", ""},
 		{"link(U, V, A)", "link", "", "", "link", "links without their texts"},
-		{`link(U, V, _, "next")`, "link", "", "link", "", ""},
+		{`link(U, V, _, "next")`, "link", "", "", "link", "of links to one target only the first"},
 		{"link(U, V), word(V, W, _)", "link word", "", "link", "word", ""},
 		{"fetched(U, 200), !title(U, _)", "title", "title", "title", "", ""},
 		{"n(V, count<U>) :- link(U, V).", "link", "link", "link", "", ""},
