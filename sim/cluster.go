@@ -20,6 +20,7 @@ type ClusterConfig struct {
 	Config                // of every node; MaxTime is needed, Limit and Demands are not possible
 	Nodes  int            //
 	Scheme overlay.Scheme // who has which page
+	Leases bool           // hosts are visited under leases, as live: one node at a time, whatever the scheme
 	Parts  int            // partitions; 0 = overlay.Parts
 	Delay  time.Duration  // that a message takes on the mean; 0 = 80 ms, as between nodes all over the world
 	Seed   uint64
@@ -32,6 +33,7 @@ type Share struct {
 	Busy     float64 // share of its connections in use
 	Received int64   // bytes of rows and ends that others wrote to its logs
 	Gossip   int64   // bytes
+	Leases   int64   // bytes of messages about them
 	Parts    int     // partitions that it owned
 	Queued   int64   // pages that wait with it in the end
 }
@@ -80,6 +82,7 @@ type swarm struct {
 	owner  []*peer
 	owners *overlay.Owners
 	known  []overlay.Peer // that owners are of
+	polite map[string]manners
 
 	rows, moved, logged, batches int64
 	text                         []byte
@@ -109,7 +112,7 @@ func NewCluster(w *web.Web, cfg ClusterConfig) (*Cluster, error) {
 	c := &Cluster{World: World{web: w, names: n, live: cfg.Nodes, now: 1}, cfg: cfg}
 	c.swarm = &swarm{
 		World: &c.World, net: mesh.NewNet(cfg.Seed+1, cfg.Parts), parts: cfg.Parts,
-		owner: make([]*peer, cfg.Parts), owners: overlay.NewOwners(cfg.Parts),
+		owner: make([]*peer, cfg.Parts), owners: overlay.NewOwners(cfg.Parts), polite: map[string]manners{},
 	}
 	c.swarm.net.Latency = cfg.Delay
 	c.swarm.net.Wait(c.now)
@@ -120,11 +123,14 @@ func NewCluster(w *web.Web, cfg ClusterConfig) (*Cluster, error) {
 	for i := range cfg.Nodes {
 		name, origin := fmt.Sprintf("node%05d", i), uint64(i)+1
 		share := &crawl.Sharing{Keys: overlay.NewKeys(cfg.Scheme, cfg.Parts), Parts: cfg.Parts, Node: name, Origin: origin}
-		x, err := newCrawler(&c.World, uint16(i), flows, node, share)
+		x, err := newCrawler(&c.World, uint16(i), flows, node, share, cfg.Leases)
 		if err != nil {
 			return nil, err
 		}
-		x.peer = &peer{c: x, s: c.swarm}
+		x.peer = &peer{c: x, s: c.swarm, name: name}
+		if cfg.Leases {
+			x.peer.leases = newLeases(x.peer, share.Keys, x.cfg.Wait)
+		}
 		for range x.cfg.Conns {
 			c.owner = append(c.owner, uint16(i))
 		}
@@ -168,6 +174,32 @@ func (s *swarm) appended(part int, _ uint64, b overlay.Batch) {
 	}
 }
 
+// manners are what all nodes together owe a host.
+type manners struct {
+	asked bool      // a request is under way
+	rests page.Time // until then
+}
+
+// asks checks that a host is asked by one node at a time, and has had its rest.
+func (s *swarm) asks(c *crawler, host string) {
+	if c.peer.leases == nil {
+		return
+	}
+	m := s.polite[host]
+	if m.asked || s.now.Add(time.Microsecond) < m.rests {
+		c.fail(fmt.Errorf("%s asks %s, which is being asked (%v) or rests for another %v: a fault in leases", c.peer.name, host, m.asked, m.rests.Sub(s.now)))
+	}
+	s.polite[host] = manners{asked: true}
+}
+
+// answered begins a host's rest: the wait, or as long as the answer took.
+func (s *swarm) answered(host string, wait, took time.Duration) {
+	if wait > 0 {
+		wait = max(wait, took)
+	}
+	s.polite[host] = manners{rests: s.now.Add(wait)}
+}
+
 // settled says that every partition is somebody's.
 func (s *swarm) settled() bool {
 	for _, p := range s.owner {
@@ -188,7 +220,7 @@ func (c *Cluster) Run(on func() bool) error {
 		if err := p.c.begin(); err != nil {
 			return err
 		}
-		p.open(fmt.Sprintf("node%05d", i), uint64(i)+1)
+		p.open(uint64(i) + 1)
 	}
 	if err := c.pass(c.now.Add(gathering), on, c.swarm.settled); err != nil || c.stop {
 		return err
@@ -196,9 +228,14 @@ func (c *Cluster) Run(on func() bool) error {
 	if !c.swarm.settled() {
 		return errors.New("not every partition has an owner: a fault in the simulator or the overlay")
 	}
+	if c.cfg.Leases { // owners that are new grant none, for others may have
+		if err := c.pass(c.now.Add(2*overlay.MaxLease), on, func() bool { return false }); err != nil || c.stop {
+			return err
+		}
+	}
 	c.from = c.now
 	for _, p := range c.peers {
-		p.received, p.gossip = 0, 0
+		p.received, p.gossip, p.lent = 0, 0, 0
 	}
 	c.swarm.logged, c.swarm.batches = 0, 0
 	first := c.peers[0].c
@@ -280,7 +317,7 @@ func (c *Cluster) Result() (r ClusterResult, stopped bool) {
 	for _, p := range c.peers {
 		l, t := &p.c.log, p.c.ledger.Totals()
 		s := Share{
-			Pages: l.pages, Bytes: l.bytes, Busy: l.area / r.Seconds / float64(p.c.cfg.Conns), Received: p.received, Gossip: p.gossip,
+			Pages: l.pages, Bytes: l.bytes, Busy: l.area / r.Seconds / float64(p.c.cfg.Conns), Received: p.received, Gossip: p.gossip, Leases: p.lent,
 			Parts: len(p.parts), Queued: t.Queued,
 		}
 		r.Pages += s.Pages

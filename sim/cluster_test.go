@@ -20,17 +20,24 @@ func shared(t *testing.T) *web.Web {
 		t.Fatal(err)
 	}
 	w.Seeds = []uint32{0}
+	for i := range w.Sites {
+		w.Sites[i].Latency, w.Sites[i].Again, w.Sites[i].Speed = 0.5, 0.5, 100_000
+	}
 	return w
 }
 
-func share(t *testing.T, w *web.Web, scheme string, nodes int, d time.Duration, fetched func(uint32)) ClusterResult {
+func share(t *testing.T, w *web.Web, scheme string, nodes int, leases bool, d time.Duration, fetched func(uint32)) ClusterResult {
 	t.Helper()
 	s, err := overlay.ParseScheme(scheme)
 	if err != nil {
 		t.Fatal(err)
 	}
+	wait := time.Duration(-1)
+	if leases {
+		wait = time.Second
+	}
 	c, err := NewCluster(w, ClusterConfig{
-		Config: Config{Order: "depth", Conns: 3, Wait: -1, MaxTime: d, Fetched: fetched}, Nodes: nodes, Scheme: s, Parts: 64,
+		Config: Config{Order: "depth", Conns: 3, Wait: wait, MaxTime: d, Fetched: fetched}, Nodes: nodes, Scheme: s, Parts: 64, Leases: leases,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +53,8 @@ func share(t *testing.T, w *web.Web, scheme string, nodes int, d time.Duration, 
 }
 
 // Whatever the scheme and however many share the work, every page that can be reached is
-// fetched, and none twice.
+// fetched, and none twice; under leases a host is asked by one node at a time, which the
+// Cluster itself looks after.
 func TestClusterFetchesEveryPageOnce(t *testing.T) {
 	w := shared(t)
 	reached := 0
@@ -57,8 +65,9 @@ func TestClusterFetchesEveryPageOnce(t *testing.T) {
 	}
 	for _, scheme := range []string{"host", "url", "host-8", "redirect:over=20", "adaptive:over=20"} {
 		for _, nodes := range []int{1, 7} {
+			leases := nodes > 1
 			times := make([]int, w.Pages())
-			r := share(t, w, scheme, nodes, 2*time.Hour, func(p uint32) { times[p]++ })
+			r := share(t, w, scheme, nodes, leases, time.Hour, func(p uint32) { times[p]++ })
 			for p, n := range times {
 				if n > 1 {
 					t.Fatalf("%s, %d nodes: page %d was fetched %d times", scheme, nodes, p, n)
@@ -84,7 +93,7 @@ func TestClusterFetchesEveryPageOnce(t *testing.T) {
 func TestClusterCountsWhatOthersTell(t *testing.T) {
 	w := shared(t)
 	received := func(scheme string, nodes int) (sum int64) {
-		for _, n := range share(t, w, scheme, nodes, 2*time.Minute, nil).Nodes {
+		for _, n := range share(t, w, scheme, nodes, false, 2*time.Minute, nil).Nodes {
 			sum += n.Received
 		}
 		return sum
@@ -99,7 +108,7 @@ func TestClusterCountsWhatOthersTell(t *testing.T) {
 
 func TestClusterIsTheSameEveryTime(t *testing.T) {
 	w := shared(t)
-	a, b := share(t, w, "host-8", 5, 2*time.Minute, nil), share(t, w, "host-8", 5, 2*time.Minute, nil)
+	a, b := share(t, w, "host-8", 5, true, 2*time.Minute, nil), share(t, w, "host-8", 5, true, 2*time.Minute, nil)
 	if a.Trace != b.Trace || a.Logged != b.Logged || a.Pages != b.Pages {
 		t.Errorf("%d pages, %d bytes, %x; then %d, %d, %x", a.Pages, a.Logged, a.Trace, b.Pages, b.Logged, b.Trace)
 	}

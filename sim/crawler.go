@@ -50,6 +50,7 @@ type trip struct {
 	site    uint32
 	entry   frontier.Entry
 	url     page.URL
+	addr    netip.Addr
 	at      page.SiteID
 	asked   page.Time
 	first   time.Duration
@@ -67,7 +68,7 @@ const (
 	epoch       = int64(1_000_000_000) * int64(time.Second)
 )
 
-func newCrawler(w *World, who uint16, base int, cfg Config, share *crawl.Sharing) (*crawler, error) {
+func newCrawler(w *World, who uint16, base int, cfg Config, share *crawl.Sharing, leased bool) (*crawler, error) {
 	if err := cfg.defaults(); err != nil {
 		return nil, err
 	}
@@ -108,7 +109,7 @@ func newCrawler(w *World, who uint16, base int, cfg Config, share *crawl.Sharing
 		Order: cfg.Order, Batch: cfg.Batch, Busy: cfg.Busy, StopGain: cfg.StopGain, MaxPages: cfg.MaxPages, MaxTime: cfg.MaxTime, Open: 4*cfg.Conns + 512, Loads: maxAsks, Resolves: maxAsks,
 		Frontier: frontier.Config{
 			Wait: cfg.Wait, PerConn: cfg.PerConn, Auto: cfg.Auto, Conns: cfg.Conns, PerServer: 4, PerCDN: 32, CDNDomains: 50,
-			Window: max(16, cfg.PerConn+1), Hot: len(w.web.Sites), Proxy: cfg.Limit == 0, NoRobots: !cfg.Robots, Holdable: cfg.Hold,
+			Window: max(16, cfg.PerConn+1), Hot: len(w.web.Sites), Proxy: cfg.Limit == 0, NoRobots: !cfg.Robots, Holdable: cfg.Hold, Leased: leased,
 		},
 		Bandwidth: crawl.Bandwidth{Limits: crawl.Limits{Rate: cfg.Limit}, Control: cfg.Control, Lookahead: cfg.Lookahead},
 		Demands:   cfg.Demands,
@@ -240,7 +241,7 @@ func (c *crawler) do(o crawl.Order) {
 	case crawl.Wake:
 		c.tickArg++
 		c.w.plan.Add(max(o.At, c.w.now), thing{who: c.who, what: tick, arg: c.tickArg})
-	case crawl.Released, crawl.Counted:
+	case crawl.Released, crawl.Counted, crawl.Lease, crawl.Return:
 		c.peer.answer(o)
 	case crawl.Finish:
 		c.end(o.Reason)
@@ -369,7 +370,7 @@ func (c *crawler) fetch(o *crawl.Fetch) {
 	s := c.siteOf(o.Site, o.URL.Site())
 	site := &c.w.web.Sites[s]
 	t := &c.trips[slot]
-	*t = trip{id: o.ID, site: s, at: o.Site, entry: o.Entry, url: o.URL, asked: c.w.now, robots: o.Robots, last: o.Last, outcome: page.OK}
+	*t = trip{id: o.ID, site: s, at: o.Site, entry: o.Entry, url: o.URL, asked: c.w.now, robots: o.Robots, last: o.Last, outcome: page.OK, addr: o.Addr}
 	if o.Robots {
 		t.bytes = robotsBytes
 	} else {
@@ -389,13 +390,29 @@ func (c *crawler) fetch(o *crawl.Fetch) {
 	if o.Open {
 		late = site.Latency
 	}
+	if !c.may(o) {
+		t.outcome, t.bytes, late = page.Aborted, 0, 0
+	} else if c.peer != nil {
+		c.peer.s.asks(c, o.Host)
+	}
 	t.ideal = time.Duration(late * 1e9)
 	c.w.plan.Add(c.w.now.Add(t.ideal), thing{who: c.who, what: firstByte, arg: slot})
+}
+
+// may says whether the request may be sent, as far as other nodes are concerned.
+func (c *crawler) may(o *crawl.Fetch) bool {
+	return c.peer == nil || c.peer.leases == nil || c.peer.leases.may(o.Host, o.Addr)
 }
 
 // answer ends a request.
 func (c *crawler) answer(slot uint32) {
 	t := &c.trips[slot]
+	if c.peer != nil && c.peer.leases != nil {
+		c.peer.leases.over(t.url.Host(), t.addr)
+		if t.outcome != page.Aborted {
+			c.peer.s.answered(t.url.Host(), c.cfg.Wait, c.w.now.Sub(t.asked))
+		}
+	}
 	t.sends = false
 	took := c.w.now.Sub(t.asked)
 	held := max(took-t.ideal, 0)

@@ -15,7 +15,9 @@ import (
 type peer struct {
 	c      *crawler
 	s      *swarm
+	name   string
 	member *overlay.Member
+	leases *leases // nil: nobody asks for any
 	port   *mesh.Port
 	events []overlay.Event
 	inside bool
@@ -24,16 +26,22 @@ type peer struct {
 
 	received int64 // bytes of logs, from others
 	gossip   int64 // bytes
+	lent     int64 // bytes about leases
 }
 
 // open lets the node join.
-func (p *peer) open(name string, origin uint64) {
-	p.member = overlay.NewMember(overlay.Config{Name: name, Session: 1, Origin: origin, Parts: p.s.parts, Homes: p.s.homes})
-	p.port = p.s.net.Open(name, func() page.Time { return p.s.now }, func(ev overlay.Event) {
+func (p *peer) open(origin uint64) {
+	p.member = overlay.NewMember(overlay.Config{Name: p.name, Session: 1, Origin: origin, Parts: p.s.parts, Homes: p.s.homes})
+	p.port = p.s.net.Open(p.name, func() page.Time { return p.s.now }, func(ev overlay.Event) {
+		p.s.now = p.s.net.Now()
 		if h, ok := ev.(overlay.Heard); ok {
+			if overlay.TrafficOfWord(h.Data) == overlay.Leases {
+				p.lent += int64(len(h.Data)) + envelope
+				p.leases.hear(h.From, h.Data)
+				return
+			}
 			p.gossip += int64(len(h.Data)) + envelope
 		}
-		p.s.now = p.s.net.Now()
 		p.step(ev)
 	})
 	p.step(overlay.Tick{})
@@ -56,6 +64,8 @@ func (p *peer) answer(o crawl.Order) {
 			l.Unsent = 1
 		}
 		p.step(l)
+	case crawl.Lease, crawl.Return:
+		p.leases.order(o)
 	case crawl.Released:
 		p.c.fail(fmt.Errorf("partition %d changed hands while nothing went wrong", o.Part))
 	}
@@ -98,6 +108,9 @@ func (p *peer) do(a overlay.Action) {
 		c.fail(err)
 		p.parts = append(p.parts, a.Part)
 		p.s.owner[a.Part] = p
+		if p.leases != nil {
+			p.leases.granter.Start(p.s.now, a.Part)
+		}
 		c.step(ev)
 	case overlay.Disown, overlay.Fence:
 		c.fail(fmt.Errorf("a node lost partitions while nothing went wrong"))

@@ -59,7 +59,7 @@ func New(w *web.Web, line Line, cfgs ...Config) (*World, error) {
 		if cfg.Limit > 0 && len(cfgs) > 1 {
 			return nil, errors.New("a crawl with a limit of its own must have the line to itself")
 		}
-		c, err := newCrawler(world, uint16(i), flows, cfg, nil)
+		c, err := newCrawler(world, uint16(i), flows, cfg, nil, false)
 		if err != nil {
 			return nil, err
 		}

@@ -66,6 +66,10 @@ func schemeName(scheme string) string {
 	return scheme
 }
 
+// polite says that hosts are visited under leases. The paper's schemes know of no such
+// thing.
+func (t team) polite() bool { return t.scheme == adaptive }
+
 // teams are all crawls of a web.
 func teams(web string) []team {
 	var all []team
@@ -166,7 +170,7 @@ func (l *lab) team(w *web.Web, t team) error {
 	}
 	c, err := sim.NewCluster(w, sim.ClusterConfig{
 		Config: sim.Config{Order: "depth", Conns: fetchers, Wait: -1, MaxTime: quarterOf(l.opt.Scale)},
-		Nodes:  t.nodes, Scheme: scheme, Seed: l.opt.Seed,
+		Nodes:  t.nodes, Scheme: scheme, Leases: t.polite(), Seed: l.opt.Seed,
 	})
 	if err != nil {
 		return err
