@@ -30,6 +30,7 @@ type Census struct{ Applied uint64 }
 type Counted struct {
 	Queued int64 // pages that wait, but for those whose robots.txt could not be had
 	Flying int64 // whatever else is not over
+	Ready  int   // hosts that could be visited, and wait for a connection
 
 	Applied uint64
 }
@@ -82,7 +83,7 @@ type estates struct {
 
 // census answers a Census.
 func (e *Engine) census(ev Census) {
-	c := Counted{Applied: ev.Applied, Queued: e.f.Count().Waiting, Flying: int64(e.flights.n + e.loads + len(e.estates.leaving) + len(e.estates.coming))}
+	c := Counted{Applied: ev.Applied, Queued: e.f.Count().Waiting, Flying: int64(e.flights.n + e.loads + len(e.estates.leaving) + len(e.estates.coming)), Ready: e.f.Count().Ready}
 	if e.again || e.totals.Due > 0 || e.totals.Stale || e.totals.Steered {
 		c.Flying++
 	}

@@ -16,6 +16,7 @@ import (
 type spreads struct {
 	table *overlay.Spreads // nil: the scheme spreads none
 	since map[string]int   // by host: new pages since that was looked at
+	calm  bool             // the node has connections for all its hosts
 }
 
 func newSpreads(s overlay.Scheme) spreads {
@@ -23,6 +24,14 @@ func newSpreads(s overlay.Scheme) spreads {
 		return spreads{}
 	}
 	return spreads{table: overlay.NewSpreads(s), since: map[string]int{}}
+}
+
+// Pressed says whether hosts wait for a connection of this node. Until it is told it
+// takes that for granted.
+func (l *Ledger) Pressed(is bool) {
+	if l.share != nil {
+		l.share.spreads.calm = !is
+	}
 }
 
 // fetcher returns the partition that is to fetch a new page in place of its own.
@@ -50,7 +59,9 @@ func (l *Ledger) fetcher(s *siteRecord, row *Row) (part int, ok bool) {
 
 // spread returns over how many partitions a host is spread. What waits here is about
 // what waits in each; that is looked at again when as many pages are new as make one
-// too many, so that a change shows before the next.
+// too many, so that a change shows before the next. As long as the node has a
+// connection for every host that may be asked, others could ask no sooner, and
+// hosts are gathered.
 func (l *Ledger) spread(s *siteRecord, host string, over int) int {
 	x := &l.share.spreads
 	n := x.table.Of(host)
@@ -58,7 +69,11 @@ func (l *Ledger) spread(s *siteRecord, host string, over int) int {
 		return n
 	}
 	x.since[host] = 0
-	w, changed := x.table.Adjust(host, int(s.queued)*n)
+	waiting := int(s.queued) * n
+	if x.calm {
+		waiting = 0
+	}
+	w, changed := x.table.Adjust(host, waiting)
 	if changed {
 		to := l.share.posts.to(int(s.part))
 		to.wide = append(to.wide, w)

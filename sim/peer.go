@@ -59,6 +59,7 @@ func (p *peer) beat() {
 func (p *peer) answer(o crawl.Order) {
 	switch o := o.(type) {
 	case crawl.Counted:
+		p.c.ledger.Pressed(o.Ready > 0)
 		l := overlay.Load{Queued: o.Queued, Flying: o.Flying}
 		if p.c.group {
 			l.Unsent = 1

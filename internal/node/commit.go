@@ -135,6 +135,8 @@ func (c *committer) order(ctx context.Context, o crawl.Order) error {
 	case crawl.Keep:
 		c.open()
 		c.n.ledger.Keep(o)
+	case crawl.Counted:
+		c.n.ledger.Pressed(o.Ready > 0)
 	case crawl.Redeliver:
 		return c.redeliver(ctx, o)
 	}

@@ -9,7 +9,7 @@ func summary() Experiment {
 	e := Experiment{
 		Name: "loo-table-1", Title: "Which scheme has which virtue",
 		Paper: "A table of signs, + where a feature is supported: crawl load, DHT load, crawlee load, network locality, communication overheads. URL + + - - -; Hostname - - + ? +; Redirect + ? + + -.",
-		Setup: teamSetup + "A load is balanced (+) if with 80 nodes on 45 servers no node is idle, or the DHT load deviates by less than half of its mean; a crawlee is spared if one node decides when it is asked; overheads are low if 80 nodes on 45 servers need less than half of URL's.",
+		Setup: asBefore + "A load is balanced (+) if with 80 nodes on 45 servers no node is idle, or the DHT load deviates by less than half of its mean; a crawlee is spared if one node decides when it is asked; overheads are low if 80 nodes on 45 servers need less than half of URL's.",
 		judge: judgeSummary,
 	}
 	for _, s := range schemes {
