@@ -24,6 +24,8 @@ type peer struct {
 	wake   page.Time
 	parts  []int // that it owns
 
+	applied, told uint64 // Apply actions, and those that the Engine has heard of
+
 	received int64 // bytes of logs, from others
 	gossip   int64 // bytes
 	lent     int64 // bytes about leases
@@ -51,7 +53,7 @@ func (p *peer) open(origin uint64) {
 // beat tells the Member how busy the node is, every second.
 func (p *peer) beat() {
 	p.s.now = p.s.net.Now()
-	p.c.step(crawl.Census{})
+	p.c.step(crawl.Census{Applied: p.told})
 	p.s.net.After(time.Second, p.beat)
 }
 
@@ -60,7 +62,7 @@ func (p *peer) answer(o crawl.Order) {
 	switch o := o.(type) {
 	case crawl.Counted:
 		p.c.ledger.Pressed(o.Ready > 0)
-		l := overlay.Load{Queued: o.Queued, Flying: o.Flying}
+		l := overlay.Load{Queued: o.Queued, Flying: o.Flying, Applied: o.Applied}
 		if p.c.group {
 			l.Unsent = 1
 		}
@@ -74,6 +76,7 @@ func (p *peer) answer(o crawl.Order) {
 
 // committed hands in what a durable group has to say to the others.
 func (p *peer) committed(parcel *overlay.Parcel) {
+	p.told = p.applied
 	if parcel != nil {
 		p.step(*parcel)
 	}
@@ -100,6 +103,7 @@ func (p *peer) do(a overlay.Action) {
 	c := p.c
 	switch a := a.(type) {
 	case overlay.Apply:
+		p.applied++
 		c.ledger.Clock(c.wall())
 		c.fail(c.ledger.Apply(a.Part, a.Offset, a.Batch))
 		c.learned()
