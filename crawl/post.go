@@ -1,0 +1,138 @@
+package crawl
+
+import (
+	"encoding/binary"
+	"math"
+
+	"weir/frontier"
+	"weir/overlay"
+)
+
+// posts gathers what a group has to say, by partition.
+type posts struct {
+	list []post
+	at   map[int]int // the partition's place in the list
+}
+
+type post struct {
+	part  int
+	rows  []overlay.Row
+	hosts []overlay.Host
+	wide  []overlay.Wide
+	ships []overlay.Ship
+	ended []overlay.Ended
+}
+
+func (p *posts) to(part int) *post {
+	i, ok := p.at[part]
+	if !ok {
+		if p.at == nil {
+			p.at = map[int]int{}
+		}
+		i = len(p.list)
+		p.at[part] = i
+		p.list = append(p.list, post{part: part})
+	}
+	return &p.list[i]
+}
+
+// sent remembers rows that were sent of late, with their depths: most links lead
+// to pages that were named a moment ago.
+type sent struct{ slots []sentSlot }
+
+type sentSlot struct {
+	print uint64
+	depth uint16
+}
+
+const sentSlots = 1 << 16
+
+// add says whether the row is news, and remembers it.
+func (s *sent) add(print uint64, depth uint16) bool {
+	if s.slots == nil {
+		s.slots = make([]sentSlot, sentSlots)
+	}
+	x := &s.slots[print%sentSlots]
+	if x.print == print && x.depth <= depth {
+		return false
+	}
+	*x = sentSlot{print, depth}
+	return true
+}
+
+// logRow sends a row of crawl to its partition's log.
+func (l *Ledger) logRow(part int, row *Row) {
+	to := l.share.posts.to(part)
+	to.rows = append(to.rows, overlay.Row{
+		URL: row.URL, Depth: row.Depth, Hops: row.Hops, Root: row.Root, Seed: row.Seed, Rule: uint8(row.By), Moves: row.moves, Score: row.Score,
+	})
+}
+
+// logEnd tells a page's partition that it has ended.
+func (l *Ledger) logEnd(s *siteRecord, r *pageRecord) {
+	if st := &l.share.stakes[s.part]; st.adopted {
+		st.queued--
+	}
+	to := l.share.posts.to(int(s.part))
+	to.ended = append(to.ended, overlay.Ended{Site: s.name, Hash: r.key.Hash, Outcome: r.outcome, Status: uint16(r.status)})
+}
+
+// logHost tells the partition of a host what was learned of it.
+func (l *Ledger) logHost(name string, st frontier.HostState) {
+	to := l.share.posts.to(l.share.Keys.HostPart(name))
+	to.hosts = append(to.hosts, overlay.Host{Name: name, Failures: uint16(min(st.Failures, math.MaxUint16)), Last: st.Last, Rest: st.Rest, Pace: st.Pace})
+}
+
+// send hands a row on to the node whose it is.
+func (l *Ledger) send(row *Row, print uint64) {
+	if row.plain() && !l.share.sent.add(print, row.Depth) {
+		return
+	}
+	l.logRow(l.share.Keys.Home(row.URL), row)
+}
+
+// pack writes what is to be sent into the outbox, and the offsets of logs.
+func (l *Ledger) pack(w Writer, ev *Committed) {
+	sh := l.share
+	for ; sh.gone < sh.posted; sh.gone++ {
+		w.Delete(outboxKey(sh.gone + 1))
+	}
+	for _, part := range sh.offsets {
+		st := &sh.stakes[part]
+		st.moved = false
+		w.Set(logKey(part), binary.BigEndian.AppendUint64(nil, st.offset))
+	}
+	sh.offsets = sh.offsets[:0]
+	ev.Waiting = l.Waiting()
+	if len(sh.posts.list) == 0 {
+		return
+	}
+	sh.seq++
+	ev.Parcel = &overlay.Parcel{Seq: sh.seq}
+	for _, p := range sh.posts.list {
+		var rows []overlay.Record
+		if len(p.rows) > 0 {
+			rows = append(rows, overlay.Tuples{Rows: p.rows})
+		}
+		if len(p.hosts) > 0 {
+			rows = append(rows, overlay.Hosts{Hosts: p.hosts})
+		}
+		if len(p.wide) > 0 {
+			rows = append(rows, overlay.Spread{Hosts: p.wide})
+		}
+		if len(p.ships) > 0 {
+			rows = append(rows, overlay.Shipped{Program: l.cfg.Version, Rows: p.ships})
+		}
+		if len(rows) > 0 {
+			ev.Parcel.Rows = append(ev.Parcel.Rows, overlay.Post{Part: p.part, Records: rows})
+		}
+		if len(p.ended) > 0 {
+			done := overlay.Done{Epoch: sh.stakes[p.part].epoch, Node: sh.Node, Pages: p.ended}
+			ev.Parcel.Ended = append(ev.Parcel.Ended, overlay.Post{Part: p.part, Records: []overlay.Record{done}})
+		}
+	}
+	clear(sh.posts.list)
+	sh.posts.list = sh.posts.list[:0]
+	clear(sh.posts.at)
+	w.Set(outboxKey(sh.seq), overlay.AppendParcel(nil, ev.Parcel))
+}
