@@ -225,16 +225,16 @@ func (e *Engine) done(now page.Time, ev Done) {
 }
 
 func (e *Engine) committed(now page.Time, ev Committed) {
-	var foreign map[page.SiteID]bool // of a fence that the Ledger had not heard of
+	var foreign map[page.SiteID]uint16 // with their partitions: of a fence that the Ledger had not heard of, or about to come
 	for _, s := range ev.Sites {
 		if e.owns(s) {
 			e.f.Add(now, s)
 			continue
 		}
 		if foreign == nil {
-			foreign = map[page.SiteID]bool{}
+			foreign = map[page.SiteID]uint16{}
 		}
-		foreign[s.ID] = true
+		foreign[s.ID] = s.Part
 	}
 	for _, id := range ev.IDs {
 		fl := e.flights.find(id)
@@ -256,13 +256,13 @@ func (e *Engine) committed(now page.Time, ev Committed) {
 		}
 	}
 	for _, m := range ev.Moved {
-		if foreign[m.Site] {
+		if _, not := foreign[m.Site]; not {
 			continue
 		}
 		e.f.Move(now, m.Site, m.Old, float64(m.Entry.Score)-float64(m.Was), m.Entry)
 	}
 	for _, q := range ev.Queued {
-		if foreign[q.Site] {
+		if _, not := foreign[q.Site]; not {
 			continue
 		}
 		e.f.Push(now, q.Site, q.Entry)
@@ -270,6 +270,12 @@ func (e *Engine) committed(now page.Time, ev Committed) {
 	e.acquaint(ev.Sites)
 	e.ranker.news = e.ranker.news || len(ev.Queued) > 0
 	e.totals = ev.Totals
+	if foreign != nil {
+		e.later(&ev, foreign)
+	}
+	for _, h := range ev.Hosts {
+		e.f.Recall(now, h.Host, h.State, h.Delay)
+	}
 	e.handOver(now)
 	if ev.Steered {
 		e.f.Reload()
@@ -353,7 +359,7 @@ func (e *Engine) pump(now page.Time) {
 		switch {
 		case e.stop != StopByNobody:
 			e.finish(now, e.stop)
-		case e.totals.Due > 0 || e.totals.Stale || e.totals.Steered:
+		case (e.totals.Due > 0 || e.totals.Stale || e.totals.Steered) && !e.estates.held:
 			e.redeliver()
 		case e.f.Count().Waiting == 0 && !e.cfg.Shared:
 			e.finish(now, StopDone)

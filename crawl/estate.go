@@ -17,8 +17,12 @@ type Adopted struct {
 }
 
 // Disowned says that those of these partitions, in order, are not any more. What
-// is under way may finish; Released answers for each.
-type Disowned struct{ Parts []uint16 }
+// is under way may finish; Released answers for each, unless it is a Fence: then
+// nothing does, nor what was disowned before.
+type Disowned struct {
+	Parts []uint16
+	Fence bool `json:",omitempty"`
+}
 
 // Released says that nothing of a partition is under way any more.
 type Released struct{ Part uint16 }
@@ -77,8 +81,37 @@ func (Counted) order() string  { return "counted" }
 type estates struct {
 	own     map[uint16]bool
 	leaving []uint16
-	coming  []Adopted
+	coming  []arrival
 	held    bool
+}
+
+// arrival is a partition that was adopted while pages of it from before were still
+// under way, with what has become durable since.
+type arrival struct {
+	Adopted
+	late Committed
+}
+
+// later keeps what a group has brought for partitions that are about to come.
+func (e *Engine) later(ev *Committed, foreign map[page.SiteID]uint16) {
+	for i := range e.estates.coming {
+		a := &e.estates.coming[i]
+		for _, s := range ev.Sites {
+			if s.Part == a.Part {
+				a.late.Sites = append(a.late.Sites, s)
+			}
+		}
+		for _, q := range ev.Queued {
+			if part, ok := foreign[q.Site]; ok && part == a.Part {
+				a.late.Queued = append(a.late.Queued, q)
+			}
+		}
+		for _, m := range ev.Moved {
+			if part, ok := foreign[m.Site]; ok && part == a.Part {
+				a.late.Moved = append(a.late.Moved, m)
+			}
+		}
+	}
 }
 
 // census answers a Census.
@@ -97,21 +130,27 @@ func (e *Engine) owns(s frontier.Known) bool {
 
 func (e *Engine) disowned(now page.Time, ev Disowned) {
 	e.f.Drop(ev.Parts)
-	e.estates.coming = slices.DeleteFunc(e.estates.coming, func(a Adopted) bool {
+	e.estates.coming = slices.DeleteFunc(e.estates.coming, func(a arrival) bool {
 		_, gone := slices.BinarySearch(ev.Parts, a.Part)
 		return gone
 	})
 	for _, p := range ev.Parts {
 		delete(e.estates.own, p)
-		if !slices.Contains(e.estates.leaving, p) {
+		if !ev.Fence && !slices.Contains(e.estates.leaving, p) {
 			e.estates.leaving = append(e.estates.leaving, p)
 		}
+	}
+	if ev.Fence {
+		e.estates.leaving = slices.DeleteFunc(e.estates.leaving, func(p uint16) bool {
+			_, gone := slices.BinarySearch(ev.Parts, p)
+			return gone
+		})
 	}
 	e.handOver(now)
 }
 
 func (e *Engine) adopted(now page.Time, ev Adopted) {
-	e.estates.coming = append(e.estates.coming, ev)
+	e.estates.coming = append(e.estates.coming, arrival{Adopted: ev})
 	e.handOver(now)
 }
 
@@ -134,7 +173,7 @@ func (e *Engine) handOver(now page.Time) {
 		}
 		return !flying[p]
 	})
-	e.estates.coming = slices.DeleteFunc(e.estates.coming, func(a Adopted) bool {
+	e.estates.coming = slices.DeleteFunc(e.estates.coming, func(a arrival) bool {
 		if flying[a.Part] {
 			return false
 		}
@@ -142,10 +181,17 @@ func (e *Engine) handOver(now page.Time) {
 		for _, h := range a.Hosts {
 			e.f.Recall(now, h.Host, h.State, h.Delay)
 		}
-		for _, s := range a.Sites {
+		for _, s := range slices.Concat(a.Sites, a.late.Sites) {
 			e.f.Add(now, s)
 		}
+		for _, m := range a.late.Moved {
+			e.f.Move(now, m.Site, m.Old, float64(m.Entry.Score)-float64(m.Was), m.Entry)
+		}
+		for _, q := range a.late.Queued {
+			e.f.Push(now, q.Site, q.Entry)
+		}
 		e.acquaint(a.Sites)
+		e.acquaint(a.late.Sites)
 		return true
 	})
 }

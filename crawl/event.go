@@ -72,6 +72,7 @@ type Committed struct {
 	Queued []Queued         `json:",omitempty"`
 	Moved  []Moved          `json:",omitempty"`
 	Waits  []Wait           `json:",omitempty"` // hosts that shall rest longer
+	Hosts  []Care           `json:",omitempty"` // what other nodes have learned of them
 	Stop   string           `json:",omitempty"` // the rules have the crawl stop, and why
 	// Steered: the program is another one now, and what waits must be looked at
 	// again before its turn.

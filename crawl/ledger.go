@@ -346,7 +346,7 @@ func (l *Ledger) Robots(id uint64, f *page.Facts, rules *robots.Rules) error {
 	if delay := rules.CrawlDelay(); delay != s.delay {
 		s.delay = delay
 		l.touch(s)
-		if l.share != nil {
+		if l.share != nil && delay > 0 {
 			l.logDelay(page.SiteHost(s.name), delay)
 		}
 	}

@@ -213,14 +213,13 @@ func (l *Ledger) Adopt(part int, epoch uint64) (Adopted, error) {
 		if err != nil {
 			return ev, err
 		}
-		if s.queued == 0 {
-			continue
+		if s.queued > 0 {
+			st.queued += s.queued
+			k := l.known(s)
+			k.Met, s.met = true, epoch
+			ev.Sites = append(ev.Sites, k)
 		}
-		st.queued += s.queued
-		k := l.known(s)
-		k.Met = true
-		ev.Sites = append(ev.Sites, k)
-		host := page.SiteHost(s.name)
+		host := page.SiteHost(s.name) // also of a site that has nothing to do: its pages may come yet
 		if host == last {
 			continue
 		}
@@ -236,8 +235,14 @@ func (l *Ledger) Adopt(part int, epoch uint64) (Adopted, error) {
 	return ev, nil
 }
 
-// applyHost keeps what another node has learned of a host.
-func (l *Ledger) applyHost(h overlay.Host) {
+// applyHost keeps what another node has learned of a host, and tells the Engine if
+// the host is its own by now.
+func (l *Ledger) applyHost(part int, h overlay.Host) {
+	if l.share.stakes[part].adopted {
+		l.ev.Hosts = append(l.ev.Hosts, Care{
+			Host: h.Name, Delay: h.Delay, State: frontier.HostState{Failures: int(h.Failures), Last: h.Last, Rest: min(h.Rest, page.MaxAsked), Pace: h.Pace},
+		})
+	}
 	if h.Delay > 0 {
 		l.keepDelay(h.Name, h.Delay)
 	}
@@ -349,7 +354,7 @@ func (l *Ledger) Apply(part int, offset uint64, b overlay.Batch) error {
 		case overlay.Hosts:
 			if !own {
 				for _, h := range r.Hosts {
-					l.applyHost(h)
+					l.applyHost(part, h)
 				}
 			}
 		}
@@ -429,6 +434,9 @@ func (l *Ledger) applyDone(part int, d overlay.Done) error {
 		}
 		s.queued--
 		s.ended++
+		if p.Outcome.Row().Answer {
+			s.fetched++ // budgets of a site hold for all nodes
+		}
 		if l.purse != nil {
 			if _, err := l.spend(s, r); err != nil {
 				return err
@@ -491,6 +499,13 @@ func (l *Ledger) family(s *siteRecord) (page.SiteID, error) {
 // spread may be known though none of its own has ended.
 func (l *Ledger) known(s *siteRecord) frontier.Known {
 	k := s.known()
+	if l.share != nil && s.ended > 0 {
+		// The first time that the Engine hears of it under an epoch, others may have
+		// visited it a moment ago.
+		if st := &l.share.stakes[s.part]; st.adopted && s.met != st.epoch {
+			k.Met, s.met = true, st.epoch
+		}
+	}
 	k.Old = k.Old || l.share != nil && l.share.Keys.Scheme().By != overlay.ByHost
 	return k
 }

@@ -29,6 +29,7 @@ type siteRecord struct {
 	siteRow
 	id    page.SiteID
 	key   string // that it is filed under; "" = its name
+	met   uint64 // the epoch of its partition in which the Engine has heard of it, see known
 	dirty bool
 	fresh bool // made in this group
 	told  bool // this group describes it to the Engine

@@ -246,6 +246,8 @@ func (f *Frontier) request(now page.Time, h *host, s *site, room Room) (Pick, bo
 	if f.cfg.Leased && l.conn == nil {
 		if l.leased && l.lent != f.where(h) { // its name means another server now
 			f.unlease(now, h)
+			f.line(h) // what is given back goes first
+			return Pick{}, false
 		}
 		if !l.leased {
 			return f.lease(h)

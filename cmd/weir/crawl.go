@@ -338,6 +338,8 @@ func folderError(dir string, err error) error {
 		hint = "make room on the disk, then run the same command again: it goes on where it stopped"
 	case errors.Is(err, node.ErrOtherProgram):
 		hint = "leave --program and --set out to go on with the program it has; weir steer --program gives a running crawl another one; or start a new crawl with --dir"
+	case errors.Is(err, node.ErrShared):
+		hint = "weir node --dir, with the folder around it, takes up its part again; weir export and weir query read what it has"
 	case errors.Is(err, node.ErrOld):
 		hint = "finish it with the weir that began it, or start a new crawl with --dir"
 	case errors.Is(err, crawl.ErrLayout):

@@ -201,6 +201,9 @@ func (c *committer) commit(ctx context.Context) error {
 		c.n.peer.halt(ev.Stop)
 		ev.Stop = ""
 	}
+	if len(ev.Hosts) > 0 {
+		c.n.peer.post(ev.Hosts)
+	}
 	c.n.send(ctx, ev)
 	return nil
 }

@@ -22,6 +22,13 @@ type leases struct {
 	mu     sync.Mutex // of holder
 	holder *overlay.Holder
 	lent   map[string]netip.Addr // by host: what is held, or asked for
+	busy   map[string]request    // by host: what is under way
+}
+
+// request is one that is under way.
+type request struct {
+	addr netip.Addr
+	end  context.CancelFunc
 }
 
 // lent is leave that was asked for.
@@ -36,7 +43,7 @@ const leasePatience = 3 * time.Second
 func newLeases(p *peer, session uint64) *leases {
 	keys := overlay.NewKeys(p.cfg.Scheme, overlay.Parts)
 	cfg := overlay.LeaseConfig{Wait: p.n.cfg.Wait, PerServer: max(p.n.cfg.PerServer, 1)}
-	return &leases{p: p, granter: overlay.NewGranter(keys, cfg), holder: overlay.NewHolder(keys, session), lent: map[string]netip.Addr{}}
+	return &leases{p: p, granter: overlay.NewGranter(keys, cfg), holder: overlay.NewHolder(keys, session), lent: map[string]netip.Addr{}, busy: map[string]request{}}
 }
 
 // want asks for leave.
@@ -134,20 +141,45 @@ func (l *leases) step(ctx context.Context, now page.Time) page.Time {
 	return min(next, l.holder.Next())
 }
 
+// lapse ends requests whose leases have run out: by now somebody else may visit the
+// host. It returns when the next one would.
+func (l *leases) lapse(now page.Time) page.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	next := page.Time(1<<63 - 1)
+	for host, r := range l.busy {
+		if _, until := l.holder.Span(host, r.addr); until <= now {
+			r.end()
+		} else {
+			next = min(next, until)
+		}
+	}
+	return next
+}
+
+// learn tells the granter what hosts need that other nodes have visited.
+func (l *leases) learn(now page.Time, hosts []crawl.Care) {
+	for _, h := range hosts {
+		l.granter.Learn(now, h.Host, max(h.Delay, h.State.Last), h.State.Rest)
+	}
+}
+
 // may says whether a request may be sent to a host now, and notes that one is
-// under way then; over must follow.
-func (l *leases) may(now page.Time, host string, addr netip.Addr) bool {
+// under way then, that end ends; over must follow.
+func (l *leases) may(now page.Time, host string, addr netip.Addr, end context.CancelFunc) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.holder.May(now, host, addr) {
 		return false
 	}
 	l.holder.Busy(host, addr, true)
+	l.busy[host] = request{addr, end}
 	return true
 }
 
 func (l *leases) over(host string, addr netip.Addr) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	delete(l.busy, host)
 	l.holder.Busy(host, addr, false)
 }

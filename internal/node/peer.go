@@ -129,7 +129,7 @@ func (p *peer) open() (err error) {
 		return err
 	}
 	for _, x := range parcels {
-		p.mail = append(p.mail, x)
+		p.post(x)
 	}
 	if p.cfg.Ready != nil {
 		p.cfg.Ready(p.n.store)
@@ -162,7 +162,9 @@ func (p *peer) run(ctx context.Context, stop <-chan struct{}) {
 		select {
 		case ev := <-p.tells:
 			if h, ok := ev.(overlay.Heard); ok && overlay.TrafficOfWord(h.Data) == overlay.Leases {
-				p.leases.hear(clock(), h.From, h.Data)
+				if now := clock(); int64(now) < p.until.Load() { // else nothing is this node's to grant
+					p.leases.hear(now, h.From, h.Data)
+				}
 			} else {
 				p.step(ctx, ev)
 			}
@@ -175,6 +177,8 @@ func (p *peer) run(ctx context.Context, stop <-chan struct{}) {
 					p.leases.want(clock(), x)
 				case crawl.Return:
 					p.leases.give(clock(), x)
+				case []crawl.Care:
+					p.leases.learn(clock(), x)
 				}
 			}
 		case <-timer.C:
@@ -192,7 +196,7 @@ func (p *peer) run(ctx context.Context, stop <-chan struct{}) {
 		case <-ctx.Done():
 			return
 		}
-		next := min(p.leases.step(ctx, clock()), p.alarm)
+		next := min(p.leases.step(ctx, clock()), p.leases.lapse(clock()), p.alarm)
 		timer.Reset(min(max(next.Sub(clock()), 0), time.Hour))
 	}
 }
@@ -317,12 +321,21 @@ func (p *peer) take() []any {
 // may says whether a request may be sent to a host now; over must follow. It is
 // asked right before the bytes leave: the process may have stood still since they
 // were ordered.
-func (p *peer) may(host string, addr netip.Addr) bool {
+func (p *peer) may(host string, addr netip.Addr, end context.CancelFunc) bool {
 	if p == nil {
 		return true
 	}
 	now := clock()
-	return int64(now) < p.until.Load() && p.leases.may(now, host, addr)
+	return int64(now) < p.until.Load() && p.leases.may(now, host, addr, end)
+}
+
+// asking returns the context of one request, which ends when the right to make it
+// does.
+func (p *peer) asking(during context.Context) (context.Context, context.CancelFunc) {
+	if p == nil {
+		return during, func() {}
+	}
+	return context.WithCancel(during)
 }
 
 // over says that the answer is in, or that there will be none.
@@ -362,7 +375,7 @@ func (p *peer) during(ctx context.Context) context.Context {
 // it has.
 func (p *peer) fenced(ctx context.Context, timer *time.Timer) (finished bool) {
 	p.begin(ctx)
-	return p.n.step(ctx, timer, crawl.Disowned{Parts: allParts()})
+	return p.n.step(ctx, timer, crawl.Disowned{Parts: allParts(), Fence: true})
 }
 
 func allParts() []uint16 {
@@ -398,6 +411,7 @@ func (c *committer) share(ctx context.Context, a overlay.Action) error {
 		if err != nil {
 			return err
 		}
+		n.peer.post(ev.Hosts)
 		n.send(ctx, ev)
 	case overlay.Disown:
 		n.ledger.Disown(a.Part)
@@ -406,7 +420,7 @@ func (c *committer) share(ctx context.Context, a overlay.Action) error {
 		for _, part := range allParts() {
 			n.ledger.Disown(int(part))
 		}
-		n.send(ctx, crawl.Disowned{Parts: allParts()})
+		n.send(ctx, crawl.Disowned{Parts: allParts(), Fence: true})
 	case nil:
 		n.send(ctx, crawl.Census{Applied: c.applied})
 	}

@@ -230,7 +230,7 @@ func (n *node) wants(w page.Want) {
 
 // relays says that what a program has derived must and can be derived again.
 func (n *node) relays(err error) bool {
-	return errors.Is(err, crawl.ErrLayout) && (n.cfg.Archive != store.None || n.keeps) && n.programs.Next <= crawl.MaxProgram
+	return errors.Is(err, crawl.ErrLayout) && n.cfg.Peer == nil && (n.cfg.Archive != store.None || n.keeps) && n.programs.Next <= crawl.MaxProgram
 }
 
 // over says that another program may take the place of the only one that the crawl

@@ -2,6 +2,7 @@ package node
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -104,6 +105,10 @@ type node struct {
 // own.
 var ErrStranger = errors.New("the folder belongs to another crawl")
 
+// ErrShared says that a folder is a node's of a cluster: to crawl it alone would be
+// to visit hosts that other nodes visit too.
+var ErrShared = errors.New("the folder belongs to a node of a cluster")
+
 // Credits: how many answers may be on their way.
 const (
 	maxLoads    = 64
@@ -188,6 +193,9 @@ func (n *node) openCore() error {
 	}
 	if p := n.cfg.Peer; p != nil && ok && secret != p.Secret {
 		return ErrStranger
+	}
+	if _, shared, err := crawl.ReadOrigin(n.store); err != nil || shared && n.cfg.Peer == nil {
+		return cmp.Or(err, ErrShared) // other nodes own parts of it by now
 	}
 	if !ok {
 		if p := n.cfg.Peer; p != nil {

@@ -142,6 +142,9 @@ func (t *Turned) tell(o turn, totals crawl.Totals) {
 // folder. If nothing changes there is nothing to turn to.
 func (n *node) prepare(t Turn) (turn, Turned, error) {
 	got := Turned{Version: int(n.programs.Version), Programs: n.programs.Names()}
+	if n.cfg.Peer != nil {
+		return turn{}, got, errors.New("this is one node of a cluster, and the others would go on under the program that they have: submit another crawl (weir submit)")
+	}
 	if n.cfg.Archive == store.None && !n.keeps {
 		return turn{}, got, errors.New("this crawl keeps no archive (--warc none), nor facts of its pages, since its program does not need them again: the pages that it has cannot be read again under another program")
 	}

@@ -45,30 +45,12 @@ func (v *visit) run(ctx, during context.Context) {
 			}
 			return
 		}
-		if during.Err() != nil || !n.peer.may(o.Host, o.Addr) {
-			v.end(ctx, o)
+		asking, end := n.peer.asking(during)
+		a, ok := v.ask(ctx, asking, end, o)
+		end()
+		if !ok {
 			return
 		}
-		if v.conn == nil {
-			c, outcome := n.client.Load().Open(during, o.URL, o.Addr)
-			if outcome != page.OK {
-				n.peer.over(o.Host, o.Addr)
-				c.Close()
-				if c.Fault != nil {
-					n.fail(c.Fault)
-				}
-				n.unreached(ctx, o, outcome, c.Err)
-				return
-			}
-			v.conn = c
-			if during.Err() != nil || !n.peer.may(o.Host, o.Addr) { // to connect may have taken long
-				n.peer.over(o.Host, o.Addr)
-				v.end(ctx, o)
-				return
-			}
-		}
-		a := v.conn.Get(during, o.URL, o.Last)
-		n.peer.over(o.Host, o.Addr)
 		if a.Fault != nil {
 			n.fail(a.Fault)
 		}
@@ -85,6 +67,35 @@ func (v *visit) run(ctx, during context.Context) {
 			return
 		}
 	}
+}
+
+// ask sends one request, over a new connection if there is none, and reads the
+// answer; asking, which end ends, is how long it may. It returns false when there is
+// no answer, which is told then.
+func (v *visit) ask(ctx, asking context.Context, end context.CancelFunc, o crawl.Fetch) (*fetch.Answer, bool) {
+	n := v.n
+	if asking.Err() != nil || !n.peer.may(o.Host, o.Addr, end) {
+		v.end(ctx, o)
+		return nil, false
+	}
+	defer n.peer.over(o.Host, o.Addr)
+	if v.conn == nil {
+		c, outcome := n.client.Load().Open(asking, o.URL, o.Addr)
+		if outcome != page.OK {
+			c.Close()
+			if c.Fault != nil {
+				n.fail(c.Fault)
+			}
+			n.unreached(ctx, o, outcome, c.Err)
+			return nil, false
+		}
+		v.conn = c
+		if asking.Err() != nil || !n.peer.may(o.Host, o.Addr, end) { // to connect may have taken long
+			v.end(ctx, o)
+			return nil, false
+		}
+	}
+	return v.conn.Get(asking, o.URL, o.Last), true
 }
 
 // end gives a visit up that is not this node's to make any more.
