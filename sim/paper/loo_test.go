@@ -3,6 +3,8 @@ package paper
 import (
 	"math"
 	"testing"
+
+	"weir/sim"
 )
 
 func TestRoundTripsFollowTheGround(t *testing.T) {
@@ -53,5 +55,57 @@ func TestKneeIsWhereTripsBecomeLong(t *testing.T) {
 	}
 	if d := apart([]float64{1, 2, 3, 4}, []float64{11, 12, 13, 14}); d != 0.75 {
 		t.Errorf("distributions without a common value are %v apart", d)
+	}
+}
+
+// crew is a cluster of so many nodes that fetched alike, made up.
+func crew(nodes int, bytes float64, received int64, busy ...float64) sim.ClusterResult {
+	r := sim.ClusterResult{Seconds: 900, Seen: 1000}
+	for i := range nodes {
+		s := sim.Share{Bytes: bytes, Received: received, Busy: busy[i%len(busy)]}
+		if s.Busy == 0 {
+			s.Bytes = 0
+		}
+		r.Nodes = append(r.Nodes, s)
+		r.Bytes += s.Bytes
+	}
+	return r
+}
+
+func TestSpeedUpsOfClustersAreHeldAgainstThePaper(t *testing.T) {
+	r := newRecord(1, 1)
+	for _, s := range schemes {
+		r.teams[team{world, s, 1}], r.teams[team{world, s, most}] = crew(1, 1e6, 0, 1), crew(most, 0.91e6, 100, 1)
+	}
+	r.teams[team{world, byHost, most}] = crew(most, 0.88e6, 100, 1)
+	delete(r.teams, team{world, byURL, 1})
+	var f Finding
+	judgeThroughputA(&r, &f)
+	got := verdicts(&f)
+	for what, v := range map[string]Verdict{
+		"Hostname-8: throughput grows with the nodes": Met, "Hostname: throughput grows with the nodes": NotMet, "URL: throughput grows with the nodes": NotRun,
+		"similar for all schemes": Met,
+	} {
+		if got[what] != v {
+			t.Errorf("%s: %q, want %q", what, got[what], v)
+		}
+	}
+}
+
+func TestIdleNodesAreHeldAgainstThePaper(t *testing.T) {
+	r := newRecord(1, 1)
+	r.teams[team{domain, byHost, most}] = crew(most, 1e6, 100, 1, 0, 0, 0) // three of four idle
+	r.teams[team{domain, byHost8, most}] = crew(most, 1e6, 100, 1, 0)
+	r.teams[team{domain, byURL, most}] = crew(most, 1e6, 500, 1)
+	var f Finding
+	judgeLoadsB(&r, &f)
+	got := verdicts(&f)
+	for what, v := range map[string]Verdict{"Hostname: idle nodes": Met, "Hostname-8: idle nodes": NotMet, "URL: idle nodes": Met, "Redirect: idle nodes": NotRun} {
+		if got[what] != v {
+			t.Errorf("%s: %q, want %q", what, got[what], v)
+		}
+	}
+	if d := r.overhead(team{domain, byURL, most}); d != 40 {
+		t.Errorf("%v bytes for a page", d)
 	}
 }

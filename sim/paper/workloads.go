@@ -155,7 +155,8 @@ func judgeOverheadC(r *record, f *Finding) {
 	w := one
 	f.grown("Loo et al., figure 11: DHT load of a page, one server", "bytes for a page asked for", w, r.overhead)
 	host := w.of(byHost, most)
-	f.target("Hostname: DHT load", "none, but for the seed", r.have(host), r.overhead(host) < 0.1, "%.2g bytes a page", r.overhead(host))
+	bytes := r.overhead(host) * float64(r.teams[host].Seen)
+	f.target("Hostname: DHT load", "none, but for the seed", r.have(host), bytes < 1000, "%.0f bytes in all", bytes)
 	f.ranked("overhead", r, w, r.overhead, byHost, byHost8, byURL, redirect)
 	f.bounced(r, w)
 	f.Comment = "All links are to the same server: what is not with its owner anyway has to travel."
