@@ -172,14 +172,10 @@ crawl(V, D) :- crawl(U, D), redirect(U, V).
 		}
 	})
 	stateOf(t, cfg.Dir).as(t, fromStart(t, web, source(near)))
-	if again := run(t, withProgram(cfg, nil)); again.StoppedBy != crawl.StopDone || again.RunPages != 0 {
+	cfg.Programs = nil
+	if again := run(t, cfg); again.StoppedBy != crawl.StopDone || again.RunPages != 0 {
 		t.Errorf("resumed: %+v", again)
 	}
-}
-
-func withProgram(cfg Config, src *program.Source) Config {
-	cfg.Programs = []*program.Source{src}
-	return cfg
 }
 
 // A crawl that needs no facts again keeps none.
