@@ -62,13 +62,13 @@ func TestTaskOfAnotherVersion(t *testing.T) {
 // TestShareable: what no node of a cluster can do alone is refused before anything
 // is submitted.
 func TestShareable(t *testing.T) {
-	for _, scheme := range []string{"url", "host-8", "redirect", "adaptive"} {
+	for scheme, refused := range map[string]bool{"host": false, "url": false, "host-8": false, "redirect": true, "adaptive": true} {
 		x, err := overlay.ParseScheme(scheme)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if defaults().shareable(nil, x) == nil {
-			t.Errorf("the scheme %s is not refused", scheme)
+		if err := defaults().shareable(nil, x); (err != nil) != refused {
+			t.Errorf("the scheme %s: %v, refused should be %t", scheme, err, refused)
 		}
 	}
 	for _, order := range frontier.Orders() {
