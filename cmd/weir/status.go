@@ -145,6 +145,22 @@ func (f *fleetStatus) orphans() int {
 	return max(least, 0)
 }
 
+// missing are the nodes that do not answer.
+func (f *fleetStatus) missing() (names []string) {
+	for _, n := range f.Nodes {
+		if n.State == "silent" || n.State == "gone" {
+			names = append(names, n.Name)
+		}
+	}
+	return names
+}
+
+// led says that some node knows who leads the cluster: most nodes with storage are
+// there.
+func (f *fleetStatus) led() bool {
+	return slices.ContainsFunc(f.Nodes, func(n nodeStatus) bool { return n.Leader != "" })
+}
+
 // print shows it to a person.
 func (f *fleetStatus) print(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -178,6 +194,12 @@ func (f *fleetStatus) print(w io.Writer) error {
 		fmt.Fprintf(w, "done: %s fetched, nothing is left\n", many(sum.Fetched, "page"))
 	default:
 		fmt.Fprintf(w, "%s fetched, %s queued, %s\n", many(sum.Fetched, "page"), thousands(sum.Queued), bytesOf(float64(sum.Bytes)))
+	}
+	if missing := f.missing(); len(missing) > 0 {
+		fmt.Fprintf(w, "what %s fetched is not counted\n", strings.Join(missing, " and "))
+	}
+	if !f.led() {
+		fmt.Fprintln(w, "most nodes with storage are missing: nothing is fetched, and nothing lost, until they are back (weir node --dir)")
 	}
 	if n := f.orphans(); n > 0 {
 		fmt.Fprintf(w, "%d of %d partitions have no owner now\n", n, overlay.Parts)
