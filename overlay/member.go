@@ -96,6 +96,7 @@ func NewMember(cfg Config) *Member {
 		m.common.offset = cfg.Offsets[cfg.Parts]
 	}
 	m.posts = newOutbox(cfg.Origin, cfg.Parts+1, cfg.Unacked)
+	m.posts.patient = m.patient
 	m.talk = newTalk(cfg.Name)
 	return m
 }
@@ -147,6 +148,16 @@ func (m *Member) Step(now page.Time, ev Event) []Action {
 // until Until.
 func (m *Member) Mine(part int) bool { return m.held && m.parts[part].phase == owned }
 
+// patient reports whether nobody waits for what is said in a partition: its rows are
+// known where they matter, or its owner has enough to do.
+func (m *Member) patient(part int) bool {
+	if part >= m.cfg.Parts || m.Mine(part) {
+		return part < m.cfg.Parts
+	}
+	l, ok := m.talk.loads[m.parts[part].node]
+	return ok && l.queued >= plenty
+}
+
 // Owner returns who owns a partition, as far as is known; "" if nobody does.
 func (m *Member) Owner(part int) string { return m.parts[part].node }
 
@@ -172,6 +183,7 @@ func (m *Member) run() {
 	if m.now >= m.doubtAt {
 		m.review()
 	}
+	m.posts.hurry(m.now, m.draining || m.settling > 0 || m.talk.load.Queued+m.talk.load.Flying == 0)
 	m.out = m.posts.run(m.now, m.out)
 	if m.settling > 0 && m.posts.moved {
 		m.settleAll()

@@ -9,6 +9,8 @@ import (
 
 const (
 	gather     = 250 * time.Millisecond // how long records wait for others to the same partition
+	gatherLong = 4 * time.Second        // the same where nobody waits for them
+	plenty     = 256                    // pages that a node has to fetch, which waits for no more then
 	gatherIdle = 50 * time.Millisecond  // the same while nothing else waits for acknowledgement
 	maxAppend  = 256 << 10              // bytes, about
 	retryFirst = time.Second
@@ -40,6 +42,9 @@ type outbox struct {
 	full    bool
 	moved   bool // safe has moved
 	due     page.Time
+
+	patient func(part int) bool // nobody waits for what is said in it; nil: somebody does
+	hasty   bool                // somebody waits until all is acknowledged
 }
 
 type parcel struct {
@@ -77,10 +82,7 @@ func (o *outbox) add(now page.Time, p Parcel) {
 		return
 	}
 	o.last = p.Seq
-	wait := gather
-	if o.quiet() {
-		wait = gatherIdle
-	}
+	alone := o.quiet()
 	x := parcel{seq: p.Seq, posts: p.Ended}
 	for _, post := range p.Rows {
 		for _, r := range post.Records {
@@ -88,7 +90,7 @@ func (o *outbox) add(now page.Time, p Parcel) {
 				e := entry{record: r, size: bulk(r), seq: p.Seq}
 				x.rows++
 				o.unacked += e.size
-				o.push(now.Add(wait), post.Part, e)
+				o.push(now.Add(o.wait(post.Part, alone)), post.Part, e)
 			}
 		}
 	}
@@ -100,6 +102,38 @@ func (o *outbox) add(now page.Time, p Parcel) {
 	}
 	o.parcels = append(o.parcels, x)
 	o.advance(now)
+}
+
+// wait is how long a record waits for others to its partition; alone says that
+// nothing else waits for acknowledgement. An append costs a kilobyte between the
+// servers, whatever it holds, so what nobody waits for is gathered for long.
+func (o *outbox) wait(part int, alone bool) time.Duration {
+	switch {
+	case o.hasty:
+		return gatherIdle
+	case o.patient != nil && o.patient(part):
+		return gatherLong
+	case alone:
+		return gatherIdle
+	}
+	return gather
+}
+
+// hurry says whether somebody waits until all is acknowledged. What waits already then
+// waits no longer.
+func (o *outbox) hurry(now page.Time, on bool) {
+	if on && !o.hasty {
+		for _, p := range o.busy {
+			l := o.lanes[p]
+			if l.pause == 0 {
+				l.due = min(l.due, now)
+			}
+			if l.id == 0 {
+				o.due = min(o.due, l.due)
+			}
+		}
+	}
+	o.hasty = on
 }
 
 // urgent says something at once, before all that waits.
@@ -200,13 +234,10 @@ func (o *outbox) failed(now page.Time, id uint64) {
 func (o *outbox) advance(now page.Time) {
 	for ; o.rowed < len(o.parcels) && o.parcels[o.rowed].rows == 0; o.rowed++ {
 		x := &o.parcels[o.rowed]
-		wait := gather
-		if o.done == len(o.parcels)-1 {
-			wait = gatherIdle
-		}
+		alone := o.done == len(o.parcels)-1
 		for _, post := range x.posts {
 			for _, r := range post.Records {
-				o.push(now.Add(wait), post.Part, entry{record: r, size: bulk(r), seq: x.seq, ended: true})
+				o.push(now.Add(o.wait(post.Part, alone)), post.Part, entry{record: r, size: bulk(r), seq: x.seq, ended: true})
 			}
 		}
 		x.posts = nil

@@ -214,3 +214,49 @@ func TestOutboxThrottle(t *testing.T) {
 		t.Errorf("%v with %d bytes", got, o.unacked)
 	}
 }
+
+// What nobody waits for is gathered for long, since every append has its price.
+func TestOutboxPatience(t *testing.T) {
+	o := newOutbox(1, 2, 1<<20)
+	o.patient = func(part int) bool { return part == 0 }
+	o.add(0, Parcel{Seq: 1, Rows: []Post{{0, []Record{fact(1)}}}})
+	if o.due != page.Time(gatherLong) {
+		t.Errorf("what nobody waits for waits for %v", time.Duration(o.due))
+	}
+	o.add(0, Parcel{Seq: 2, Rows: []Post{{1, []Record{fact(1)}}}})
+	if o.due != page.Time(gather) {
+		t.Errorf("what somebody waits for waits for %v", time.Duration(o.due))
+	}
+	o.hurry(10, true)
+	if n := len(o.run(10, nil)); n != 2 {
+		t.Errorf("%d appends in a hurry", n)
+	}
+}
+
+// A node that has enough to do waits for no more; one that has not gets its rows soon, and so do all when they wait for
+// the last acknowledgement.
+func TestPatience(t *testing.T) {
+	home, name := heir()
+	s := newRig(t, Config{Name: name})
+	s.join(Peer{Name: home, Session: 1})
+	s.step(Owner{0, home, 1, 4})
+	s.load(Load{Queued: 10})
+	if s.m.patient(0) {
+		t.Error("the owner has told nothing of its load")
+	}
+	s.step(Heard{home, writeWord(&load{session: 1, owned: 1, queued: plenty})})
+	if !s.m.patient(0) {
+		t.Error("the owner has enough to do")
+	}
+	s.step(Heard{home, writeWord(&load{session: 1, owned: 1, queued: 3})})
+	if s.m.patient(0) {
+		t.Error("the owner has little to do")
+	}
+	if s.m.posts.hasty {
+		t.Error("it is in a hurry though it has pages to fetch")
+	}
+	s.load(Load{})
+	if !s.m.posts.hasty {
+		t.Error("it has nothing to fetch, and lets others wait for what it has said")
+	}
+}
