@@ -450,5 +450,65 @@ func TestCrawlDelayIsInherited(t *testing.T) {
 		if len(ev.Hosts) != 1 || ev.Hosts[0].Delay != 30*time.Second {
 			t.Fatalf("the new owner knows of its hosts: %+v", ev.Hosts)
 		}
+
+		// Also of a host that has nothing to do: its pages may come yet.
+		b.queued[page.Key{Site: ev.Sites[0].ID, Hash: hashOf(u)}] = u.String()
+		f.owner[part] = 1
+		b.fetch()
+		b.commit()
+		for len(b.outbox) > 0 {
+			b.post(false)
+		}
+		b.disown(part)
+		a.read(part)
+		if ev, err = a.l.Adopt(part, 3); err != nil || len(ev.Sites) != 0 || len(ev.Hosts) != 1 || ev.Hosts[0].Delay != 30*time.Second {
+			t.Fatalf("the new owner of a host that waits for pages knows %+v, %v", ev, err)
+		}
+		a.must(a.l.Seed(mustURL("http://slow.test/q"), 0))
+		w := &batch{}
+		got, err := a.l.Flush(w)
+		a.must(err)
+		if len(got.Sites) != 1 || !got.Sites[0].Met {
+			t.Fatalf("the Engine hears of a site that another node has visited: %+v", got.Sites)
+		}
 	})
+}
+
+// TestLateArrival: what becomes durable of a partition while pages from before are
+// still under way is crawled when they are over.
+func TestLateArrival(t *testing.T) {
+	e, err := NewEngine(EngineConfig{
+		Order: "length", Shared: true, Open: 8, Loads: 8, Resolves: 8,
+		Frontier: frontier.Config{PerConn: 1, Conns: 4, PerServer: 4, Hot: 100, NoRobots: true, Proxy: true},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fetched := func(orders []Order) (ids []uint64) {
+		for _, o := range orders {
+			if f, ok := o.(Fetch); ok {
+				ids = append(ids, f.ID)
+			}
+		}
+		return ids
+	}
+	known := func(id page.SiteID, name string) frontier.Known { return frontier.Known{ID: id, Name: name, Part: 1} }
+	entry := func(hash uint64) frontier.Entry {
+		return frontier.Entry{Hash: hash, Rest: fmt.Sprintf("/%d", hash), Place: frontier.Length{}.Place(0, 0, hash)}
+	}
+	e.Step(1, Start{})
+	e.Step(2, Adopted{Part: 1})
+	first := fetched(e.Step(3, Committed{Sites: []frontier.Known{known(1, "http://a.test")}, Queued: []Queued{{Site: 1, Entry: entry(1)}}}))
+	if len(first) != 1 {
+		t.Fatalf("%d pages were ordered", len(first))
+	}
+	e.Step(4, Disowned{Parts: []uint16{1}, Fence: true})
+	e.Step(5, Adopted{Part: 1})
+	if got := fetched(e.Step(6, Committed{Sites: []frontier.Known{known(2, "http://b.test")}, Queued: []Queued{{Site: 2, Entry: entry(2)}}})); len(got) != 0 {
+		t.Fatalf("a page was ordered while one from before the fence is under way")
+	}
+	e.Step(7, Done{ID: first[0], Outcome: page.Aborted})
+	if got := fetched(e.Step(8, Committed{IDs: first})); len(got) != 1 {
+		t.Fatalf("%d pages were ordered when it was over, want the one that came meanwhile", len(got))
+	}
 }
