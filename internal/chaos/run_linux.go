@@ -338,11 +338,11 @@ func (r *run) leader(ctx context.Context) int {
 // poll writes down who owns how much, until the end.
 func (r *run) poll(ctx context.Context) {
 	for k := 0; ctx.Err() == nil; k++ {
-		at := r.now()
 		s, err := r.status(ctx, r.machines[k%r.cfg.Nodes])
 		if err != nil {
 			continue
 		}
+		at := r.now()
 		r.mu.Lock()
 		for _, n := range s.Nodes {
 			var i int
