@@ -336,8 +336,8 @@ func (r *siteRow) append(b []byte) []byte {
 	if r.cash != 0 || r.name != "" && r.name[0] == 0 { // no site is called so
 		b = binary.BigEndian.AppendUint64(append(b, 0), math.Float64bits(r.cash))
 	}
-	if r.part != 0 {
-		b = binary.BigEndian.AppendUint16(append(b, 1), r.part) // no site is called so either
+	if r.part != 0 || r.name != "" && r.name[0] == 1 { // nor so
+		b = binary.BigEndian.AppendUint16(append(b, 1), r.part)
 	}
 	return append(b, r.name...)
 }

@@ -57,9 +57,9 @@ func TestRowsReadBack(t *testing.T) {
 		if err := u2.read(u.append(nil)); err != nil || u2 != u {
 			t.Fatalf("page %+v: %+v, %v", u, u2, err)
 		}
-		s := siteRow{name: rapid.String().Draw(t, "name"), queued: rapid.Int64().Draw(t, "queued"), ended: rapid.Int64().Draw(t, "ended"),
+		s := siteRow{name: rapid.SampledFrom([]string{"", "\x00", "\x01"}).Draw(t, "first") + rapid.String().Draw(t, "name"), queued: rapid.Int64().Draw(t, "queued"), ended: rapid.Int64().Draw(t, "ended"),
 			fetched: rapid.Int64().Draw(t, "fetched"), parked: rapid.Int64().Draw(t, "parked"), seq: rapid.Uint64().Draw(t, "seq"),
-			delay: time.Duration(rapid.Int64().Draw(t, "delay")), cash: rapid.Float64().Draw(t, "cash")}
+			delay: time.Duration(rapid.Int64().Draw(t, "delay")), cash: rapid.Float64().Draw(t, "cash"), part: rapid.Uint16().Draw(t, "part")}
 		var s2 siteRow
 		if err := s2.read(s.append(nil)); err != nil || s2 != s {
 			t.Fatalf("site %+v: %+v, %v", s, s2, err)
