@@ -4,6 +4,7 @@ package store
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -34,4 +35,23 @@ func holder(name string) int {
 		return 0
 	}
 	return int(l.Pid)
+}
+
+// sharing says that readers of a folder can share its lock.
+const sharing = true
+
+// lockShared locks a file against writers in other processes, and makes it if it
+// is not there. The process must have no other lock on it.
+func lockShared(name string) (io.Closer, error) {
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		f, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.FcntlFlock(f.Fd(), unix.F_SETLK, &unix.Flock_t{Type: unix.F_RDLCK, Whence: io.SeekStart}); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", name, err), f.Close())
+	}
+	return f, nil
 }

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -43,6 +44,8 @@ func child(task string) int {
 		err = childFill(os.Args[1])
 	case "crawl":
 		err = childCrawl(os.Args[1])
+	case "read":
+		err = childRead(os.Args[1])
 	}
 	if err != nil {
 		fmt.Println("error:", err)
@@ -456,6 +459,19 @@ func childCrawl(dir string) error {
 		}
 		fmt.Println("acked", i)
 	}
+}
+
+// childRead has a folder open for reading until its input ends.
+func childRead(dir string) error {
+	s, err := Open(dir, Options{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	fmt.Println("open")
+	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
+		return err
+	}
+	return s.Close()
 }
 
 // TestOtherProcess opens a folder that another process has.

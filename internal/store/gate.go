@@ -69,7 +69,7 @@ type gate struct {
 	readOnly bool
 
 	mu    sync.Mutex
-	locks []*heldLock
+	locks []*held
 }
 
 func (g *gate) park() { select {} }
@@ -174,17 +174,17 @@ func (g *gate) RemoveAll(name string) error {
 	return g.FS.RemoveAll(name)
 }
 
-// Lock remembers the lock for unlock. A folder that cannot be written to, opened
-// for reading only, needs none.
+// Lock remembers the lock for unlock. To read, the folder's own lock is enough:
+// Pebble knows none that readers could share.
 func (g *gate) Lock(name string) (io.Closer, error) {
+	if g.readOnly {
+		return io.NopCloser(nil), nil
+	}
 	c, err := g.FS.Lock(name)
 	if err != nil {
-		if g.readOnly && isReadOnly(err) {
-			return io.NopCloser(nil), nil
-		}
 		return nil, err
 	}
-	l := &heldLock{c: c}
+	l := &held{end: c.Close}
 	g.mu.Lock()
 	g.locks = append(g.locks, l)
 	g.mu.Unlock()
@@ -204,16 +204,6 @@ func (g *gate) unlock() error {
 }
 
 func (g *gate) Unwrap() vfs.FS { return g.FS }
-
-type heldLock struct {
-	once sync.Once
-	c    io.Closer
-}
-
-func (l *heldLock) Close() (err error) {
-	l.once.Do(func() { err = l.c.Close() })
-	return err
-}
 
 type gateFile struct {
 	vfs.File

@@ -234,34 +234,6 @@ func mkdirs(fsys vfs.FS, dir string) error {
 	return nil
 }
 
-// takeLock makes this process the only one with the folder.
-func (s *Store) takeLock() error {
-	name := s.path(lockName)
-	l, err := s.fs.Lock(name)
-	switch {
-	case err == nil:
-		s.lock = l
-		return nil
-	case s.readOnly && isReadOnly(err):
-		return nil
-	case isPathError(err):
-		return err
-	case strings.Contains(err.Error(), "current process"):
-		return fmt.Errorf("%w: this process has it open", ErrInUse)
-	}
-	if vfs.Root(s.fs) == vfs.Default {
-		if pid := holder(name); pid != 0 {
-			return fmt.Errorf("%w (pid %d): wait for it to end or stop it", ErrInUse, pid)
-		}
-	}
-	return fmt.Errorf("%w: wait for it to end or stop it", ErrInUse)
-}
-
-func isPathError(err error) bool {
-	var pe *fs.PathError
-	return errors.As(err, &pe)
-}
-
 // openState opens Pebble.
 func (s *Store) openState(o Options) error {
 	if o.Cache <= 0 {
