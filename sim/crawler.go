@@ -401,14 +401,14 @@ func (c *crawler) fetch(o *crawl.Fetch) {
 
 // may says whether the request may be sent, as far as other nodes are concerned.
 func (c *crawler) may(o *crawl.Fetch) bool {
-	return c.peer == nil || c.peer.leases == nil || c.peer.leases.may(o.Host, o.Addr)
+	return c.peer == nil || c.peer.leases == nil || c.peer.leases.May(c.w.now, o.Host, o.Addr)
 }
 
 // answer ends a request.
 func (c *crawler) answer(slot uint32) {
 	t := &c.trips[slot]
 	if c.peer != nil && c.peer.leases != nil {
-		c.peer.leases.over(t.url.Host(), t.addr)
+		c.peer.leases.Over(t.url.Host(), t.addr)
 		if t.outcome != page.Aborted {
 			c.peer.s.answered(t.url.Host(), c.cfg.Wait, c.w.now.Sub(t.asked))
 		}

@@ -114,7 +114,7 @@ func (p *peer) do(a overlay.Action) {
 		p.parts = append(p.parts, a.Part)
 		p.s.owner[a.Part] = p
 		if p.leases != nil {
-			p.leases.granter.Start(p.s.now, a.Part)
+			p.leases.Start(p.s.now, a.Part)
 		}
 		c.step(ev)
 	case overlay.Disown, overlay.Fence:

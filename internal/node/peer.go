@@ -163,7 +163,7 @@ func (p *peer) run(ctx context.Context, stop <-chan struct{}) {
 		case ev := <-p.tells:
 			if h, ok := ev.(overlay.Heard); ok && overlay.TrafficOfWord(h.Data) == overlay.Leases {
 				if now := clock(); int64(now) < p.until.Load() { // else nothing is this node's to grant
-					p.leases.hear(now, h.From, h.Data)
+					p.leases.do(func(d *crawl.Desk) { _ = d.Hear(now, h.From, h.Data) })
 				}
 			} else {
 				p.step(ctx, ev)
@@ -174,11 +174,11 @@ func (p *peer) run(ctx context.Context, stop <-chan struct{}) {
 				case overlay.Event:
 					p.step(ctx, x)
 				case crawl.Lease:
-					p.leases.want(clock(), x)
+					p.leases.do(func(d *crawl.Desk) { d.Want(clock(), x) })
 				case crawl.Return:
-					p.leases.give(clock(), x)
+					p.leases.do(func(d *crawl.Desk) { d.Give(clock(), x) })
 				case []crawl.Care:
-					p.leases.learn(clock(), x)
+					p.leases.do(func(d *crawl.Desk) { d.Learn(clock(), x) })
 				}
 			}
 		case <-timer.C:
@@ -196,7 +196,7 @@ func (p *peer) run(ctx context.Context, stop <-chan struct{}) {
 		case <-ctx.Done():
 			return
 		}
-		next := min(p.leases.step(ctx, clock()), p.leases.lapse(clock()), p.alarm)
+		next := min(p.leases.step(ctx, clock()), p.alarm)
 		timer.Reset(min(max(next.Sub(clock()), 0), time.Hour))
 	}
 }
@@ -211,9 +211,11 @@ func (p *peer) step(ctx context.Context, ev overlay.Event) {
 		case overlay.Renew, overlay.Claim, overlay.Follow, overlay.Unfollow, overlay.Append, overlay.Say, overlay.Send:
 			p.carrier.Do(a)
 		case overlay.Fence:
-			for part := range overlay.Parts {
-				p.leases.granter.Stop(part)
-			}
+			p.leases.do(func(d *crawl.Desk) {
+				for part := range overlay.Parts {
+					d.Stop(part)
+				}
+			})
 			p.cut()
 			select {
 			case p.fences <- struct{}{}:
@@ -222,10 +224,10 @@ func (p *peer) step(ctx context.Context, ev overlay.Event) {
 			p.work(ctx, a)
 			p.n.log.event("fenced", map[string]any{"why": "no session could be renewed"})
 		case overlay.Adopt:
-			p.leases.granter.Start(now, a.Part)
+			p.leases.do(func(d *crawl.Desk) { d.Start(now, a.Part) })
 			p.work(ctx, a)
 		case overlay.Disown:
-			p.leases.granter.Stop(a.Part)
+			p.leases.do(func(d *crawl.Desk) { d.Stop(a.Part) })
 			p.work(ctx, a)
 		case overlay.Apply, overlay.Posted:
 			p.work(ctx, a)

@@ -1,0 +1,191 @@
+package crawl
+
+import (
+	"fmt"
+	"math"
+	"net/netip"
+	"time"
+
+	"weir/overlay"
+	"weir/page"
+)
+
+// Desk is where a node asks others for leave to visit hosts, and gives it: it stands
+// between an Engine, which orders Lease and Return, and the desks of all nodes. What
+// may be granted, and for how long it holds, are the overlay.Granter's and Holder's
+// to say; the Desk takes their letters to whoever owns the partitions, and tells the
+// Engine what came of what it wanted.
+//
+// Everything but May, Over and Until may give it something to do: Step does it, and
+// says when it wants to be called again. Like the Engine it is a pure machine. Not
+// safe for concurrent use; the node's driver owns it.
+type Desk struct {
+	cfg     DeskConfig
+	granter *overlay.Granter
+	holder  *overlay.Holder
+	lent    map[string]netip.Addr // by host: where leave is held or asked for
+	waiting []wanted              // asked for, in order
+	sends   []overlay.Send
+}
+
+// DeskConfig is whose desk it is.
+type DeskConfig struct {
+	Name    string // of the node
+	Session uint64 // never used twice by one node
+	Keys    overlay.Keys
+	Manners overlay.LeaseConfig
+	Owner   func(part int) string // the node that owns a partition; "": none is known
+}
+
+// wanted is leave that was asked for.
+type wanted struct {
+	Lease
+	since page.Time
+}
+
+const (
+	// leasePatience is how long leave is waited for before others have their turn.
+	leasePatience = 3 * time.Second
+
+	// leaseAgain is when leave is asked for again that was not given.
+	leaseAgain = time.Second
+)
+
+// NewDesk returns the desk of a node that owns no partition.
+func NewDesk(cfg DeskConfig) *Desk {
+	return &Desk{
+		cfg: cfg, granter: overlay.NewGranter(cfg.Keys, cfg.Manners), holder: overlay.NewHolder(cfg.Keys, cfg.Session),
+		lent: map[string]netip.Addr{},
+	}
+}
+
+// Start says that the node owns a partition from now on, Stop that it does not.
+func (d *Desk) Start(now page.Time, part int) { d.granter.Start(now, part) }
+func (d *Desk) Stop(part int)                 { d.granter.Stop(part) }
+
+// Learn takes what is known of hosts that other nodes have visited.
+func (d *Desk) Learn(now page.Time, hosts []Care) {
+	for _, h := range hosts {
+		d.granter.Learn(now, h.Host, max(h.Delay, h.State.Last), h.State.Rest)
+	}
+}
+
+// Want asks for leave. Leased answers it, from a later Step.
+func (d *Desk) Want(now page.Time, o Lease) {
+	d.holder.Want(now, overlay.Subject{Host: o.Host}, o.Wait)
+	if o.Addr.IsValid() {
+		d.holder.Want(now, overlay.Subject{Host: o.Host, Addr: o.Addr}, o.Wait)
+	}
+	d.lent[o.Host] = o.Addr
+	d.waiting = append(d.waiting, wanted{o, now})
+}
+
+// Give gives leave back.
+func (d *Desk) Give(now page.Time, o Return) {
+	addr, ok := d.lent[o.Host]
+	if !ok {
+		return
+	}
+	delete(d.lent, o.Host)
+	d.holder.Drop(now, overlay.Subject{Host: o.Host}, o.Used, now, o.Rest)
+	if addr.IsValid() {
+		d.holder.Drop(now, overlay.Subject{Host: o.Host, Addr: addr}, o.Used, now, o.Rest)
+	}
+}
+
+// Hear takes a message about leases from another node. One that cannot be read is of
+// another version, or damaged: whoever asks will ask again.
+func (d *Desk) Hear(now page.Time, from string, data []byte) error {
+	x, err := overlay.ReadLease(data)
+	if err != nil {
+		return fmt.Errorf("a message of %s: %w", from, err)
+	}
+	switch x := x.(type) {
+	case *overlay.Ask:
+		answer := d.granter.Ask(now, from, x)
+		d.send(from, overlay.AppendAnswer(nil, &answer))
+	case *overlay.Return:
+		d.granter.Return(now, from, x)
+	case *overlay.Answer:
+		d.holder.Answer(now, x)
+	}
+	return nil
+}
+
+func (d *Desk) send(to string, data []byte) {
+	d.sends = append(d.sends, overlay.Send{To: to, Data: data})
+}
+
+// Step returns what there is to say to other nodes and what the Engine was given,
+// and when it wants to be called again.
+func (d *Desk) Step(now page.Time) (sends []overlay.Send, told []Leased, next page.Time) {
+	d.write(now)
+	next = math.MaxInt64
+	waiting := d.waiting[:0]
+	for _, w := range d.waiting {
+		from, until := d.holder.Span(w.Host, w.Addr)
+		switch {
+		case until > now && from < until:
+			told = append(told, Leased{Host: w.Host, Given: true, In: max(from.Sub(now), 0)})
+		case now.Sub(w.since) >= leasePatience:
+			d.Give(now, Return{Host: w.Host})
+			told = append(told, Leased{Host: w.Host, In: leaseAgain})
+		default:
+			waiting = append(waiting, w)
+			next = min(next, w.since.Add(leasePatience))
+		}
+	}
+	clear(d.waiting[len(waiting):])
+	d.waiting = waiting
+	d.write(now)
+	sends, d.sends = d.sends, nil
+	return sends, told, min(next, d.holder.Next())
+}
+
+// write takes what the holder has to say to where it belongs.
+func (d *Desk) write(now page.Time) {
+	if d.holder.Next() > now {
+		return
+	}
+	for _, x := range d.holder.Letters(now) {
+		d.post(now, x)
+	}
+}
+
+// post takes a letter to the owner of its partition, which may be this node. While
+// nobody owns it the letter is lost: what is wanted is asked for again.
+func (d *Desk) post(now page.Time, x overlay.Letter) {
+	to := d.cfg.Owner(x.Part)
+	switch {
+	case to == "":
+	case x.Ask != nil && to == d.cfg.Name:
+		answer := d.granter.Ask(now, to, x.Ask)
+		d.holder.Answer(now, &answer)
+	case x.Ask != nil:
+		d.send(to, overlay.AppendAsk(nil, x.Ask))
+	case to == d.cfg.Name:
+		d.granter.Return(now, to, x.Return)
+	default:
+		d.send(to, overlay.AppendReturn(nil, x.Return))
+	}
+}
+
+// May says whether a request may be sent to a host now, right before its first byte
+// leaves, and notes that one is under way then; Over must follow.
+func (d *Desk) May(now page.Time, host string, addr netip.Addr) bool {
+	if !d.holder.May(now, host, addr) {
+		return false
+	}
+	d.holder.Busy(host, addr, true)
+	return true
+}
+
+// Over says that the answer is in, or that there will be none.
+func (d *Desk) Over(host string, addr netip.Addr) { d.holder.Busy(host, addr, false) }
+
+// Until returns when a request that is under way must end, unless leave is renewed
+// before: by then somebody else may visit the host.
+func (d *Desk) Until(host string, addr netip.Addr) page.Time {
+	_, until := d.holder.Span(host, addr)
+	return until
+}

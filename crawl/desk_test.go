@@ -1,0 +1,188 @@
+package crawl
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"weir/overlay"
+	"weir/page"
+)
+
+// hall is the desks of some nodes, a virtual clock, and messages that take a while.
+type hall struct {
+	t     *testing.T
+	now   page.Time
+	delay time.Duration
+	owner func(part int) string
+	names []string
+	desks map[string]*Desk
+	mail  []letter
+	sent  int // messages
+	told  map[string][]string
+	lost  func(from, to string, data []byte) bool
+	wake  map[string]page.Time
+}
+
+type letter struct {
+	at       page.Time
+	from, to string
+	data     []byte
+}
+
+func newHall(t *testing.T, owner string, names ...string) *hall {
+	h := &hall{
+		t: t, now: page.Time(time.Hour), delay: 10 * time.Millisecond, owner: func(int) string { return owner }, names: names, desks: map[string]*Desk{},
+		told: map[string][]string{}, wake: map[string]page.Time{}, lost: func(string, string, []byte) bool { return false },
+	}
+	for _, name := range names {
+		h.desks[name] = NewDesk(DeskConfig{
+			Name: name, Session: 1, Keys: overlay.NewKeys(overlay.Scheme{By: overlay.ByURL}, 4), Manners: overlay.LeaseConfig{Wait: time.Second, PerServer: 1},
+			Owner: func(part int) string { return h.owner(part) },
+		})
+	}
+	for part := range 4 {
+		h.desks[owner].Start(0, part)
+	}
+	return h
+}
+
+// run lets time pass.
+func (h *hall) run(d time.Duration) {
+	end := h.now.Add(d)
+	for {
+		next := end
+		for _, name := range h.names {
+			next = min(next, max(h.wake[name], h.now))
+		}
+		for _, m := range h.mail {
+			next = min(next, m.at)
+		}
+		h.now = next
+		for len(h.mail) > 0 && h.mail[0].at <= h.now {
+			m := h.mail[0]
+			h.mail = h.mail[1:]
+			if err := h.desks[m.to].Hear(h.now, m.from, m.data); err != nil {
+				h.t.Fatal(err)
+			}
+		}
+		for _, name := range h.names {
+			h.step(name)
+		}
+		if h.now >= end {
+			return
+		}
+	}
+}
+
+func (h *hall) step(name string) {
+	sends, told, next := h.desks[name].Step(h.now)
+	for _, x := range sends {
+		h.sent++
+		if !h.lost(name, x.To, x.Data) {
+			h.mail = append(h.mail, letter{h.now.Add(h.delay), name, x.To, x.Data})
+		}
+	}
+	for _, ev := range told {
+		text := fmt.Sprintf("%s in %v", ev.Host, ev.In)
+		if !ev.Given {
+			text = "no " + text
+		}
+		h.told[name] = append(h.told[name], text)
+	}
+	h.wake[name] = next
+	if next <= h.now {
+		h.t.Fatalf("%s wants to be called again at once", name)
+	}
+}
+
+func (h *hall) want(name, host string) {
+	h.desks[name].Want(h.now, Lease{Host: host, Addr: deskAddr, Wait: time.Second})
+	h.wake[name] = h.now
+}
+
+func (h *hall) give(name, host string, used bool, rest time.Duration) {
+	h.desks[name].Give(h.now, Return{Host: host, Used: used, Rest: rest})
+	h.wake[name] = h.now
+}
+
+// heard checks what an Engine was told since the last time.
+func (h *hall) heard(name string, want ...string) {
+	h.t.Helper()
+	if got := h.told[name]; !slices.Equal(got, want) {
+		h.t.Errorf("%s was told %q, want %q", name, got, want)
+	}
+	h.told[name] = nil
+}
+
+var deskAddr = netip.MustParseAddr("192.0.2.1")
+
+const deskHost = "www.example.org"
+
+// One node has leave at a time, whoever grants it; a request needs it, and must end
+// with it.
+func TestDeskGivesLeaveToOne(t *testing.T) {
+	h := newHall(t, "a", "a", "b", "c")
+	h.want("b", deskHost)
+	h.run(time.Second / 10)
+	h.heard("b", "www.example.org in 0s")
+	h.want("a", deskHost)
+	h.want("c", deskHost)
+	h.run(time.Second)
+	h.heard("a")
+	h.heard("c")
+	for name, want := range map[string]bool{"a": false, "b": true, "c": false} {
+		if h.desks[name].May(h.now, deskHost, deskAddr) != want {
+			t.Errorf("%s may ask: %v", name, !want)
+		}
+	}
+	if until := h.desks["b"].Until(deskHost, deskAddr); until <= h.now || until > h.now.Add(overlay.MaxLease) {
+		t.Errorf("b may ask until %v from now on", until.Sub(h.now))
+	}
+	h.run(6 * time.Second) // nobody else gets it as long as it is asked
+	if h.heard("b"); !h.desks["b"].May(h.now, deskHost, deskAddr) {
+		t.Error("a request that is under way is not covered")
+	}
+}
+
+// Leave that does not come is given up, and the Engine asks again when it is told to.
+func TestDeskGivesUp(t *testing.T) {
+	h := newHall(t, "a", "a", "b")
+	h.want("a", deskHost)
+	h.run(time.Millisecond)
+	h.desks["a"].May(h.now, deskHost, deskAddr)
+	h.want("b", deskHost)
+	h.run(leasePatience - time.Millisecond)
+	h.heard("b")
+	h.run(time.Millisecond)
+	h.heard("b", "no www.example.org in 1s")
+	h.run(time.Minute)
+	h.heard("b")
+}
+
+// A partition that nobody owns grants nothing, nor does a message that cannot be read.
+func TestDeskWithoutAnOwner(t *testing.T) {
+	h := newHall(t, "a", "a")
+	h.owner = func(int) string { return "" }
+	h.want("a", deskHost)
+	h.run(4 * time.Second)
+	h.heard("a", "no www.example.org in 1s")
+	if err := h.desks["a"].Hear(h.now, "b", []byte("?")); err == nil {
+		t.Error("any bytes are a message")
+	}
+}
+
+// What is given back serves the next, when the host has rested.
+func TestDeskHandsOver(t *testing.T) {
+	h := newHall(t, "a", "a", "b", "c")
+	h.want("b", deskHost)
+	h.run(time.Second / 10)
+	h.give("b", deskHost, true, time.Second)
+	h.run(time.Second / 2)
+	h.want("c", deskHost)
+	h.run(time.Second / 10)
+	h.heard("b", "www.example.org in 0s")
+	h.heard("c", "www.example.org in 500ms")
+}
