@@ -97,6 +97,9 @@ func (c *queryCmd) Run(e *env) error {
 	if q.Own, err = f.own(c.Of); err != nil {
 		return err
 	}
+	if c.Of == "" {
+		q.Programs = f.Programs().Names()
+	}
 	return e.ask(f, q, a)
 }
 

@@ -49,13 +49,13 @@ func (c *steerCmd) turn(e *env) error {
 	got, err := node.SteerProgram(e.ctx, c.Dir, t)
 	resting := errors.Is(err, node.ErrNotRunning)
 	if resting {
-		if at, e := look(c.Dir); e == nil && at == begun && (c.Beside || c.Leave != "") {
+		if at, e := look(c.Dir); e == nil && at == begun {
 			got, err = c.turnIdle(t)
 		}
 	}
 	switch {
 	case errors.Is(err, node.ErrNotRunning):
-		return c.idle()
+		return c.notRunning(node.Steering{})
 	case errors.Is(err, node.ErrFaulty):
 		fmt.Fprintln(e.err, got.Faults)
 		return quiet(exitUsage)
@@ -135,17 +135,6 @@ func (c *steerCmd) source(e *env) (*program.Source, error) {
 		return nil, e.programFault(err)
 	}
 	return src, nil
-}
-
-// idle says that no crawl runs that could be steered.
-func (c *steerCmd) idle() error {
-	err := c.notRunning(node.Steering{})
-	if f := new(fault); errors.As(err, &f) && f.code == exitFailed {
-		if at, err := look(c.Dir); err == nil && at == begun {
-			f.hint += "; steer it then"
-		}
-	}
-	return err
 }
 
 // keepProgram writes into crawl.yaml that the crawl has a program of its own now:

@@ -17,6 +17,9 @@ type Question struct {
 	Table string // the answer; "": that of the last rule. With a table the text may be empty.
 	Sets  []query.Setting
 	Own   *Own // the program of the crawl; nil: it has none that could be used
+
+	// Programs are those that share the crawl, when the question is about none of them.
+	Programs []string
 }
 
 // Program is a question that means something. It is not safe for concurrent use.
@@ -54,6 +57,11 @@ func (q Question) Read() (*Program, []query.Diag) {
 	_, checked, diags := query.Load(q.Name, text+"\n"+q.Own.usable(asked), []string{"crawl"}, q.Sets...)
 	diags = q.shift(mine(diags, text), before)
 	if checked == nil {
+		for i := range diags {
+			if len(q.Programs) > 0 && diags[i].Hint == "" && strings.HasPrefix(diags[i].Message, "there is no table") {
+				diags[i].Hint = "a table of a program that shares the crawl needs its name: --of " + strings.Join(q.Programs, ", --of ")
+			}
+		}
 		return nil, diags
 	}
 	name, diag := q.answer(asked)

@@ -112,6 +112,9 @@ func (n *node) reply(ctx context.Context, q Query, enc *json.Encoder) error {
 		return err
 	}
 	asked := question.Question{Name: q.Name, Text: q.Text, Table: q.Table, Sets: q.Sets, Own: own}
+	if q.Of == "" {
+		asked.Programs = view.Programs().Names()
+	}
 	p, diags := asked.Read()
 	var head Reply
 	for _, d := range diags {
