@@ -177,11 +177,16 @@ func (l *Ledger) Again(f *page.Facts) error {
 	if f.Robots {
 		return l.robotsAgain(f)
 	}
-	r, err := l.settled(f.Key)
+	r, due, err := l.settled(f.Key)
 	if err != nil || r == nil || r.version != l.cfg.Version {
 		return err
 	}
 	f.Depth, f.Hops, f.Root, f.Score = r.depth, r.hops, r.root, r.score
+	if due && l.share != nil {
+		if err := l.logAgain(r); err != nil {
+			return err
+		}
+	}
 	return l.derive(f)
 }
 
@@ -197,23 +202,22 @@ func (l *Ledger) Skip(k page.Key) error {
 	if k.Hash == 0 {
 		return l.heard(k.Site)
 	}
-	_, err := l.settled(k)
+	_, _, err := l.settled(k)
 	return err
 }
 
-// settled ends that a page is due.
-func (l *Ledger) settled(k page.Key) (*pageRecord, error) {
-	r, err := l.page(k)
-	if err != nil || r == nil || r.state != stateEnded {
-		return nil, err
+// settled ends that a page is due, if it is.
+func (l *Ledger) settled(k page.Key) (r *pageRecord, due bool, err error) {
+	if r, err = l.page(k); err != nil || r == nil || r.state != stateEnded {
+		return nil, false, err
 	}
-	if r.due {
+	if due = r.due; due {
 		r.due = false
 		l.totals.Due--
 		l.extra = append(l.extra, Pair{Key: againKey(r.depth, k), Gone: true})
 		l.mark(r)
 	}
-	return r, nil
+	return r, due, nil
 }
 
 // writeSweep writes how far the sweep has come, if it has moved.

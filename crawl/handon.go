@@ -91,8 +91,10 @@ func (l *Ledger) handOn(s *siteRecord, r *pageRecord, part int, row *Row) {
 	if row.Seed {
 		l.totals.Seeds--
 	}
-	home := l.share.posts.to(int(s.part))
-	home.ended = append(home.ended, overlay.Ended{Site: s.name, Hash: r.key.Hash, Outcome: page.OK})
+	if l.purse == nil {
+		r.score = row.Score
+	}
+	l.postEnd(s, r)
 	l.touch(s)
 	l.mark(r)
 }

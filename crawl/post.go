@@ -36,27 +36,28 @@ func (p *posts) to(part int) *post {
 	return &p.list[i]
 }
 
-// sent remembers rows that were sent of late, with their depths: most links lead
-// to pages that were named a moment ago.
+// sent remembers rows that were sent of late, with their depths and, if these count,
+// priorities: most links lead to pages that were named a moment ago.
 type sent struct{ slots []sentSlot }
 
 type sentSlot struct {
 	print uint64
+	score float32
 	depth uint16
 }
 
 const sentSlots = 1 << 16
 
 // add says whether the row is news, and remembers it.
-func (s *sent) add(print uint64, depth uint16) bool {
+func (s *sent) add(print uint64, depth uint16, score float32) bool {
 	if s.slots == nil {
 		s.slots = make([]sentSlot, sentSlots)
 	}
 	x := &s.slots[print%sentSlots]
-	if x.print == print && x.depth <= depth {
+	if x.print == print && x.depth <= depth && x.score >= score {
 		return false
 	}
-	*x = sentSlot{print, depth}
+	*x = sentSlot{print, score, depth}
 	return true
 }
 
@@ -73,8 +74,25 @@ func (l *Ledger) logEnd(s *siteRecord, r *pageRecord) {
 	if st := &l.share.stakes[s.part]; st.adopted {
 		st.queued--
 	}
+	l.postEnd(s, r)
+}
+
+// logAgain tells the same of a page that was delivered again.
+func (l *Ledger) logAgain(r *pageRecord) error {
+	s, err := l.site(r.key.Site)
+	if err == nil {
+		l.postEnd(s, r)
+	}
+	return err
+}
+
+func (l *Ledger) postEnd(s *siteRecord, r *pageRecord) {
+	e := overlay.Ended{Site: s.name, Hash: r.key.Hash, Outcome: r.outcome, Status: uint16(r.status), Depth: r.depth}
+	if l.cfg.Traits.Score && l.purse == nil {
+		e.Score = r.score
+	}
 	to := l.share.posts.to(int(s.part))
-	to.ended = append(to.ended, overlay.Ended{Site: s.name, Hash: r.key.Hash, Outcome: r.outcome, Status: uint16(r.status)})
+	to.ended = append(to.ended, e)
 }
 
 // logHost tells the partition of a host what was learned of it.
@@ -85,7 +103,11 @@ func (l *Ledger) logHost(name string, st frontier.HostState) {
 
 // send hands a row on to the node whose it is.
 func (l *Ledger) send(row *Row, print uint64) {
-	if row.plain() && !l.share.sent.add(print, row.Depth) {
+	score := float32(0)
+	if l.cfg.Traits.Priority && l.purse == nil {
+		score = row.Score
+	}
+	if row.plain() && !l.share.sent.add(print, row.Depth, score) {
 		return
 	}
 	l.logRow(l.share.Keys.Home(row.URL), row)

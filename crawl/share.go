@@ -296,12 +296,15 @@ func (l *Ledger) staked(s *siteRecord) {
 // refetch queues a page again whose facts would mean more, and lie with another
 // node.
 func (l *Ledger) refetch(f *page.Facts, r *pageRecord, row *Row) error {
-	if row.Depth >= r.depth {
-		return nil
+	nearer, dearer := row.Depth < r.depth, l.purse == nil && row.Score > r.score
+	if nearer {
+		r.depth, r.rule, r.parent = row.Depth, row.By, f.Key
 	}
-	r.depth, r.rule, r.parent = row.Depth, row.By, f.Key
+	if dearer {
+		r.score = row.Score
+	}
 	l.mark(r)
-	if !l.cfg.Traits.Depth || !l.meansMore(r.outcome) {
+	if !(nearer && l.cfg.Traits.Depth || dearer && l.cfg.Traits.Score || row.Anew) || !l.meansMore(r.outcome) {
 		return nil
 	}
 	s, err := l.site(r.key.Site)
@@ -309,14 +312,36 @@ func (l *Ledger) refetch(f *page.Facts, r *pageRecord, row *Row) error {
 		return err
 	}
 	r.loaded = true
-	r.entry = frontier.Entry{Hash: row.Hash, Depth: row.Depth, Hops: row.Hops, Root: row.Root || r.root, Score: row.Score, Rest: strings.Clone(row.URL.Rest())}
+	r.entry = frontier.Entry{Hash: row.Hash, Depth: r.depth, Hops: row.Hops, Root: row.Root || r.root, Score: row.Score, Rest: strings.Clone(row.URL.Rest())}
+	if l.cfg.Traits.Priority && l.purse == nil {
+		r.entry.Score = r.score
+	}
 	s.queued++
 	s.ended--
+	if r.outcome.Row().Answer {
+		s.fetched = max(0, s.fetched-1) // it counts once
+	}
 	l.totals.Queued++
 	l.staked(s)
 	l.admit(s, r)
 	l.enqueue(s, r)
 	return nil
+}
+
+// short says that a page which has ended elsewhere must be fetched once more: who
+// fetched it had not read of the depth, or of the score, that it is known by here.
+func (l *Ledger) short(r *pageRecord, e *overlay.Ended) (bool, error) {
+	if !l.meansMore(e.Outcome) {
+		return false, nil
+	}
+	if l.cfg.Traits.Depth && r.depth < e.Depth {
+		return true, nil
+	}
+	if !l.cfg.Traits.Score || l.purse != nil {
+		return false, nil
+	}
+	err := l.load(r)
+	return r.entry.Score > e.Score, err
 }
 
 // Disown says that the pages of a partition are not this node's any more.
@@ -415,7 +440,8 @@ func (l *Ledger) ship(t *flow.Tuple) {
 // applyDone ends pages that another node has fetched. They are not among this
 // node's numbers.
 func (l *Ledger) applyDone(part int, d overlay.Done) error {
-	for _, p := range d.Pages {
+	for i := range d.Pages {
+		p := &d.Pages[i]
 		id, err := l.siteIn(p.Site, part)
 		if err != nil {
 			return err
@@ -426,6 +452,12 @@ func (l *Ledger) applyDone(part int, d overlay.Done) error {
 			return err
 		}
 		if r == nil || r.state != stateQueued {
+			continue
+		}
+		if short, err := l.short(r, p); short || err != nil {
+			if err != nil {
+				return err
+			}
 			continue
 		}
 		s, err := l.site(id)
@@ -446,6 +478,12 @@ func (l *Ledger) applyDone(part int, d overlay.Done) error {
 			st.queued--
 		}
 		r.state, r.outcome, r.status, r.at, r.archive = stateEnded, p.Outcome, int(p.Status), l.wall, Archived{File: elsewhere}
+		if r.score = p.Score; l.cfg.Traits.Priority && l.purse == nil {
+			if err := l.load(r); err != nil {
+				return err
+			}
+			r.score = max(r.score, r.entry.Score)
+		}
 		l.totals.Queued--
 		l.mark(r)
 		l.touch(s)

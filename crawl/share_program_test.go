@@ -122,15 +122,7 @@ func sharedProgram(t *rapid.T, text string) {
 	f.seeds = all[:2]
 	f.sail()
 
-	one := newFleet(t, f.plan, true)
-	one.web, one.moved, one.seeds = f.web, f.moved, f.seeds
-	alone := one.board(&ship{name: "alone", alone: true})
-	for alone.again(); len(alone.queued) > 0; alone.again() {
-		alone.fetch()
-	}
-	if got, want := slices.Sorted(maps.Keys(f.asked)), slices.Sorted(maps.Keys(one.asked)); !slices.Equal(got, want) {
-		t.Fatalf("together they have fetched\n%s\nand one alone\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
+	alone := f.alike()
 	got, want := map[string]bool{}, map[string]bool{}
 	alone.tables(want)
 	for _, s := range f.nodes {

@@ -30,7 +30,7 @@ type fleet struct {
 	web   map[string][]string
 	moved map[string]string // where pages redirect to
 	asked map[string]int
-	ended map[string]bool // as the logs say
+	ended map[string]overlay.Ended // as the logs say
 
 	crashes int
 	said    int // batches in the logs
@@ -134,7 +134,7 @@ func (f *fleet) append(s *ship, p overlay.Post) {
 	for _, r := range p.Records {
 		if d, ok := r.(overlay.Done); ok {
 			for _, e := range d.Pages {
-				f.ended[fmt.Sprint(p.Part, e.Site, e.Hash)] = true
+				f.ended[fmt.Sprint(p.Part, e.Site, e.Hash)] = e
 			}
 		}
 	}
@@ -161,7 +161,7 @@ func (s *ship) adopt(part int) {
 			s.fl.t.Fatalf("%s: %d pages of %s, %d are said to wait", s.name, len(got.Entries), k.Name, k.Queued)
 		}
 		for _, e := range got.Entries {
-			if s.fl.ended[fmt.Sprint(part, k.Name, e.Hash)] {
+			if end, ok := s.fl.ended[fmt.Sprint(part, k.Name, e.Hash)]; ok && !(s.l.cfg.Traits.Depth && e.Depth < end.Depth || s.l.cfg.Traits.Score && e.Score > end.Score) {
 				s.fl.t.Fatalf("%s: %s%s has ended, and waits", s.name, k.Name, e.Rest)
 			}
 			s.queued[page.Key{Site: k.ID, Hash: e.Hash}] = k.Name + e.Rest
@@ -270,7 +270,7 @@ func (f *fleet) board(s *ship) *ship {
 }
 
 func newFleet(t *rapid.T, plan *flow.Plan, own bool) *fleet {
-	f := &fleet{t: t, logs: make([][]overlay.Batch, fleetParts+1), plan: plan, own: own, web: map[string][]string{}, moved: map[string]string{}, asked: map[string]int{}, ended: map[string]bool{}}
+	f := &fleet{t: t, logs: make([][]overlay.Batch, fleetParts+1), plan: plan, own: own, web: map[string][]string{}, moved: map[string]string{}, asked: map[string]int{}, ended: map[string]overlay.Ended{}}
 	f.owner = slices.Repeat([]int{-1}, fleetParts)
 	return f
 }
@@ -286,7 +286,7 @@ func (f *fleet) sail() {
 	for range n("steps", 200) {
 		s := f.nodes[n("node", 2)]
 		part := n("part", fleetParts-1)
-		switch n("act", 10) {
+		switch n("act", 11) {
 		case 0, 1, 2:
 			s.fetch()
 		case 3:
@@ -325,6 +325,14 @@ func (f *fleet) sail() {
 			s.read(fleetParts)
 		case 10:
 			s.again()
+		case 11: // a fence: what it has to say comes late
+			s.commit()
+			for p, o := range f.owner {
+				if o == f.index(s) {
+					s.disown(p)
+				}
+			}
+			f.crashes++
 		}
 	}
 	for still := 0; still < 3; {
@@ -422,7 +430,7 @@ func TestCrawlDelayIsInherited(t *testing.T) {
 		t.Fatal(err)
 	}
 	rapid.Check(t, func(t *rapid.T) { // for the fleet's sake; nothing is drawn
-		f := &fleet{t: t, keys: overlay.NewKeys(overlay.Scheme{}, fleetParts), logs: make([][]overlay.Batch, fleetParts), plan: plan, asked: map[string]int{}, ended: map[string]bool{}}
+		f := &fleet{t: t, keys: overlay.NewKeys(overlay.Scheme{}, fleetParts), logs: make([][]overlay.Batch, fleetParts), plan: plan, asked: map[string]int{}, ended: map[string]overlay.Ended{}}
 		f.owner = slices.Repeat([]int{-1}, fleetParts)
 		for i := range 2 {
 			s := &ship{fl: f, name: fmt.Sprintf("n%d", i), kv: &memory{}, origin: uint64(i + 1)}

@@ -268,7 +268,7 @@ func (l *Ledger) better(f *page.Facts, r *pageRecord, row *Row) (bool, error) {
 			return true, l.regain(f, r, row)
 		}
 		if r.archive.File == elsewhere {
-			return nearer, l.refetch(f, r, row)
+			return nearer || dearer, l.refetch(f, r, row)
 		}
 		old := r.depth
 		if dearer {

@@ -311,6 +311,8 @@ func shared(a, b string) int {
 const (
 	newOutcome = 1 << iota // and status: other than those of the page before
 	newPlace               // a site follows
+	newLevel               // depth: other than that of the page before
+	newWorth               // score: likewise
 )
 
 func (w *writer) ended(e, last *Ended) {
@@ -326,6 +328,14 @@ func (w *writer) ended(e, last *Ended) {
 		head |= newOutcome
 		w.b = append(w.b, byte(e.Outcome))
 		w.uint(uint64(e.Status))
+	}
+	if e.Depth != last.Depth {
+		head |= newLevel
+		w.uint(uint64(e.Depth))
+	}
+	if math.Float32bits(e.Score) != math.Float32bits(last.Score) {
+		head |= newWorth
+		w.b = binary.LittleEndian.AppendUint32(w.b, math.Float32bits(e.Score))
 	}
 	*last = *e
 	w.b[at] = head

@@ -93,6 +93,14 @@ func (r *reader) byte() byte {
 	return c
 }
 
+func (r *reader) score() float32 {
+	s := r.bytes(4)
+	if s == nil {
+		return 0
+	}
+	return math.Float32frombits(binary.LittleEndian.Uint32(s))
+}
+
 func (r *reader) text(limit int) string { return string(r.bytes(int(r.uint(uint64(limit))))) }
 
 func (r *reader) span() time.Duration {
@@ -287,9 +295,7 @@ func (r *reader) tuple() Row {
 		x.Depth = uint16(r.uint(math.MaxUint16))
 	}
 	if head&newScore != 0 {
-		if s := r.bytes(4); s != nil {
-			x.Score = math.Float32frombits(binary.LittleEndian.Uint32(s))
-		}
+		x.Score = r.score()
 	}
 	if head&newRest != 0 {
 		if s := r.bytes(4); s != nil {
@@ -330,6 +336,12 @@ func (r *reader) ended(x *Ended) {
 	if head&newOutcome != 0 {
 		x.Outcome = page.Outcome(r.byte())
 		x.Status = uint16(r.uint(math.MaxUint16))
+	}
+	if head&newLevel != 0 {
+		x.Depth = uint16(r.uint(math.MaxUint16))
+	}
+	if head&newWorth != 0 {
+		x.Score = r.score()
 	}
 	switch {
 	case r.err != nil:

@@ -69,12 +69,15 @@ type Done struct {
 	Pages []Ended
 }
 
-// Ended is a page that has ended.
+// Ended is a page that has ended: what follows from it, at its depth and with its
+// score, is in the logs. Rows that the node had not read by then may ask for more.
 type Ended struct {
 	Site    string // its name, "https://example.org"
 	Hash    uint64 // of the rest, under the crawl's secret
 	Outcome page.Outcome
 	Status  uint16
+	Depth   uint16
+	Score   float32 // 0 where rules do not look at it
 }
 
 // Taken says that a node owns the partition from here on.

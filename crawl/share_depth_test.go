@@ -1,0 +1,116 @@
+package crawl
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"weir/overlay"
+)
+
+// Programs that follow links of a page only if the page is near, or dear, enough.
+var boundedPrograms = map[string]string{
+	"a depth": `
+crawl(U, 0) :- seed(U).
+crawl(V, D+1) :- crawl(U, D), link(U, V), D < %d.`,
+
+	"a priority": `
+crawl(U, 0, 9) :- seed(U).
+crawl(V, 0, P-1) :- crawl(U, D, P), link(U, V), P > 9-%d.`,
+}
+
+// TestSharedBounds: nodes that hand partitions over, are fenced and come late fetch
+// the pages that one alone would, though a page may have been fetched by a node that
+// had not heard yet how near it is.
+func TestSharedBounds(t *testing.T) {
+	names := slices.Sorted(maps.Keys(boundedPrograms))
+	rapid.Check(t, func(t *rapid.T) {
+		scheme, err := overlay.ParseScheme(rapid.SampledFrom([]string{"host", "url", "host-2", "redirect:over=2", "adaptive:over=1"}).Draw(t, "scheme"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := fmt.Sprintf(boundedPrograms[rapid.SampledFrom(names).Draw(t, "program")], rapid.IntRange(2, 6).Draw(t, "bound"))
+		f := newFleet(t, sharedPlan(t, text, scheme), true)
+		f.keys = overlay.NewKeys(scheme, fleetParts)
+		// A chain with few shortcuts: most pages are found far away, and nearer later.
+		var all []string
+		for i := range 16 {
+			all = append(all, fmt.Sprintf("http://h%d.test/p%d", i%5, i))
+		}
+		for i, u := range all {
+			if i+1 < len(all) {
+				f.web[u] = append(f.web[u], all[i+1])
+			}
+			if rapid.IntRange(0, 2).Draw(t, "shortcut") == 0 {
+				f.web[u] = append(f.web[u], rapid.SampledFrom(all).Draw(t, "link"))
+			}
+		}
+		f.seeds = []string{all[0], rapid.SampledFrom(all).Draw(t, "seed")}
+		f.sail()
+		f.alike()
+	})
+}
+
+// alike holds the pages that the fleet has fetched to those of one node alone.
+func (f *fleet) alike() (alone *ship) {
+	one := newFleet(f.t, f.plan, f.own)
+	one.web, one.moved, one.seeds = f.web, f.moved, f.seeds
+	alone = one.board(&ship{name: "alone", alone: true})
+	for alone.again(); len(alone.queued) > 0; alone.again() {
+		alone.fetch()
+	}
+	if got, want := slices.Sorted(maps.Keys(f.asked)), slices.Sorted(maps.Keys(one.asked)); !slices.Equal(got, want) {
+		f.t.Fatalf("together they have fetched\n%s\nand one alone\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	return alone
+}
+
+// TestNearerBeforeEnd: a row that brings a page nearer lies in the log before the end
+// of a fetch that had not read it. The next owner has the page fetched again; unless
+// who fetched it has said, by then, that it was delivered at that depth.
+func TestNearerBeforeEnd(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) { // for the fleet's sake; nothing is drawn
+		f := newFleet(t, sharedPlan(t, fmt.Sprintf(boundedPrograms["a depth"], 3), overlay.Scheme{}), true)
+		f.keys = overlay.NewKeys(overlay.Scheme{}, fleetParts)
+		for i := range 3 {
+			f.nodes = append(f.nodes, f.board(&ship{name: fmt.Sprintf("n%d", i), origin: uint64(i + 1)}))
+		}
+		a, b, c := f.nodes[0], f.nodes[1], f.nodes[2]
+		u := "http://h.test/p"
+		part := f.keys.Home(mustURL(u))
+		f.web[u] = []string{"http://h.test/child"}
+		row := func(depth uint16) overlay.Post {
+			return overlay.Post{Part: part, Records: []overlay.Record{overlay.Tuples{Rows: []overlay.Row{{URL: mustURL(u), Depth: depth}}}}}
+		}
+		tell := func(s *ship) {
+			for s.commit(); len(s.outbox) > 0; {
+				s.post(false)
+			}
+		}
+		f.append(c, row(3))
+		a.adopt(part)
+		f.append(c, row(2)) // a has not read it
+		a.fetch()
+		tell(a)
+		a.disown(part)
+
+		f.owner[part] = -1
+		b.adopt(part)
+		if len(b.queued) != 1 {
+			t.Fatalf("after the end of a fetch at depth 3 the new owner of a page at depth 2 has to fetch %v", b.queued)
+		}
+		b.disown(part)
+
+		a.read(part)
+		a.again()
+		tell(a)
+		c.adopt(part)
+		if got := slices.Collect(maps.Values(c.queued)); !slices.Equal(got, f.web[u]) {
+			t.Fatalf("%v wait, want the child of the page that was delivered again", got)
+		}
+	})
+}
