@@ -311,11 +311,17 @@ func (l *Ledger) refetch(f *page.Facts, r *pageRecord, row *Row) error {
 	if err != nil {
 		return err
 	}
-	r.loaded = true
-	r.entry = frontier.Entry{Hash: row.Hash, Depth: r.depth, Hops: row.Hops, Root: row.Root || r.root, Score: row.Score, Rest: strings.Clone(row.URL.Rest())}
+	e := frontier.Entry{Hash: row.Hash, Depth: r.depth, Hops: row.Hops, Root: row.Root || r.root, Score: row.Score, Rest: strings.Clone(row.URL.Rest())}
 	if l.cfg.Traits.Priority && l.purse == nil {
-		r.entry.Score = r.score
+		e.Score = r.score
 	}
+	l.reclaim(s, r, e)
+	return nil
+}
+
+// reclaim queues a page again that has ended elsewhere.
+func (l *Ledger) reclaim(s *siteRecord, r *pageRecord, e frontier.Entry) {
+	r.loaded, r.entry = true, e
 	s.queued++
 	s.ended--
 	if r.outcome.Row().Answer {
@@ -325,6 +331,35 @@ func (l *Ledger) refetch(f *page.Facts, r *pageRecord, row *Row) error {
 	l.staked(s)
 	l.admit(s, r)
 	l.enqueue(s, r)
+}
+
+// applyLost queues pages again whose node is gone with their records. What this node
+// has fetched, too, it still has.
+func (l *Ledger) applyLost(part int, d overlay.Lost) error {
+	for i := range d.Rows {
+		row := &d.Rows[i]
+		id, err := l.siteIn(row.URL.Site(), part)
+		if err != nil {
+			return err
+		}
+		k := page.Key{Site: id, Hash: l.cfg.Secret.Hash(row.URL.Rest())}
+		r, err := l.page(k)
+		if err != nil {
+			return err
+		}
+		if r == nil || r.state != stateEnded || r.archive.File != elsewhere {
+			continue
+		}
+		s, err := l.site(id)
+		if err != nil {
+			return err
+		}
+		e := frontier.Entry{Hash: k.Hash, Depth: r.depth, Hops: row.Hops, Root: r.root, Rest: strings.Clone(row.URL.Rest())}
+		if l.purse == nil {
+			e.Score = r.score
+		}
+		l.reclaim(s, r, e)
+	}
 	return nil
 }
 
@@ -372,6 +407,8 @@ func (l *Ledger) Apply(part int, offset uint64, b overlay.Batch) error {
 			if !own {
 				err = l.applyDone(part, r)
 			}
+		case overlay.Lost:
+			err = l.applyLost(part, r)
 		case overlay.Spread:
 			for _, w := range r.Hosts {
 				l.share.spreads.table.Apply(w)

@@ -240,6 +240,11 @@ func (w *writer) record(r Record) {
 		for i := range r.Pages {
 			w.ended(&r.Pages[i], &last)
 		}
+	case Lost:
+		w.node(r.Node)
+		for i := range r.Rows {
+			w.tuple(&r.Rows[i])
+		}
 	case Taken:
 		w.uint(r.Epoch)
 		w.node(r.Node)

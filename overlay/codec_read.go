@@ -221,14 +221,7 @@ func (r *reader) record() Record {
 func (r *reader) body(kind byte) Record {
 	switch kind {
 	case Tuples{}.kind():
-		var x Tuples
-		if len(r.b) > 0 {
-			x.Rows = make([]Row, 0, r.atLeast(16))
-		}
-		for len(r.b) > 0 {
-			x.Rows = append(x.Rows, r.tuple())
-		}
-		return x
+		return Tuples{r.tuples()}
 	case Shipped{}.kind():
 		x := Shipped{Program: r.byte()}
 		for len(r.b) > 0 {
@@ -260,6 +253,8 @@ func (r *reader) body(kind byte) Record {
 			x.Pages = append(x.Pages, last)
 		}
 		return x
+	case Lost{}.kind():
+		return Lost{r.node(), r.tuples()}
 	case Taken{}.kind():
 		x := Taken{Epoch: r.uint(math.MaxUint64), Node: r.node()}
 		if len(r.b) > 0 {
@@ -285,8 +280,19 @@ func (r *reader) body(kind byte) Record {
 // copied reads n bytes that outlive the batch.
 func (r *reader) copied(n int) []byte { return append([]byte(nil), r.bytes(n)...) }
 
+// tuples reads rows until the record ends.
+func (r *reader) tuples() (rows []Row) {
+	if len(r.b) > 0 {
+		rows = make([]Row, 0, r.atLeast(16))
+	}
+	for len(r.b) > 0 {
+		rows = append(rows, r.tuple())
+	}
+	return rows
+}
+
 func (r *reader) tuple() Row {
-	head := r.byte()
+	head := r.head(newSite | newDepth | newScore | newRest | isRoot | isSeed)
 	if head&newSite != 0 {
 		r.place()
 	}
@@ -325,8 +331,19 @@ func (r *reader) tuple() Row {
 	return *x
 }
 
+// head reads what a row or a page says of itself, and refuses what only a later
+// version could mean: what follows would be misread.
+func (r *reader) head(known byte) byte {
+	h := r.byte()
+	if h&^known != 0 && r.err == nil {
+		r.err = ErrVersion
+		r.b = nil
+	}
+	return h
+}
+
 func (r *reader) ended(x *Ended) {
-	head := r.byte()
+	head := r.head(newOutcome | newPlace | newLevel | newWorth)
 	if head&newPlace != 0 {
 		r.place()
 	}

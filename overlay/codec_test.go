@@ -55,7 +55,7 @@ var anyRecord = rapid.Custom(func(t *rapid.T) Record {
 	node := rapid.SampledFrom([]string{"a", "b", "", strings.Repeat("n", MaxName)})
 	body := rapid.SliceOfN(rapid.Byte(), 0, 20)
 	number := rapid.Uint64()
-	switch rapid.IntRange(0, 9).Draw(t, "kind") {
+	switch rapid.IntRange(0, 10).Draw(t, "kind") {
 	case 0:
 		return Shipped{Program: rapid.Byte().Draw(t, "program"), Rows: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Ship {
 			return Ship{Input: rapid.Uint32().Draw(t, "input"), Row: body.Draw(t, "row")}
@@ -71,6 +71,8 @@ var anyRecord = rapid.Custom(func(t *rapid.T) Record {
 		}), 0, 4).Draw(t, "hosts")}
 	case 3:
 		return Taken{Epoch: number.Draw(t, "epoch"), Node: node.Draw(t, "node")}
+	case 10:
+		return Lost{Node: node.Draw(t, "node"), Rows: rapid.SliceOfN(anyRow, 0, 4).Draw(t, "rows")}
 	case 8:
 		return Mark{ID: number.Draw(t, "id"), Node: node.Draw(t, "node")}
 	case 9:

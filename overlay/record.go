@@ -80,6 +80,13 @@ type Ended struct {
 	Score   float32 // 0 where rules do not look at it
 }
 
+// Lost says that a node is gone for good with the records of pages that it had
+// fetched: they are to be fetched again. It is the only record of its batch.
+type Lost struct {
+	Node string
+	Rows []Row
+}
+
 // Taken says that a node owns the partition from here on.
 type Taken struct {
 	Epoch uint64
@@ -98,5 +105,6 @@ func (Shipped) kind() byte { return 'S' }
 func (Facts) kind() byte   { return 'F' }
 func (Hosts) kind() byte   { return 'H' }
 func (Done) kind() byte    { return 'D' }
+func (Lost) kind() byte    { return 'L' }
 func (Taken) kind() byte   { return 'E' }
 func (Mark) kind() byte    { return 'M' }

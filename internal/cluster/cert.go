@@ -14,8 +14,11 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
 )
 
 // Files of an authority (the first two) and of a node (the last three).
@@ -42,6 +45,7 @@ const (
 	CertForeign // another authority made it
 	CertName    // it was made for another node
 	CertHost    // it does not name the host that was dialled
+	CertPerson  // it is a person's, and a node needs one of its own
 )
 
 // CertError refuses a certificate.
@@ -96,7 +100,8 @@ func initCA(dir string, now time.Time) error {
 
 // Issue makes a certificate for a node, or for someone at a command line, and
 // returns the folder with the three files to bring to its machine. Hosts are the
-// names and addresses that others reach it at.
+// names and addresses that others reach it at; without any it is a person's, who
+// can ask nodes and is not taken for one.
 func Issue(dir, name string, hosts []string) (string, error) {
 	return issue(dir, name, hosts, time.Now(), nodeLasts)
 }
@@ -124,7 +129,10 @@ func issue(dir, name string, hosts []string, now time.Time, lasts time.Duration)
 		NotBefore:    now.Add(-backdate),
 		NotAfter:     now.Add(lasts),
 		KeyUsage:     x509.KeyUsageDigitalSignature,
-		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}
+	if len(hosts) > 0 {
+		c.ExtKeyUsage = append(c.ExtKeyUsage, x509.ExtKeyUsageServerAuth)
 	}
 	for _, h := range hosts {
 		if ip := net.ParseIP(h); ip != nil {
@@ -215,6 +223,9 @@ func loadCerts(dir, name string, clock func() time.Time) (*certs, error) {
 	if err != nil {
 		return nil, explain(err, whose, leaf, clock())
 	}
+	if name != "" && !ofNode(leaf) {
+		return bad(CertPerson, "is a person's: it names no host that others could reach a node at")
+	}
 	c := &certs{name: leaf.Subject.CommonName, hosts: leaf.DNSNames}
 	for _, ip := range leaf.IPAddresses {
 		c.hosts = append(c.hosts, ip.String())
@@ -228,6 +239,20 @@ func loadCerts(dir, name string, clock func() time.Time) (*certs, error) {
 		Time:         clock,
 	}
 	return c, nil
+}
+
+// ofNode says that a certificate is a node's, and not that of a person who asks.
+func ofNode(c *x509.Certificate) bool {
+	return slices.Contains(c.ExtKeyUsage, x509.ExtKeyUsageServerAuth) && len(c.DNSNames)+len(c.IPAddresses) > 0
+}
+
+// nodesOnly turns away who comes to the servers' port with a person's certificate.
+type nodesOnly struct{}
+
+// Check implements server.Authentication.
+func (nodesOnly) Check(c server.ClientAuthentication) bool {
+	s := c.GetTLSConnectionState()
+	return s != nil && len(s.PeerCertificates) > 0 && ofNode(s.PeerCertificates[0])
 }
 
 // explain says in words what the verification of a certificate said, or what the

@@ -140,7 +140,7 @@ func TestBothSidesSayWhatIsWrongWithACertificate(t *testing.T) {
 		t.Run(c.what, func(t *testing.T) {
 			warned := make(chan error, 10)
 			l, err := openLobby("127.0.0.1:0", c.server, c.server.conf.Time, func(err error) { warned <- err },
-				func(context.Context, string, *request) *answer { return &answer{} })
+				func(context.Context, caller, *request) *answer { return &answer{} })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -175,7 +175,7 @@ func TestLobbySpeaksOnlyTLS13WithCertificates(t *testing.T) {
 		t.Fatal(err)
 	}
 	served := false
-	l, err := openLobby("127.0.0.1:0", c, time.Now, func(error) {}, func(context.Context, string, *request) *answer {
+	l, err := openLobby("127.0.0.1:0", c, time.Now, func(error) {}, func(context.Context, caller, *request) *answer {
 		served = true
 		return &answer{}
 	})

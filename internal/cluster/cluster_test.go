@@ -2,7 +2,10 @@ package cluster
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,8 +15,10 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"weir/overlay"
+	"weir/page"
 )
 
 // warnings collects what a node warns of.
@@ -39,6 +44,30 @@ func refusedFor(why Reason) func(error) bool {
 		var r *Refused
 		return errors.As(err, &r) && r.Why == why
 	}
+}
+
+func faultOf(f CertFault) func(error) bool {
+	return func(err error) bool {
+		var c *CertError
+		return errors.As(err, &c) && c.Fault == f
+	}
+}
+
+// connects says whether a server answers one that connects as servers do.
+func connects(t *testing.T, addr string, c *certs) bool {
+	t.Helper()
+	conn, err := tls.Dial("tcp", addr, c.conf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(20 * time.Second))
+	fmt.Fprint(conn, "CONNECT {\"verbose\":false,\"tls_required\":true,\"name\":\"x\",\"cluster\":\"other\"}\r\nPING\r\n")
+	b, _ := io.ReadAll(conn) // it ends: the cluster's name is wrong
+	if !strings.HasPrefix(string(b), "INFO") {
+		t.Errorf("it says %.200q", b)
+	}
+	return !strings.Contains(string(b), "Authorization")
 }
 
 // open starts a node and keeps its session.
@@ -217,6 +246,56 @@ func TestCluster(t *testing.T) {
 		}
 	})
 
+	t.Run("a person is not taken for a node", func(t *testing.T) {
+		ca := filepath.Join(w.dir, "ca")
+		dir, err := Issue(ca, "someone", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg := w.config("someone")
+		cfg.Join = []string{a.Addr()}
+		if _, err := Open(w.ctx, cfg); !faultOf(CertPerson)(err) {
+			t.Errorf("a node with a person's certificate: %v", err)
+		}
+		// A program that does not ask itself is asked.
+		person, err := loadCerts(dir, "", time.Now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		me := hello{place: place{Name: "someone", Node: draw(8), Lobby: "127.0.0.1:1"}, Version: version, Least: least}
+		got, err := call(w.ctx, a.Addr(), person, maxHello, &request{Hello: me})
+		if err != nil || got.Refused == nil || got.Refused.Why != NotItself || got.Secret != "" {
+			t.Errorf("the lobby answers %+v, %v", got, err)
+		}
+		if !warn["a"].any(refusedFor(NotItself)) {
+			t.Error("a does not know of it")
+		}
+		for who, certs := range map[string]*certs{"a person": person, "a node": b.host.certs} {
+			if got := connects(t, a.host.self.Routes, certs); got != (who == "a node") {
+				t.Errorf("%s is taken for a server: %v", who, got)
+			}
+		}
+	})
+
+	t.Run("the servers' port is told from the node's", func(t *testing.T) {
+		cfg := w.config("lost")
+		cfg.Join = []string{a.host.self.Routes}
+		if _, err := Open(w.ctx, cfg); !errors.As(err, new(*PortError)) {
+			t.Errorf("%v", err)
+		}
+		dir, err := Issue(filepath.Join(w.dir, "ca"), "asker", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cl, err := Dial(a.host.self.Routes, dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := cl.Ask(w.ctx, "", "greet", nil); !errors.As(err, new(*PortError)) {
+			t.Errorf("a question: %v", err)
+		}
+	})
+
 	t.Run("a later version that understands this one is let in", func(t *testing.T) {
 		cfg := w.config("v2")
 		cfg.Storage = false
@@ -340,19 +419,41 @@ func TestEndedSessionStaysEnded(t *testing.T) {
 func TestDeadNodeIsReplaced(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	nodes := w.three(nil)
+	warn := map[string]*warnings{}
+	nodes := w.three(warn)
 	a, b, c := nodes["a"], nodes["b"], nodes["c"]
 	w.Until("all see all", func() bool { return len(a.members.all()) == 3 && len(b.members.all()) == 3 })
 	if err := a.RemovePeer(w.ctx, "c"); err == nil || !strings.Contains(err.Error(), ErrKeep.Error()) {
 		t.Errorf("a node that lives: %v", err)
 	}
+	u, v := mustURL(t, "http://a.example/p"), mustURL(t, "http://a.example/q")
+	w.append(c, 3, overlay.Tuples{Rows: []overlay.Row{{URL: u}, {URL: v}}})
+	w.append(c, 3, overlay.Done{Node: "c", Pages: []overlay.Ended{{Site: u.Site(), Hash: c.Secret().Hash(u.Rest()), Outcome: page.OK, Status: 200}}})
+	w.append(b, 3, overlay.Done{Node: "b", Pages: []overlay.Ended{{Site: v.Site(), Hash: c.Secret().Hash(v.Rest()), Outcome: page.OK, Status: 200}}})
 	c.kill()
+	if err := a.RemovePeer(w.ctx, "c"); err == nil || strings.Contains(err.Error(), "alive") {
+		t.Errorf("a node that has just died: %v", err)
+	}
 	w.Until("c is known to be gone", func() bool { return len(a.members.all()) == 2 && len(b.members.all()) == 2 })
 	var err error
 	w.Until("it is kept, since too few would be left", func() bool {
 		err = a.RemovePeer(w.ctx, "c")
 		return err != nil && strings.Contains(err.Error(), "add one first")
 	})
+	// Its disk was replaced: it has the name that the others know, and none of the
+	// copies that they count on.
+	empty := w.config("c")
+	empty.Dir += "-new"
+	empty.Listen = "127.0.0.1:0"
+	if _, err := Open(w.ctx, empty); !refusedFor(Returned)(err) || !strings.Contains(err.Error(), "weir node remove c first") {
+		t.Errorf("c with an empty folder: %v", err)
+	}
+	if !warn["a"].any(refusedFor(Returned)) && !warn["b"].any(refusedFor(Returned)) {
+		t.Error("nobody says that c was refused")
+	}
+	if _, err := a.Refetch(w.ctx, "c"); err == nil || !strings.Contains(err.Error(), "remove it first") {
+		t.Errorf("its pages are lost before it is: %v", err)
+	}
 	cfg := w.config("d")
 	cfg.Join = []string{b.Addr()}
 	d := w.open(cfg)
@@ -372,6 +473,59 @@ func TestDeadNodeIsReplaced(t *testing.T) {
 	if !refusedFor(Removed)(err) {
 		t.Errorf("c comes back: %v", err)
 	}
+	if slices.ContainsFunc(a.Peers(), func(p PeerStatus) bool { return p.Name == "c" }) {
+		t.Error("a node that was removed is still listed")
+	}
+
+	lost := make(chan overlay.Lost, 8)
+	tl := &tail{n: a, stream: logStream(3, streams), subject: logSubject(3, streams)}
+	tl.each = func(m jetstream.Msg, _ *jetstream.MsgMetadata) bool {
+		raw, err := unpack(m.Data())
+		x, _ := overlay.ReadBatch(raw)
+		for _, r := range x.Records {
+			if l, ok := r.(overlay.Lost); ok {
+				lost <- l
+			}
+		}
+		return err == nil
+	}
+	ctx, stop := context.WithCancel(w.ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() { tl.run(ctx) })
+	defer wg.Wait()
+	defer stop()
+	if n, err := d.Refetch(w.ctx, "c"); n != 1 || err != nil {
+		t.Errorf("%d pages of c are fetched again: %v", n, err)
+	}
+	if l := <-lost; l.Node != "c" || len(l.Rows) != 1 || l.Rows[0].URL != u {
+		t.Errorf("the log says %+v", l)
+	}
+	if n, err := a.Refetch(w.ctx, "c"); n != 0 || err != nil {
+		t.Errorf("%d pages of c are fetched once more: %v", n, err)
+	}
+
+	// Now the name is free.
+	w.open(empty).Close()
+}
+
+// append writes to a log and waits until it is there.
+func (w *world) append(n *Node, part int, r overlay.Record) {
+	w.t.Helper()
+	b := overlay.Batch{Origin: 1, Records: []overlay.Record{r}}
+	ctx, cancel := context.WithTimeout(w.ctx, 20*time.Second)
+	defer cancel()
+	if _, err := n.js.Publish(ctx, logSubject(part, n.cfg.logs), pack(nil, overlay.AppendBatch(nil, &b))); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func mustURL(t *testing.T, s string) page.URL {
+	t.Helper()
+	u, err := page.Parse(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
 }
 
 func TestWhoMayBeRemoved(t *testing.T) {
@@ -381,25 +535,26 @@ func TestWhoMayBeRemoved(t *testing.T) {
 		}
 		return out
 	}
-	gone := &server.PeerInfo{Name: "x", Offline: true}
+	lost := &server.PeerInfo{Name: "x", Offline: true}
 	behind := &server.PeerInfo{Name: "y"}
 	for _, c := range []struct {
 		what  string
 		name  string
-		alive bool
+		at    presence
 		peers []*server.PeerInfo
 		want  string
 	}{
-		{"three are left", "x", false, append(well("b", "c"), gone), ""},
-		{"two are left", "x", false, append(well("b"), gone), "add one first"},
-		{"one is behind", "x", false, append(well("b", "c"), gone, behind), "only 3 of the 4"},
-		{"it has a session", "x", true, append(well("b", "c"), gone), "alive"},
-		{"its server runs", "b", false, append(well("b", "c"), gone), "alive"},
-		{"it leads", "a", false, well("b", "c", "d"), "leads"},
-		{"it is unknown", "z", false, well("b", "c", "d"), "no node of that name"},
+		{"three are left", "x", gone, append(well("b", "c"), lost), ""},
+		{"two are left", "x", gone, append(well("b"), lost), "add one first"},
+		{"one is behind", "x", gone, append(well("b", "c"), lost, behind), "only 3 of the 4"},
+		{"it answers", "x", here, append(well("b", "c"), lost), "alive"},
+		{"it has a session", "x", fading, append(well("b", "c"), lost), ErrSoon.Error()},
+		{"its server is missed by few", "d", gone, well("b", "c", "d"), ErrSoon.Error()},
+		{"it leads", "a", here, well("b", "c", "d"), "leads"},
+		{"it is unknown", "z", gone, well("b", "c", "d"), "no node of that name"},
 	} {
-		err := removable(c.name, "a", c.alive, 3, c.peers)
-		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, ErrKeep) || !strings.Contains(err.Error(), c.want)) {
+		err := removable(c.name, "a", c.at, 3, c.peers)
+		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, ErrKeep) && !errors.Is(err, ErrSoon) || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v", c.what, err)
 		}
 	}

@@ -50,9 +50,12 @@ const (
 )
 
 // The protocol between nodes. A node talks to those whose version is at least
-// its least, and the other way round.
+// its least, and the other way round. Version goes up with whatever others must
+// know before they are asked for it; least, when older nodes would do harm.
+//
+//	2  records of lost pages, see Refetch
 const (
-	version = 1
+	version = 2
 	least   = 1
 )
 

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"maps"
@@ -46,15 +47,19 @@ func (h *host) hello() hello {
 	return hello{place: h.self, Version: h.cfg.version, Least: h.cfg.least, Cluster: h.id.Cluster, Expect: h.cfg.Expect}
 }
 
-// serve answers a guest whose certificate has the given name.
-func (h *host) serve(ctx context.Context, name string, r *request) *answer {
+// serve answers a guest.
+func (h *host) serve(ctx context.Context, from caller, r *request) *answer {
 	if r.Ask != nil {
 		return h.question(ctx, r.Ask)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	a := &answer{Hello: h.hello()}
-	if why, text := h.judge(name, &r.Hello); why != "" {
+	why, text := h.judge(from.name, &r.Hello)
+	if !from.node {
+		why, text = NotItself, fmt.Sprintf("its certificate is a person's, for questions, and names no host; weir node cert %s --hosts makes one for a node", from.name)
+	}
+	if why != "" {
 		a.Refused = &Refused{Why: why, By: h.self.Name + " at " + h.self.Lobby, Who: r.Hello.Name + " at " + r.Hello.Lobby, Text: text}
 		if why != Busy {
 			h.warnOnce(a.Refused)
@@ -62,7 +67,7 @@ func (h *host) serve(ctx context.Context, name string, r *request) *answer {
 		return a
 	}
 	if r.Vote != nil {
-		a.Refused = h.vote(name, r.Vote)
+		a.Refused = h.vote(from.name, r.Vote)
 	}
 	if h.id.Promised != nil {
 		a.Proposal = h.id.Promised.Cluster
@@ -105,7 +110,24 @@ func (h *host) judge(name string, g *hello) (Reason, string) {
 	} else if f, ok := h.fresh[g.Name]; ok && f.Node != g.Node && f.Lobby != g.Lobby {
 		return NameTaken, fmt.Sprintf("a node of that name waits at %s; choose another one", f.Lobby)
 	}
-	return "", ""
+	return h.returned(g)
+}
+
+// returned refuses a node that had storage and comes back without what it stored:
+// it would be counted among those who have it. That of a node that was removed is
+// stored elsewhere.
+func (h *host) returned(g *hello) (Reason, string) {
+	i := slices.IndexFunc(h.id.Peers, func(p place) bool { return p.Name == g.Name })
+	if g.Cluster != "" || h.id.Cluster == "" || i < 0 || !h.id.Peers[i].Storage || h.id.Peers[i].Node == g.Node {
+		return "", ""
+	}
+	if h.removed == nil {
+		return Busy, "it does not know yet who was removed"
+	}
+	if h.removed(h.id.Peers[i].Node) {
+		return "", ""
+	}
+	return Returned, fmt.Sprintf("its folder is new, and the cluster counts on the copies that %s keeps in its old one: weir node remove %s first, or start it under another name", g.Name, g.Name)
 }
 
 // vote gives this node's word to a proposal, once.
@@ -200,7 +222,7 @@ func (h *host) greet(ctx context.Context) []greeting {
 // judge: whoever is asked first, both learn of it.
 func (h *host) check(g greeting) error {
 	if g.err != nil {
-		if errors.As(g.err, new(*CertError)) {
+		if errors.As(g.err, new(*CertError)) || errors.As(g.err, new(*PortError)) {
 			return g.err
 		}
 		return nil
@@ -211,7 +233,8 @@ func (h *host) check(g greeting) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	why, text := h.judge(g.Hello.Name, &g.Hello)
-	if why == "" || why == NotItself {
+	switch why {
+	case "", NotItself, Returned, Busy: // the other one's trouble, not this node's
 		return nil
 	}
 	return &Refused{Why: why, By: h.self.Name, Who: g.Hello.Name + " at " + g.addr, Text: text}
@@ -252,6 +275,10 @@ func (h *host) round(ctx context.Context) (done bool, wait string, err error) {
 		}
 		if g.err != nil {
 			silent = append(silent, fmt.Sprintf("%s does not answer (%v)", g.addr, brief(g.err)))
+			continue
+		}
+		if g.Refused != nil {
+			silent = append(silent, fmt.Sprintf("%s is not ready (%s)", g.Hello.Name, g.Refused.Text))
 			continue
 		}
 		if g.Hello.Cluster != "" {
@@ -336,6 +363,9 @@ func (h *host) found(ctx context.Context, silent []string) (done bool, wait stri
 		if len(names) > 0 {
 			wait += "; here are " + h.self.Name + ", " + strings.Join(names, ", ")
 		}
+		if len(names) == 0 && len(silent) == 0 {
+			wait += ": start them with --join " + h.self.Lobby
+		}
 		return false, strings.Join(append([]string{wait}, silent...), "; "), nil
 	}
 	if ready[0] != h.self.Name && p == nil {
@@ -396,6 +426,9 @@ func (h *host) propose(ctx context.Context, p *proposal) (done bool, wait string
 
 // brief leaves out what every failed dial says.
 func brief(err error) string {
+	if errors.As(err, new(tls.RecordHeaderError)) {
+		return "what listens there is no node"
+	}
 	s := err.Error()
 	if i := strings.LastIndex(s, ": "); i >= 0 {
 		return s[i+2:]
@@ -418,6 +451,10 @@ func (h *host) enter(ctx context.Context) error {
 		return h.gather(ctx)
 	}
 	for _, g := range h.greet(ctx) {
+		if errors.As(g.err, new(*PortError)) {
+			h.cfg.Warn(g.err) // it knows where else to go
+			continue
+		}
 		if err := h.check(g); err != nil {
 			return err
 		}

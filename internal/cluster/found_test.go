@@ -140,6 +140,11 @@ func TestOneAloneSaysForWhomItWaits(t *testing.T) {
 	if err := <-done; !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "waiting for 2 more") {
 		t.Errorf("in the end: %v", err)
 	}
+	// The first of all knows nobody to ask, but what the others are to do.
+	first := s.guest("first", nil)
+	if _, said, err := first.round(s.ctx); err != nil || !strings.Contains(said, "start them with --join "+first.self.Lobby) {
+		t.Errorf("the first one says %q, %v", said, err)
+	}
 }
 
 func TestFoundersMustAgreeOnTheirNumber(t *testing.T) {
@@ -247,5 +252,13 @@ func TestFolderOfAnotherNode(t *testing.T) {
 	}
 	if _, err := loadIdentity(dir, "a", true); err == nil {
 		t.Error("half a secret was taken")
+	}
+	// Until it belongs to a cluster nobody knows it by its name.
+	id.Cluster, id.Secret = "", ""
+	if err := id.save(dir); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := loadIdentity(dir, "b", true); err != nil || got.Name != "b" || got.Node != id.Node {
+		t.Errorf("a name that was mistyped cannot be changed: %+v, %v", got, err)
 	}
 }

@@ -58,6 +58,9 @@ func loadIdentity(dir, name string, storage bool) (*identity, error) {
 	if err := json.Unmarshal(b, id); err != nil {
 		return nil, fmt.Errorf("read the node's identity: %s: %w", filepath.Join(dir, identityFile), err)
 	}
+	if id.Name != name && id.Cluster == "" && id.Promised == nil {
+		id.Name = name // nobody knows it by another one
+	}
 	if id.Name != name {
 		return nil, fmt.Errorf("%s belongs to node %s, not to %s: its name cannot change, since the others know it by that", dir, id.Name, name)
 	}

@@ -60,12 +60,18 @@ type answer struct {
 	Error string `json:"error,omitempty"`
 }
 
+// caller is whose certificate was shown.
+type caller struct {
+	name string
+	node bool // else a person's
+}
+
 // lobby answers at a node's first port.
 type lobby struct {
 	conf  *tls.Config
 	warn  func(error)
 	clock func() time.Time
-	serve func(ctx context.Context, name string, r *request) *answer
+	serve func(ctx context.Context, c caller, r *request) *answer
 
 	ln     net.Listener
 	guests chan struct{}
@@ -73,7 +79,7 @@ type lobby struct {
 	stop   context.CancelFunc
 }
 
-func openLobby(bind string, c *certs, clock func() time.Time, warn func(error), serve func(context.Context, string, *request) *answer) (*lobby, error) {
+func openLobby(bind string, c *certs, clock func() time.Time, warn func(error), serve func(context.Context, caller, *request) *answer) (*lobby, error) {
 	ln, err := net.Listen("tcp", bind)
 	if err != nil {
 		return nil, fmt.Errorf("listen for other nodes: %w", err)
@@ -144,8 +150,8 @@ func (l *lobby) receive(ctx context.Context, raw net.Conn) error {
 	if r.Ask != nil {
 		raw.SetDeadline(time.Now().Add(answerTime))
 	}
-	name := conn.ConnectionState().PeerCertificates[0].Subject.CommonName
-	a := l.serve(ctx, name, &r)
+	leaf := conn.ConnectionState().PeerCertificates[0]
+	a := l.serve(ctx, caller{leaf.Subject.CommonName, ofNode(leaf)}, &r)
 	raw.SetDeadline(time.Now().Add(guestTime))
 	_ = writeFrame(conn, a)
 	return nil
@@ -173,6 +179,9 @@ func call(ctx context.Context, addr string, c *certs, limit uint32, r *request) 
 		if err := explain(err, addr, nil, c.conf.Time()); errors.As(err, new(*CertError)) {
 			return nil, err
 		}
+		if errors.Is(err, errServers) {
+			return nil, &PortError{addr}
+		}
 		return nil, fmt.Errorf("ask %s: %w", addr, err)
 	}
 	return a, nil
@@ -187,12 +196,26 @@ func writeFrame(w io.Writer, v any) error {
 	return err
 }
 
+// errServers says that a server answers, and not a node. Servers begin with this
+// word, which would be the length of 1.2 GB.
+var errServers = errors.New("a server answers")
+
+// PortError says that an address is that of a node's server.
+type PortError struct{ Addr string }
+
+func (e *PortError) Error() string {
+	return fmt.Sprintf("%s is where the nodes' servers meet one another; the node itself listens at another port, as a rule at the one before it", e.Addr)
+}
+
 func readFrame(r io.Reader, limit uint32, v any) error {
 	var n [4]byte
 	if _, err := io.ReadFull(r, n[:]); err != nil {
 		return err
 	}
 	size := binary.BigEndian.Uint32(n[:])
+	if string(n[:]) == "INFO" {
+		return errServers
+	}
 	if size > limit {
 		return fmt.Errorf("%d bytes are too many", size)
 	}

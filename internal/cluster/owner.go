@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -149,7 +150,9 @@ func (o *owners) news(m jetstream.Msg, meta *jetstream.MsgMetadata) bool {
 	o.mu.Unlock()
 	if strings.HasPrefix(m.Subject(), bannedSubject("")) {
 		o.mu.Lock()
-		o.out[string(m.Data())] = true
+		for folder := range strings.SplitSeq(string(m.Data()), ",") {
+			o.out[folder] = true
+		}
 		o.mu.Unlock()
 		return true
 	}
@@ -192,24 +195,21 @@ func (o *owners) poll(ctx context.Context) {
 	}
 }
 
-// ban keeps for good that a node was removed: its folder does not come back.
+// ban keeps for good that a node was removed: its folder does not come back, nor do
+// those that its name had before.
 func (o *owners) ban(ctx context.Context, name string) error {
-	h := o.n.host
-	h.mu.Lock()
-	folder := ""
-	for _, p := range h.id.Peers {
-		if p.Name == name {
-			folder = p.Node
-		}
-	}
-	h.mu.Unlock()
+	folder := o.n.host.folder(name)
 	if folder == "" {
 		return nil // nobody of that name was ever seen
 	}
-	_, before, err := o.n.last(ctx, ownersStream, bannedSubject(name))
-	if err == nil {
-		_, err = o.n.put(ctx, bannedSubject(name), []byte(folder), before)
+	out, before, err := o.n.last(ctx, ownersStream, bannedSubject(name))
+	if err != nil || slices.Contains(strings.Split(string(out), ","), folder) {
+		return err
 	}
+	if len(out) > 0 {
+		folder = "," + folder
+	}
+	_, err = o.n.put(ctx, bannedSubject(name), append(out, folder...), before)
 	return err
 }
 

@@ -21,6 +21,7 @@ const (
 	NameTaken    Reason = "name"     // a node of its name is alive
 	NotItself    Reason = "identity" // its certificate is another node's
 	Removed      Reason = "removed"  // it was taken out of the cluster
+	Returned     Reason = "returned" // it comes back under its name without what it kept
 	Busy         Reason = "busy"     // come again
 )
 

@@ -16,18 +16,26 @@ const removeTopic = "remove-peer"
 // ErrKeep says that a node cannot be removed, now or ever.
 var ErrKeep = errors.New("not removed")
 
+// ErrSoon says that a node does not answer, but was here a moment ago: a little
+// later it can be removed.
+var ErrSoon = errors.New("not known to be gone yet")
+
 // RemovePeer takes a dead node out of the groups that keep the logs, and has its
-// copies made elsewhere. It refuses while the node lives, while the others are not
-// well, and when too few would be left to hold all copies.
+// copies made elsewhere; its folder is refused from then on. It refuses while the
+// node lives, while the others are not well, and when too few would be left to hold
+// all copies. A node that was removed before stays so.
 func (n *Node) RemovePeer(ctx context.Context, name string) error {
 	if err := checkName(name); err != nil {
 		return err
 	}
 	leader := n.leader()
 	if leader == "" {
-		return fmt.Errorf("remove %s: no node leads the cluster", name)
+		return fmt.Errorf("remove %s: %w: no node leads the cluster", name, ErrSoon)
 	}
 	_, err := n.Ask(ctx, leader, removeTopic, []byte(name))
+	if errors.Is(err, ErrSilent) {
+		return fmt.Errorf("remove %s: %w: %s leads the cluster, and does not answer", name, ErrSoon, leader)
+	}
 	return err
 }
 
@@ -75,8 +83,12 @@ func (n *Node) remove(ctx context.Context, name string) error {
 	if err != nil || info.Meta == nil || info.Meta.Leader != n.cfg.Name {
 		return fmt.Errorf("remove %s: the leader has changed, try again", name)
 	}
-	_, alive := n.members.live(name)
-	if err := removable(name, n.cfg.Name, alive, n.cfg.Replicas, info.Meta.Replicas); err != nil {
+	at := n.presence(ctx, name)
+	peer := slices.IndexFunc(info.Meta.Replicas, func(p *server.PeerInfo) bool { return p.Name == name })
+	if peer < 0 && name != n.cfg.Name {
+		return n.removeGuest(ctx, name, at)
+	}
+	if err := removable(name, n.cfg.Name, at, n.cfg.Replicas, info.Meta.Replicas); err != nil {
 		return fmt.Errorf("remove %s: %w", name, err)
 	}
 	// First that it is known to be removed: should it come back meanwhile it is
@@ -104,8 +116,51 @@ func (n *Node) remove(ctx context.Context, name string) error {
 	return nil
 }
 
+// removeGuest does so for a node that keeps no logs.
+func (n *Node) removeGuest(ctx context.Context, name string, at presence) error {
+	switch {
+	case n.host.folder(name) == "":
+		return fmt.Errorf("remove %s: %w: no node of that name was ever seen", name, ErrKeep)
+	case at == here:
+		return fmt.Errorf("remove %s: %w: it is alive, drain and stop it first", name, ErrKeep)
+	case at == fading:
+		return fmt.Errorf("remove %s: %w", name, ErrSoon)
+	}
+	if err := n.owners.ban(ctx, name); err != nil {
+		return fmt.Errorf("remove %s: %w", name, err)
+	}
+	return nil
+}
+
+// presence is how much of a node is here.
+type presence uint8
+
+const (
+	gone   presence = iota
+	fading          // it has a session, and does not answer
+	here
+)
+
+// presence asks a node whether it is here.
+func (n *Node) presence(ctx context.Context, name string) presence {
+	if name == n.cfg.Name {
+		return here
+	}
+	ctx, cancel := context.WithTimeout(ctx, presenceTime)
+	defer cancel()
+	if _, err := n.Ask(ctx, name, clockTopic, nil); err == nil {
+		return here
+	}
+	if _, ok := n.members.live(name); ok {
+		return fading
+	}
+	return gone
+}
+
+const presenceTime = 2 * time.Second
+
 // removable says why a node must stay, if it must. Peers are all but the leader.
-func removable(name, leader string, alive bool, replicas int, peers []*server.PeerInfo) error {
+func removable(name, leader string, at presence, replicas int, peers []*server.PeerInfo) error {
 	if name == leader {
 		return fmt.Errorf("%w: it leads the cluster", ErrKeep)
 	}
@@ -113,7 +168,7 @@ func removable(name, leader string, alive bool, replicas int, peers []*server.Pe
 	if i < 0 {
 		return fmt.Errorf("%w: no node of that name stores anything", ErrKeep)
 	}
-	if alive || !peers[i].Offline {
+	if at == here {
 		return fmt.Errorf("%w: it is alive, drain and stop it first", ErrKeep)
 	}
 	well := 1
@@ -127,6 +182,9 @@ func removable(name, leader string, alive bool, replicas int, peers []*server.Pe
 	}
 	if well < replicas {
 		return fmt.Errorf("%w: %d nodes with storage would be left for %d copies, add one first", ErrKeep, well, replicas)
+	}
+	if at == fading || !peers[i].Offline {
+		return ErrSoon
 	}
 	return nil
 }
@@ -147,6 +205,18 @@ func (h *health) forget(ctx context.Context) {
 			n.warn(fmt.Errorf("a node was away for %v: %w", n.host.away(p.Name).Round(time.Minute), err))
 		}
 	}
+}
+
+// folder is the number of the folder that a node was last seen with.
+func (h *host) folder(name string) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, p := range h.id.Peers {
+		if p.Name == name {
+			return p.Node
+		}
+	}
+	return ""
 }
 
 // away is how long ago a node had a session.

@@ -47,6 +47,7 @@ func startServer(cfg Config, c *certs, id *identity, routes address, release fun
 		SystemAccount: "$SYS",
 		Users:         []*server.User{{Username: systemUser, Password: password, Account: system}, {Username: memberUser, Password: password}},
 
+		CustomRouterAuthentication: nodesOnly{},
 		Cluster: server.ClusterOpts{
 			// The servers themselves refuse routes of another cluster.
 			Name:       id.Cluster,

@@ -81,7 +81,8 @@ func (n *Node) logStatus(ctx context.Context, name string) (LogStatus, error) {
 	return l, nil
 }
 
-// Peers lists the nodes of the cluster that were met, and this one.
+// Peers lists the nodes of the cluster that were met, and this one; not those that
+// were removed.
 func (n *Node) Peers() []PeerStatus {
 	connected := map[string]bool{n.cfg.Name: true}
 	if rz, err := n.srv.Routez(nil); err == nil {
@@ -94,6 +95,9 @@ func (n *Node) Peers() []PeerStatus {
 	n.host.mu.Unlock()
 	out := make([]PeerStatus, 0, len(known))
 	for _, p := range known {
+		if n.owners.banned(p.Node) && p.Node != n.host.self.Node {
+			continue
+		}
 		s := PeerStatus{Name: p.Name, Addr: p.Lobby, Storage: p.Storage, Connected: connected[p.Name], Seen: time.Unix(p.Seen, 0)}
 		if r, ok := n.members.live(p.Name); ok {
 			s.Alive, s.Draining, s.Version, s.Addr = true, r.Draining, r.Version, r.Lobby
