@@ -51,6 +51,11 @@ type Config struct {
 	Memory  int64  // bytes that the answers in memory may take together; 256 MiB when 0
 	TempDir string // where bodies beyond 1 MiB wait for their Release; the system's when ""
 
+	// Unheard is how long the system may try to deliver a request that the server does
+	// not acknowledge; it tries no more when this process is gone, however that ended.
+	// 0: it tries for minutes, and also then.
+	Unheard time.Duration
+
 	Roots *x509.CertPool // trusted in TLS; nil: the system's
 }
 

@@ -96,6 +96,9 @@ func (c *Client) dial(ctx context.Context, host string, to netip.AddrPort, refus
 			if refused(real.Addr()) {
 				return fmt.Errorf("%w: %s", errPrivate, real.Addr())
 			}
+			if c.cfg.Unheard > 0 {
+				bindSending(raw, c.cfg.Unheard)
+			}
 			switch caps := c.caps(host); {
 			case window > 0:
 				offer(raw, window)

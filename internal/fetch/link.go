@@ -60,6 +60,8 @@ type link struct {
 	unwind func() bool     // ends the watch
 	busy   bool            // a task runs
 	broken bool            // the context broke into it
+
+	recalled bool // Close is to take back what is not delivered
 }
 
 func (c *Client) newLink(conn net.Conn, host string) *link {
@@ -126,8 +128,16 @@ func (l *link) unwatch() {
 // listen, and nobody waits for the answer any more: it must not come to a host that
 // is visited anew by then, perhaps by another node.
 func (l *link) recall() {
+	l.mu.Lock()
+	l.recalled = true
+	l.mu.Unlock()
+	l.linger(0)
+}
+
+// linger sets how many seconds the kernel goes on after Close; less than 0: as it likes.
+func (l *link) linger(sec int) {
 	if c, ok := l.Conn.(interface{ SetLinger(int) error }); ok {
-		_ = c.SetLinger(0) // fails on what is closed
+		_ = c.SetLinger(sec) // fails on what is closed
 	}
 }
 
@@ -135,7 +145,11 @@ func (l *link) recall() {
 func (l *link) Close() error {
 	l.mu.Lock()
 	l.unwatch()
+	said := !l.busy && !l.recalled
 	l.mu.Unlock()
+	if said && l.client.cfg.Unheard > 0 {
+		l.linger(-1) // see bindSending: all was heard, and the connection may end in peace
+	}
 	if l.tap != nil {
 		l.tap.close()
 	}

@@ -22,6 +22,16 @@ func setLowWater(raw syscall.RawConn, n int) bool {
 	return ctl == nil && err == nil
 }
 
+// bindSending has the kernel give up what it cannot deliver for so long, and all of
+// it when the process dies: it would send a request on for minutes, to a host that
+// another node visits by then.
+func bindSending(raw syscall.RawConn, unheard time.Duration) {
+	raw.Control(func(fd uintptr) {
+		unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(unheard.Milliseconds()))
+		unix.SetsockoptLinger(int(fd), unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
+	})
+}
+
 // socketsTell says whether a socket tells what it has seen: Linux 4.6 and later.
 func socketsTell() bool {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)

@@ -5,12 +5,16 @@ package fetch
 import (
 	"io"
 	"syscall"
+	"time"
 
 	"weir/bandwidth"
 )
 
 // setLowWater does nothing: here a reader is woken by every byte.
 func setLowWater(syscall.RawConn, int) bool { return false }
+
+// bindSending does nothing: a request that cannot be delivered may arrive late.
+func bindSending(syscall.RawConn, time.Duration) {}
 
 // socketsTell says that a socket does not tell what it has seen: a Wire has no
 // flows here.

@@ -22,6 +22,7 @@ import (
 	"weir/internal/fetch"
 	"weir/internal/search"
 	"weir/internal/store"
+	"weir/overlay"
 	"weir/page"
 )
 
@@ -137,6 +138,9 @@ func open(cfg Config) (_ *node, err error) {
 	if cfg.Bandwidth.Set() {
 		n.wire = n.newWire()
 		n.cfg.Fetch.Wire = n.wire
+	}
+	if cfg.Peer != nil {
+		n.cfg.Fetch.Unheard = overlay.TTL - overlay.Hold // then others may visit its hosts
 	}
 	if n.cfg.Fetch.Memory == 0 {
 		n.cfg.Fetch.Memory = max(cfg.Memory/4, 64<<20)
