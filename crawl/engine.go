@@ -470,6 +470,11 @@ type Rest struct {
 	Asked time.Duration // how long the rules have the host rest at least; 0: they say nothing
 }
 
+// Backlogs tells of every site in memory what waits, in the order of their numbers.
+func (e *Engine) Backlogs(tell func(site string, b frontier.Backlog)) {
+	e.f.Sites(func(id page.SiteID, name string) { tell(name, e.f.Backlog(id)) })
+}
+
 // Status returns the numbers.
 func (e *Engine) Status() Status {
 	c := e.f.Count()

@@ -46,7 +46,8 @@ const (
 	shardBits   = 16
 	perBucket   = 9
 	bucketBytes = 64
-	recentSize  = 1 << 20
+	recentSize  = 1 << 20 // at most: a smaller budget has fewer
+	recentLeast = 1 << 12
 )
 
 // bucket holds the 48 bits of each tag in two parts, so that it is one line of
@@ -64,7 +65,11 @@ type shard struct {
 }
 
 func newSeen(budget int64, filled bool) *seen {
-	return &seen{budget: budget, filled: filled, recent: make([]uint64, recentSize)}
+	size := recentSize
+	for budget > 0 && size > recentLeast && int64(size)*bucketBytes > budget {
+		size /= 2
+	}
+	return &seen{budget: budget, filled: filled, recent: make([]uint64, size)}
 }
 
 // whole says that what the table does not know is new.
@@ -88,13 +93,13 @@ func (s *seen) met(print uint64, depth uint8) bool {
 	if s.hasMet(print, depth) {
 		return true
 	}
-	s.recent[print%recentSize] = print ^ uint64(depth)<<56
+	s.recent[print%uint64(len(s.recent))] = print ^ uint64(depth)<<56
 	return false
 }
 
 // hasMet is met without the note.
 func (s *seen) hasMet(print uint64, depth uint8) bool {
-	return s.recent[print%recentSize] == print^uint64(depth)<<56
+	return s.recent[print%uint64(len(s.recent))] == print^uint64(depth)<<56
 }
 
 // split returns the shard and the tag of a fingerprint.
@@ -143,8 +148,8 @@ func (s *seen) lose(print uint64) {
 	if b, j := sh.at(tag); j < int(b.n) {
 		b.depth[j] = lost
 	}
-	if s.recent[print%recentSize]<<8 == print<<8 {
-		s.recent[print%recentSize] = 0
+	if s.recent[print%uint64(len(s.recent))]<<8 == print<<8 {
+		s.recent[print%uint64(len(s.recent))] = 0
 	}
 }
 

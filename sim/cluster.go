@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weir/crawl"
+	"weir/frontier"
 	"weir/overlay"
 	"weir/page"
 	"weir/sim/link"
@@ -50,10 +51,12 @@ type ClusterResult struct {
 	Logged  int64 // bytes written to logs, one copy
 	Batches int64 // that they were written in
 
-	// Stranded is the mean share of all connections that had nothing to do while hosts
-	// elsewhere could have been asked, had their nodes had a connection free.
-	Stranded float64
-	Trace    uint64
+	// Idled is the share of all nodes' time that they idled though there was work: a
+	// node idles that has a connection free, and there is work for as many nodes as
+	// there are hosts that nobody asks, that have had their rest, and of which pages
+	// wait at some node. NaN where nobody counts, on webs of more than fewSites.
+	Idled float64
+	Trace uint64
 }
 
 // envelope is what comes with a message on the wire beside its contents, assumed:
@@ -70,8 +73,9 @@ type Cluster struct {
 	from  page.Time // when the crawl began
 	stop  bool
 
-	looks    int
-	stranded float64
+	looks   int
+	idled   float64
+	waiting []bool // by site, while looking: pages of it wait somewhere
 }
 
 // swarm is what the nodes of a cluster have in common.
@@ -176,20 +180,19 @@ func (s *swarm) appended(part int, _ uint64, b overlay.Batch) {
 
 // manners are what all nodes together owe a host.
 type manners struct {
-	asked bool      // a request is under way
+	asked int       // requests under way; without leases there may be several
 	rests page.Time // until then
 }
 
-// asks checks that a host is asked by one node at a time, and has had its rest.
+// asks notes that a host is asked, and checks that under leases one node at a time
+// does, when the host has had its rest.
 func (s *swarm) asks(c *crawler, host string) {
-	if c.peer.leases == nil {
-		return
-	}
 	m := s.polite[host]
-	if m.asked || s.now.Add(time.Microsecond) < m.rests {
-		c.fail(fmt.Errorf("%s asks %s, which is being asked (%v) or rests for another %v: a fault in leases", c.peer.name, host, m.asked, m.rests.Sub(s.now)))
+	if c.peer.leases != nil && (m.asked > 0 || s.now.Add(time.Microsecond) < m.rests) {
+		c.fail(fmt.Errorf("%s asks %s, which is being asked (%d times) or rests for another %v: a fault in leases", c.peer.name, host, m.asked, m.rests.Sub(s.now)))
 	}
-	s.polite[host] = manners{asked: true}
+	m.asked++
+	s.polite[host] = m
 }
 
 // answered begins a host's rest: the wait, or as long as the answer took.
@@ -197,7 +200,8 @@ func (s *swarm) answered(host string, wait, took time.Duration) {
 	if wait > 0 {
 		wait = max(wait, took)
 	}
-	s.polite[host] = manners{rests: s.now.Add(wait)}
+	m := s.polite[host]
+	s.polite[host] = manners{asked: m.asked - 1, rests: max(m.rests, s.now.Add(wait))}
 }
 
 // settled says that every partition is somebody's.
@@ -243,7 +247,10 @@ func (c *Cluster) Run(on func() bool) error {
 		return err
 	}
 	first.learned()
-	c.look()
+	if n := len(c.web.Sites); n <= fewSites {
+		c.waiting = make([]bool, n)
+		c.look()
+	}
 	err := c.pass(c.now.Add(c.cfg.MaxTime), on, func() bool { return false })
 	for _, p := range c.peers {
 		p.c.log.busy(c.now, 0)
@@ -251,20 +258,33 @@ func (c *Cluster) Run(on func() bool) error {
 	return err
 }
 
-// look compares what could be done with what is, every second.
+const (
+	fewSites  = 1000                   // on larger webs nobody looks for idle nodes
+	lookEvery = 100 * time.Millisecond // of the nodes' time
+)
+
+// look counts nodes that idle though there is work.
 func (c *Cluster) look() {
-	waiting, free := 0, 0
+	clear(c.waiting)
+	idle, work := 0, 0
 	for _, x := range c.does {
-		st := x.engine.Status()
-		if idle := x.cfg.Conns - x.log.active; idle > 0 {
-			free += idle
-		} else {
-			waiting += st.Ready
+		if x.log.active < x.cfg.Conns {
+			idle++
+		}
+		x.engine.Backlogs(func(site string, b frontier.Backlog) {
+			if b.Queued > 0 {
+				c.waiting[c.names.findSite(site)] = true
+			}
+		})
+	}
+	for s, waits := range c.waiting {
+		if m := c.swarm.polite[page.SiteHost(c.names.site(uint32(s)))]; waits && m.asked == 0 && m.rests <= c.now {
+			work++
 		}
 	}
 	c.looks++
-	c.stranded += float64(min(waiting, free))
-	c.swarm.net.After(time.Second, c.look)
+	c.idled += float64(min(idle, work)) / float64(len(c.does))
+	c.swarm.net.After(lookEvery, c.look)
 }
 
 // pass lets time go on until a moment, or until it is enough.
@@ -310,10 +330,7 @@ func (c *Cluster) pass(until page.Time, on, enough func() bool) error {
 
 // Result says how it went. Stopped is true if the time was not over.
 func (c *Cluster) Result() (r ClusterResult, stopped bool) {
-	r = ClusterResult{Seconds: seconds(c.now.Sub(c.from)), Rows: c.swarm.rows, Moved: c.swarm.moved, Logged: c.swarm.logged, Batches: c.swarm.batches}
-	if c.looks > 0 {
-		r.Stranded = c.stranded / float64(c.looks) / float64(len(c.owner))
-	}
+	r = ClusterResult{Seconds: seconds(c.now.Sub(c.from)), Idled: c.idled / float64(c.looks), Rows: c.swarm.rows, Moved: c.swarm.moved, Logged: c.swarm.logged, Batches: c.swarm.batches}
 	for _, p := range c.peers {
 		l, t := &p.c.log, p.c.ledger.Totals()
 		s := Share{

@@ -407,8 +407,10 @@ func (c *crawler) may(o *crawl.Fetch) bool {
 // answer ends a request.
 func (c *crawler) answer(slot uint32) {
 	t := &c.trips[slot]
-	if c.peer != nil && c.peer.leases != nil {
-		c.peer.leases.Over(t.url.Host(), t.addr)
+	if c.peer != nil {
+		if c.peer.leases != nil {
+			c.peer.leases.Over(t.url.Host(), t.addr)
+		}
 		if t.outcome != page.Aborted {
 			c.peer.s.answered(t.url.Host(), c.cfg.Wait, c.w.now.Sub(t.asked))
 		}

@@ -212,21 +212,21 @@ func (f *Finding) bounced(r *record, w workload) {
 	f.target("Redirect against URL", "more, up to 3 times", r.have(url, bounce), times > 1 && times <= 3.3, "%.2f times", times)
 }
 
-// stranded shows, for the schemes that ask a server once at a time, how many fetchers
-// idle while hosts that could be asked wait for one elsewhere.
-func (f *Finding) stranded(r *record, w workload) {
-	t := &chart.Table{Title: "fetchers that idle though a host could be asked, of all", Columns: []string{"nodes", schemeName(byHost), schemeName(adaptive)}}
+// idled shows, for the schemes that ask a server once at a time, how much of their
+// time nodes idle though there is a host that could be asked.
+func (f *Finding) idled(r *record, w workload) {
+	t := &chart.Table{Title: "nodes' time that they idle though a host could be asked", Columns: []string{"nodes", schemeName(byHost), schemeName(adaptive)}}
 	have, worst := true, 0.0
 	for _, n := range sizes {
 		host, ours := w.of(byHost, n), w.of(adaptive, n)
-		t.Add(n, percent(r.teams[host].Stranded), percent(r.teams[ours].Stranded))
+		t.Add(n, percent(r.teams[host].Idled), percent(r.teams[ours].Idled))
 		have = have && r.have(ours)
-		worst = max(worst, r.teams[ours].Stranded)
+		worst = max(worst, r.teams[ours].Idled)
 	}
-	f.table("stranded", t)
+	f.table("idled", t)
 	last := w.of(adaptive, most)
-	f.target("weir idles no node that politeness leaves work for", "1% of the fetchers at most, with 80 nodes", r.have(last), r.teams[last].Stranded <= 0.01, "%s", percent(r.teams[last].Stranded))
-	f.target("the same with fewer nodes", "1% of the fetchers at most, however many", have, worst <= 0.01, "%s", percent(worst))
+	f.target("weir idles no node that politeness leaves work for", "1% of the nodes' time at most, with 80 nodes", r.have(last), r.teams[last].Idled <= 0.01, "%s", percent(r.teams[last].Idled))
+	f.target("the same with fewer nodes", "1% of the nodes' time at most, however many", have, worst <= 0.01, "%s", percent(worst))
 	a, b := r.throughput(w.of(adaptive, most)), r.throughput(w.of(byHost, most))
 	f.target("weir against Hostname, both polite", "at least 95% of the throughput at 80 nodes", r.have(w.of(adaptive, most), w.of(byHost, most)), a >= 0.95*b, "%s", percent(a/b))
 }
