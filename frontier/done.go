@@ -150,7 +150,9 @@ func (f *Frontier) hangUp(now page.Time, h *host, open bool) {
 		f.cool(on)
 	}
 	f.postpone(h, l.end.Add(f.wait(h)))
-	f.unlease(now, h)
+	if !f.keep(now, h) {
+		f.unlease(now, h)
+	}
 	f.queue(h)
 	f.rest(now, h)
 }

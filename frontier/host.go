@@ -86,7 +86,9 @@ type line struct {
 	errand   bool // an errand is under way; its connection serves nothing else
 	leased   bool // it may be visited at lent, see lease.go
 	used     bool // under that lease, it was
+	counted  bool // among those that are lent
 	lent     netip.Addr
+	since    page.Time // it is leased
 }
 
 // addr is the address in use. There may be fewer now than when it was chosen.

@@ -12,8 +12,15 @@ import (
 // the visit, with how long the host rests, or when nothing comes of it. That it
 // still holds when bytes are sent is the caller's to see.
 
-// leaseKeep is how long a host that rests keeps leave that it has not used.
-const leaseKeep = time.Second
+const (
+	// leaseKeep is how long a host that rests keeps leave that it has not used.
+	leaseKeep = time.Second
+
+	// leaseTurn is how long a host that need not rest keeps leave from visit to visit
+	// while others wait for a connection: to ask for each visit would leave the host
+	// and the connection unused meanwhile. Who needs to rest loses nothing by asking.
+	leaseTurn = time.Minute
+)
 
 // back is leave that is given back.
 type back struct {
@@ -25,8 +32,7 @@ type back struct {
 // lease asks for leave to visit a host.
 func (f *Frontier) lease(h *host) (Pick, bool) {
 	h.state = leasing
-	f.ahead++
-	f.lent++
+	f.lend(h)
 	h.line.lent = f.where(h)
 	return Pick{Kind: Lease, Host: h.name, Addr: h.line.lent, Rest: f.wait(h)}, true
 }
@@ -49,14 +55,14 @@ func (f *Frontier) Leased(now page.Time, name string, given bool, in time.Durati
 	if h.state != leasing {
 		if !given && h.line.leased && h.line.conn == nil && !h.line.errand {
 			h.line.leased = false
-			f.landed()
+			f.landed(h)
 			f.postpone(h, now.Add(in))
 		}
 		return
 	}
 	l := f.dial(h)
-	if l.leased, l.used = given, false; !given {
-		f.landed()
+	if l.leased, l.used, l.since = given, false, now; !given {
+		f.landed(h)
 	}
 	f.postpone(h, now.Add(in))
 	h.state = turning
@@ -67,15 +73,34 @@ func (f *Frontier) Leased(now page.Time, name string, given bool, in time.Durati
 func (f *Frontier) unlease(now page.Time, h *host) {
 	if l := h.line; l.leased {
 		l.leased = false
-		if !l.used {
-			f.landed()
-		}
+		f.landed(h)
 		f.returns.push(back{host: h.name, rest: max(h.next.Sub(now), 0), used: l.used})
 	}
 }
 
-// landed counts a host out that has no leave any more, or uses it.
-func (f *Frontier) landed() {
-	f.ahead--
-	f.lent--
+// keep lets a host whose visit is over go on under the same leave, if it can go on at
+// once: until its turn is over, or for as long as no other host waits.
+func (f *Frontier) keep(now page.Time, h *host) bool {
+	if l := h.line; !l.leased || h.next > now || !h.wanted() || !h.asks() || f.gate != nil || f.stopping ||
+		f.ready.len() > 0 && now.Sub(l.since) >= leaseTurn || len(f.urged) > 0 && h.urge == 0 {
+		return false
+	}
+	f.lend(h)
+	return true
+}
+
+// lend counts a host in that may be visited, or asks to be; landed counts it out when
+// it may not any more, or is.
+func (f *Frontier) lend(h *host) {
+	h.line.counted = true
+	f.ahead++
+	f.lent++
+}
+
+func (f *Frontier) landed(h *host) {
+	if h.line.counted {
+		h.line.counted = false
+		f.ahead--
+		f.lent--
+	}
 }

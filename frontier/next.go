@@ -252,7 +252,7 @@ func (f *Frontier) request(now page.Time, h *host, s *site, room Room) (Pick, bo
 		if !l.leased {
 			return f.lease(h)
 		}
-		f.landed()
+		f.landed(h)
 	}
 	h.ran = false
 	p := Pick{Host: h.name, Open: l.conn == nil}

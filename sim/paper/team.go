@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -68,7 +69,7 @@ func schemeName(scheme string) string {
 
 // polite says that hosts are visited under leases. The paper's schemes know of no such
 // thing.
-func (t team) polite() bool { return t.scheme == adaptive }
+func (t team) polite() bool { return strings.HasPrefix(t.scheme, "adaptive") }
 
 // teams are all crawls of a web.
 func teams(web string) []team {
