@@ -59,9 +59,10 @@ func NewDesk(cfg DeskConfig) *Desk {
 	}
 }
 
-// Start says that the node owns a partition from now on, Stop that it does not.
-func (d *Desk) Start(now page.Time, part int) { d.granter.Start(now, part) }
-func (d *Desk) Stop(part int)                 { d.granter.Stop(part) }
+// Start says that the node owns a partition, and no other has granted anything since
+// then; Stop that it does not.
+func (d *Desk) Start(since page.Time, part int) { d.granter.Start(since, part) }
+func (d *Desk) Stop(part int)                   { d.granter.Stop(part) }
 
 // Learn takes what is known of hosts that other nodes have visited.
 func (d *Desk) Learn(now page.Time, hosts []Care) {

@@ -12,6 +12,7 @@ import (
 // Adopted says that the pages of a partition are this node's to crawl.
 type Adopted struct {
 	Part  uint16
+	Ago   time.Duration    `json:",omitempty"` // how long nobody else has visited its hosts
 	Hosts []Care           `json:",omitempty"`
 	Sites []frontier.Known `json:",omitempty"`
 }
@@ -181,7 +182,11 @@ func (e *Engine) handOver(now page.Time) {
 		for _, h := range a.Hosts {
 			e.f.Recall(now, h.Host, h.State, h.Delay)
 		}
-		for _, s := range slices.Concat(a.Sites, a.late.Sites) {
+		for _, s := range a.Sites {
+			s.Ago = a.Ago
+			e.f.Add(now, s)
+		}
+		for _, s := range a.late.Sites {
 			e.f.Add(now, s)
 		}
 		for _, m := range a.late.Moved {

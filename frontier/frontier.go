@@ -189,12 +189,13 @@ func (f *Frontier) Resume(now page.Time) { f.start, f.resumed = now, true }
 type Known struct {
 	ID     page.SiteID
 	Name   string
-	Queued int64   `json:",omitempty"` // entries on disk
-	Used   int64   `json:",omitempty"` // pages of it that were fetched
-	Old    bool    `json:",omitempty"` // pages of it have ended: its rules may be on disk
-	Cash   float64 `json:",omitempty"` // the sum of the scores of its entries
-	Part   uint16  `json:",omitempty"` // the partition it belongs to, see Drop
-	Met    bool    `json:",omitempty"` // others may have visited it a moment ago: it first waits its full wait
+	Queued int64         `json:",omitempty"` // entries on disk
+	Used   int64         `json:",omitempty"` // pages of it that were fetched
+	Old    bool          `json:",omitempty"` // pages of it have ended: its rules may be on disk
+	Cash   float64       `json:",omitempty"` // the sum of the scores of its entries
+	Part   uint16        `json:",omitempty"` // the partition it belongs to, see Drop
+	Met    bool          `json:",omitempty"` // others may have visited it a moment ago: it first waits its full wait
+	Ago    time.Duration `json:",omitempty"` // how long a moment ago is at least
 }
 
 // HostState is what of a host survives a restart.
@@ -221,7 +222,7 @@ func (f *Frontier) Add(now page.Time, k Known) {
 		}
 	}
 	if k.Met {
-		f.met(now, s.host)
+		f.met(now.Add(-k.Ago), s.host)
 	}
 	if k.Queued > s.queued {
 		s.complete = false

@@ -53,10 +53,12 @@ type (
 	}
 
 	// Adopt lets the pages of a partition be crawled: all that others have written to
-	// its log was applied. Every host in it may have been visited a moment ago.
+	// its log was applied. Until Since another node may have visited its hosts, and
+	// granted leases of them.
 	Adopt struct {
 		Part  int
 		Epoch uint64
+		Since page.Time
 	}
 
 	// Disown stops that. What is under way may finish; Empty answers.

@@ -31,6 +31,7 @@ type Owner struct {
 	Node    string
 	Session uint64
 	Epoch   uint64
+	Before  uint64 // the epoch that it has replaced; 0 = there was none, or it is not known
 }
 
 // Delivered brings the next batch of a log that is followed: the first after the
@@ -69,7 +70,7 @@ type Empty struct{ Part int }
 // Load tells how busy the node is; about once a second, and when it falls idle or
 // has work again.
 type Load struct {
-	// Applied is how many Apply actions of this Member are counted in it: what was
+	// Applied is how many Apply and Adopt actions of this Member are counted in it: what was
 	// given since then may be more to do. 0: the driver does not know, and the Load
 	// after it is believed.
 	Applied uint64

@@ -74,9 +74,10 @@ func NewGranter(keys Keys, cfg LeaseConfig) *Granter {
 	return g
 }
 
-// Start says that the node owns a partition from now on, Stop that it does not.
-func (g *Granter) Start(now page.Time, part int) { g.since[part] = now }
-func (g *Granter) Stop(part int)                 { g.since[part] = notHere }
+// Start says that the node owns a partition, and no other has granted anything since
+// then; Stop that it does not.
+func (g *Granter) Start(since page.Time, part int) { g.since[part] = since }
+func (g *Granter) Stop(part int)                   { g.since[part] = notHere }
 
 // Learn tells what a host needs besides: how long it waits between requests, and
 // rests from now on. What a former owner has learned is in the partition's log.

@@ -28,6 +28,7 @@ type Config struct {
 	Limit   int64    // bytes a second that all nodes have together; 0 = no limit
 	Unacked int      // bytes that may wait for acknowledgement; 0 = 64 MB
 	Rounds  int      // equal rounds in which all are idle before they are Quiet; 0 = 2
+	Cold    bool     // it stands by for nobody: simulations in which nobody dies need not read twice
 
 	// Homes tells who should own which partition; nil = a table of the Member's own.
 	// Many Members in one simulation share theirs.
@@ -67,7 +68,9 @@ type Member struct {
 	doubtAt  page.Time // when to look again at claims, and at owners that are missing
 	settling int       // partitions that wait for acknowledgements
 	owned    int       // partitions that are adopted
-	applied  uint64    // Apply actions
+	taking   int       // partitions that it is about to adopt
+	standby  standby
+	applied  uint64 // Apply and Adopt actions
 	posts    outbox
 	talk     talk
 	woken    page.Time // the last Wake
@@ -84,7 +87,7 @@ func NewMember(cfg Config) *Member {
 	if cfg.Rounds == 0 {
 		cfg.Rounds = 2
 	}
-	m := &Member{cfg: cfg, session: cfg.Session, parts: make([]part, cfg.Parts), homes: NewOwners(cfg.Parts), doubtAt: never, woken: never}
+	m := &Member{cfg: cfg, session: cfg.Session, parts: make([]part, cfg.Parts), homes: NewOwners(cfg.Parts), doubtAt: never, woken: never, standby: standby{due: never}}
 	for p := range m.parts {
 		if p < len(cfg.Offsets) {
 			m.parts[p].offset = cfg.Offsets[p]
@@ -183,6 +186,9 @@ func (m *Member) run() {
 	if m.now >= m.doubtAt {
 		m.review()
 	}
+	if m.now >= m.standby.due {
+		m.warm()
+	}
 	m.posts.hurry(m.now, m.draining || m.settling > 0 || m.talk.load.Queued+m.talk.load.Flying == 0)
 	m.out = m.posts.run(m.now, m.out)
 	if m.settling > 0 && m.posts.moved {
@@ -194,7 +200,7 @@ func (m *Member) run() {
 		m.left = true
 		m.do(Left{})
 	}
-	at := min(m.renewAt, m.doubtAt, m.posts.due, m.talk.due)
+	at := min(m.renewAt, m.doubtAt, m.standby.due, m.posts.due, m.talk.due)
 	if m.held {
 		at = min(at, m.Until())
 	}
@@ -233,13 +239,12 @@ func (m *Member) fence() {
 	m.do(Fence{})
 	for p := range m.parts {
 		s := &m.parts[p]
-		if s.follows() {
-			m.do(Unfollow{p})
-		}
+		m.unfollow(p)
 		s.phase, s.ready, s.emptying = idle, false, false
 		s.asked, s.waits = never, false
 	}
-	m.claims, m.settling, m.owned = 0, 0, 0
+	m.claims, m.settling, m.owned, m.taking = 0, 0, 0, 0
+	m.standby.due = never
 	m.wanting = m.wanting[:0]
 	m.held, m.here = false, false
 	m.session++

@@ -35,9 +35,7 @@ func (m *Member) onCommon(ev Delivered) {
 
 // sound appends a Mark to the common log, for the round that comes.
 func (m *Member) sound() {
-	t := &m.talk
-	t.mark = max(t.mark, m.session) + 1
-	m.common.mark = t.mark
-	m.posts.urgent(m.now, m.cfg.Parts, Mark{ID: t.mark, Node: m.cfg.Name})
+	m.common.mark = m.nextMark()
+	m.posts.urgent(m.now, m.cfg.Parts, Mark{ID: m.common.mark, Node: m.cfg.Name})
 	m.out = m.posts.run(m.now, m.out)
 }

@@ -42,14 +42,16 @@ type part struct {
 	emptying bool // a Disown was not answered
 	waits    bool // for its turn to claim
 	seen     bool // the owner's session was among peers
+	followed bool // its log is being read
 
+	warm uint64 // ID of the Mark that a standby reads up to; 0 = it has, or is none
+
+	since   page.Time // nobody else has granted leases or asked hosts since then
 	mark    uint64    // emptied: the last parcel that may tell of it
 	probe   uint64    // ID of the Mark that is on its way; 0 = none
 	asked   page.Time // when the claim under way was sent; never = there is none
 	missing page.Time // since when the owner's session is; never = it is not
 }
-
-func (s *part) follows() bool { return s.phase >= taking && s.phase <= emptied }
 
 // seat finds a peer.
 func seat(peers []Peer, name string) (int, bool) {
@@ -73,6 +75,7 @@ func (m *Member) settle(p int) {
 		if m.held && m.here && !m.draining && m.homes.Of(p) == m.cfg.Name && m.vacant(s) {
 			m.claim(p, m.cfg.Name)
 		}
+		m.attend(p)
 		return
 	}
 	home := m.homes.Of(p)
@@ -81,6 +84,7 @@ func (m *Member) settle(p int) {
 	case stay && s.phase == idle:
 		m.take(p)
 	case stay && s.phase == emptied:
+		s.since = m.now // this node itself has asked them a moment ago
 		m.adopt(p)
 	case s.phase == giving:
 		// The claim may have come through, or may yet: only a newer one makes it ours.
@@ -89,10 +93,9 @@ func (m *Member) settle(p int) {
 		}
 		m.claim(p, home)
 	case !stay && (s.phase == idle || s.phase == taking):
-		if s.phase == taking {
-			m.do(Unfollow{p})
-		}
-		s.phase, s.ready = giving, false
+		m.enter(p, giving)
+		s.ready = false
+		m.attend(p)
 		m.claim(p, home)
 	case !stay && s.phase == owned:
 		m.enter(p, leaving)
@@ -100,7 +103,7 @@ func (m *Member) settle(p int) {
 		m.do(Disown{p})
 	case !stay && s.phase == emptied && home != "" && m.posts.told() >= s.mark:
 		m.enter(p, giving)
-		m.do(Unfollow{p})
+		m.attend(p)
 		m.claim(p, home)
 	}
 }
@@ -108,20 +111,21 @@ func (m *Member) settle(p int) {
 // enter changes the phase and keeps the counts.
 func (m *Member) enter(p int, to phase) {
 	s := &m.parts[p]
-	switch {
-	case s.phase == owned:
-		m.owned--
-	case s.phase == emptied:
-		m.settling--
-	}
+	m.count(s.phase, -1)
 	s.phase = to
-	switch {
-	case to == owned:
-		m.owned++
-	case to == emptied:
-		m.settling++
-	}
+	m.count(to, 1)
 	m.talk.moves++
+}
+
+func (m *Member) count(ph phase, by int) {
+	switch ph {
+	case taking:
+		m.taking += by
+	case owned:
+		m.owned += by
+	case emptied:
+		m.settling += by
+	}
 }
 
 func (m *Member) ours(s *part) bool {
@@ -245,6 +249,10 @@ func (m *Member) onOwner(ev Owner) {
 	if s.phase != idle {
 		m.lose(ev.Part)
 	}
+	s.since = m.now
+	if s.missing != never && ev.Before == s.epoch {
+		s.since = s.missing
+	}
 	s.node, s.session, s.epoch = ev.Node, ev.Session, ev.Epoch
 	s.seen, s.missing = false, never
 	m.answered(s)
@@ -256,7 +264,8 @@ func (m *Member) take(p int) {
 	s := &m.parts[p]
 	m.enter(p, taking)
 	s.ready = false
-	m.do(Follow{Part: p, After: s.offset})
+	m.attend(p)
+	m.cool()
 	m.posts.urgent(m.now, p, Taken{Epoch: s.epoch, Node: m.cfg.Name})
 }
 
@@ -264,7 +273,9 @@ func (m *Member) adopt(p int) {
 	s := &m.parts[p]
 	m.enter(p, owned)
 	s.ready = false
-	m.do(Adopt{Part: p, Epoch: s.epoch})
+	m.applied++
+	m.worked() // all that waits in it
+	m.do(Adopt{Part: p, Epoch: s.epoch, Since: s.since})
 }
 
 // lose gives up a partition that somebody else owns.
@@ -274,12 +285,10 @@ func (m *Member) lose(p int) {
 		s.emptying = true
 		m.do(Disown{p})
 	}
-	if s.follows() {
-		m.do(Unfollow{p})
-	}
 	s.ready = false
 	s.probe = 0
 	m.enter(p, idle)
+	m.attend(p)
 }
 
 // onDelivered has the next batch of a log applied. All that comes is applied, also
@@ -302,12 +311,18 @@ func (m *Member) onDelivered(ev Delivered) {
 		case Taken:
 			m.onTaken(ev.Part, r)
 		case Mark:
-			if r.ID == s.probe && r.Node == m.cfg.Name {
+			switch {
+			case r.Node != m.cfg.Name:
+			case r.ID == s.probe:
 				s.probe = 0
 				m.talk.probes--
+			case r.ID == s.warm:
+				m.warmed(s)
 			}
 		default:
-			m.worked()
+			if s.phase != idle && s.phase != giving { // else it is the owner's work
+				m.worked()
+			}
 		}
 	}
 }

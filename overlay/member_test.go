@@ -68,7 +68,7 @@ func (s *rig) load(l Load) []Action {
 
 // own lets it own partition 0.
 func (s *rig) own(epoch, offset uint64) []Action {
-	s.step(Owner{0, s.m.cfg.Name, s.m.session, epoch})
+	s.step(Owner{0, s.m.cfg.Name, s.m.session, epoch, 0})
 	s.step(Acked{done[Append](s)[0].ID})
 	return s.step(Delivered{0, offset, Batch{Records: []Record{Taken{epoch, s.m.cfg.Name}}}})
 }
@@ -109,7 +109,7 @@ func TestJoin(t *testing.T) {
 func TestTake(t *testing.T) {
 	s := newRig(t, Config{Offsets: []uint64{7}, Origin: 5})
 	s.join()
-	s.step(Owner{0, "a", 100, 3})
+	s.step(Owner{0, "a", 100, 3, 0})
 	want(s, Follow{Part: 0, After: 7})
 	append := done[Append](s)
 	if len(append) != 1 || fmt.Sprint(append[0].Batch) != fmt.Sprint(Batch{5, []Record{Taken{3, "a"}}}) {
@@ -119,7 +119,7 @@ func TestTake(t *testing.T) {
 	want(s, Apply{Part: 0, Offset: 9, Batch: Batch{Origin: 6, Records: []Record{Hosts{}}}})
 	want[Adopt](s)
 	s.step(Delivered{0, 12, Batch{Records: []Record{Taken{3, "a"}}}})
-	want(s, Adopt{0, 3})
+	want(s, Adopt{0, 3, s.now})
 	if !s.m.Mine(0) {
 		t.Error("it does not own what it has adopted")
 	}
@@ -131,7 +131,7 @@ func TestTake(t *testing.T) {
 // else, whatever it hears first.
 func TestFence(t *testing.T) {
 	for _, ev := range []Event{
-		Tick{}, Renewed{100, page.Time(time.Hour)}, Parcel{Seq: 1}, Load{}, Owner{0, "a", 100, 4},
+		Tick{}, Renewed{100, page.Time(time.Hour)}, Parcel{Seq: 1}, Load{}, Owner{0, "a", 100, 4, 0},
 		Delivered{0, 11, Batch{Records: []Record{Taken{3, "a"}}}}, Empty{0}, Members{}, Heard{}, Acked{1}, Failed{1}, Drain{},
 	} {
 		s := newRig(t, Config{})
@@ -189,12 +189,12 @@ func TestHold(t *testing.T) {
 
 // Who hears of a newer owner, or reads that there is one, stops at once.
 func TestLose(t *testing.T) {
-	s := newRig(t, Config{})
+	s := newRig(t, Config{Cold: true})
 	s.join(Peer{Name: "b", Session: 1})
 	s.own(3, 10)
-	s.step(Owner{0, "b", 1, 2})
+	s.step(Owner{0, "b", 1, 2, 0})
 	want[Disown](s)
-	s.step(Owner{0, "b", 1, 4})
+	s.step(Owner{0, "b", 1, 4, 0})
 	want(s, Disown{0})
 	want(s, Unfollow{0})
 
@@ -209,24 +209,24 @@ func TestLose(t *testing.T) {
 		t.Error("it still owns the partition")
 	}
 	// It gets it back, but what it ordered before is not over.
-	s.step(Owner{0, "a", 100, 5})
+	s.step(Owner{0, "a", 100, 5, 0})
 	s.step(Delivered{0, 13, Batch{Records: []Record{Taken{5, "a"}}}})
 	want[Adopt](s)
 	s.step(Empty{0})
-	want(s, Adopt{0, 5})
+	want(s, Adopt{0, 5, s.now})
 }
 
 // What was on its way when a partition was lost is applied when it comes: the node
 // goes on from there when it has the partition again, and misses nothing.
 func TestLateDelivery(t *testing.T) {
-	s := newRig(t, Config{})
+	s := newRig(t, Config{Cold: true})
 	s.join(Peer{Name: "b", Session: 1})
 	s.own(3, 10)
-	s.step(Owner{0, "b", 1, 4})
+	s.step(Owner{0, "b", 1, 4, 0})
 	want(s, Unfollow{0})
 	s.step(Delivered{0, 11, Batch{Records: []Record{Tuples{}}}})
 	want(s, Apply{0, 11, Batch{Records: []Record{Tuples{}}}})
-	s.step(Owner{0, "a", 100, 5})
+	s.step(Owner{0, "a", 100, 5, 0})
 	want(s, Follow{0, 11})
 	s.step(Delivered{0, 11, Batch{Records: []Record{Tuples{}}}}) // a carrier may say things twice
 	want[Apply](s)
@@ -263,8 +263,9 @@ func TestHandOver(t *testing.T) {
 	s.step(Tick{})
 	s.step(Acked{done[Append](s)[0].ID})
 	want(s, Claim{Part: 0, Before: 3, Node: home, Session: 1})
-	want(s, Unfollow{0})
-	s.step(Owner{0, home, 1, 4})
+	want[Unfollow](s) // it stands by for the other now
+	s.step(Owner{0, home, 1, 4, 0})
+	want[Unfollow](s)
 	if s.m.Mine(0) {
 		t.Error("it owns what it has given away")
 	}
@@ -300,12 +301,12 @@ func TestVacant(t *testing.T) {
 		see   []Peer // of b, one after the other
 		taken time.Duration
 	}{
-		{"it has one", Owner{0, "b", 5, 3}, []Peer{b(5)}, 0},
-		{"it had one", Owner{0, "b", 5, 3}, []Peer{b(5), {}}, confirmGone},
-		{"it was never seen", Owner{0, "b", 5, 3}, []Peer{{}}, TTL},
-		{"it was started again", Owner{0, "b", 5, 3}, []Peer{b(5), b(6)}, confirmGone},
-		{"an old renewal has come late", Owner{0, "b", 5, 3}, []Peer{b(5), b(4)}, TTL},
-		{"it is its own, of an earlier life", Owner{0, "a", 99, 3}, []Peer{{}}, 1},
+		{"it has one", Owner{0, "b", 5, 3, 0}, []Peer{b(5)}, 0},
+		{"it had one", Owner{0, "b", 5, 3, 0}, []Peer{b(5), {}}, confirmGone},
+		{"it was never seen", Owner{0, "b", 5, 3, 0}, []Peer{{}}, TTL},
+		{"it was started again", Owner{0, "b", 5, 3, 0}, []Peer{b(5), b(6)}, confirmGone},
+		{"an old renewal has come late", Owner{0, "b", 5, 3, 0}, []Peer{b(5), b(4)}, TTL},
+		{"it is its own, of an earlier life", Owner{0, "a", 99, 3, 0}, []Peer{{}}, 1},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			s := newRig(t, Config{})
@@ -340,7 +341,7 @@ func TestClaims(t *testing.T) {
 	if n := len(done[Claim](s)); n != maxClaims {
 		t.Fatalf("%d claims at once", n)
 	}
-	s.step(Owner{0, "a", 100, 1})
+	s.step(Owner{0, "a", 100, 1, 0})
 	want(s, Claim{Part: maxClaims, Node: "a", Session: 100})
 	s.now = s.now.Add(claimAgain)
 	s.step(Tick{})
@@ -348,7 +349,7 @@ func TestClaims(t *testing.T) {
 		t.Errorf("%d claims are made again", n)
 	}
 	for p := range 64 {
-		s.step(Owner{p, "a", 100, uint64(p + 1)})
+		s.step(Owner{p, "a", 100, uint64(p + 1), 0})
 	}
 	s.now = s.now.Add(claimAgain)
 	s.step(Tick{})
@@ -376,7 +377,7 @@ func TestDrain(t *testing.T) {
 		if !last {
 			want(s, Claim{Part: 0, Before: 3, Node: "b", Session: 1})
 			want[Left](s)
-			s.step(Owner{0, "b", 1, 4})
+			s.step(Owner{0, "b", 1, 4, 0})
 		}
 		want(s, Left{})
 		s.step(Tick{})
@@ -388,7 +389,7 @@ func TestDrain(t *testing.T) {
 func TestStatus(t *testing.T) {
 	s := newRig(t, Config{Parts: 2, Limit: 1000})
 	s.join(Peer{Name: "b", Session: 1})
-	s.step(Owner{0, "b", 1, 3})
+	s.step(Owner{0, "b", 1, 3, 0})
 	s.step(Heard{"b", writeWord(&load{session: 1, owned: 2, queued: 30, pages: 4500, share: 9})})
 	s.step(Heard{"c", writeWord(&load{session: 1, owned: 2})})
 	s.step(Heard{"b", []byte("something of another version")})

@@ -24,6 +24,7 @@ import (
 type Owners struct {
 	peers  []ranked // in the order of their names
 	owners []string // by partition
+	heirs  []string // by partition, see Next; nil: not worked out yet
 }
 
 // ranked is a node that may own partitions.
@@ -57,9 +58,9 @@ func (o *Owners) Set(peers []Peer) []int {
 	if slices.Equal(o.peers, next) {
 		return nil
 	}
-	o.peers = next
+	o.peers, o.heirs = next, nil
 	var changed []int
-	for p, name := range o.settle() {
+	for p, name := range o.settle(o.allBids(), nobody) {
 		if o.owners[p] != name {
 			changed = append(changed, p)
 			o.owners[p] = name
@@ -70,6 +71,41 @@ func (o *Owners) Set(peers []Peer) []int {
 
 // Of returns the node that should own a partition; none while there are no nodes.
 func (o *Owners) Of(part int) string { return o.owners[part] }
+
+// maxHeirs is up to how many nodes Next is exact. Where there are more, each has so few
+// partitions that one which goes elsewhere is soon read.
+const maxHeirs = 64
+
+// Next returns the node that should own a partition if its owner went: the best other
+// bidder, or, in clusters that are not large, whoever would have room for it then. It
+// is none if there is nobody else.
+func (o *Owners) Next(part int) string {
+	if o.heirs == nil {
+		o.heirs = o.inherit()
+	}
+	return o.heirs[part]
+}
+
+func (o *Owners) inherit() []string {
+	heirs := make([]string, len(o.owners))
+	switch {
+	case len(o.peers) < 2:
+	case len(o.peers) > maxHeirs:
+		for p := range heirs {
+			heirs[p] = o.Candidates(p, 2)[1]
+		}
+	default:
+		bids := o.allBids()
+		for gone := range o.peers {
+			for p, name := range o.settle(bids, gone) {
+				if o.owners[p] == o.peers[gone].name {
+					heirs[p] = name
+				}
+			}
+		}
+	}
+	return heirs
+}
 
 // Candidates returns up to k nodes for a partition, its owner first, then the other
 // bidders: whoever is nearest to a host among them may fetch its pages.
@@ -90,25 +126,35 @@ func (o *Owners) Candidates(part, k int) []string {
 	return names
 }
 
-// settle gives each node its share of the partitions, rounded down, and then one
-// more to some.
-func (o *Owners) settle() []string {
+func (o *Owners) allBids() [][]bid {
+	bids := make([][]bid, len(o.owners))
+	for p := range bids {
+		bids[p] = o.bids(p)
+	}
+	return bids
+}
+
+const nobody = -1
+
+// settle gives each node but one its share of the partitions, rounded down, and then
+// one more to some.
+func (o *Owners) settle(bids [][]bid, but int) []string {
 	owners := make([]string, len(o.owners))
 	if len(o.peers) == 0 {
 		return owners
 	}
-	bids := make([][]bid, len(owners))
-	for p := range bids {
-		bids[p] = o.bids(p)
-	}
 	total := uint64(0)
 	for i := range o.peers {
-		total += o.peers[i].weight
+		if i != but {
+			total += o.peers[i].weight
+		}
 	}
 	share := make([]int, len(o.peers))
 	more := make([]int, len(o.peers))
 	for i := range o.peers {
-		share[i], more[i] = int(uint64(len(owners))*o.peers[i].weight/total), 1
+		if i != but {
+			share[i], more[i] = int(uint64(len(owners))*o.peers[i].weight/total), 1
+		}
 	}
 	o.match(owners, bids, share)
 	o.match(owners, bids, more)

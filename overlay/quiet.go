@@ -24,8 +24,9 @@ type talk struct {
 	due   page.Time
 	moves uint64 // rises with whatever the node does that others might have to know
 	load  Load
-	heard int  // Loads since the last batch was applied
-	fresh bool // one of them counts it
+	since uint64 // so many Apply and Adopt actions there were up to the last that means work
+	heard int    // Loads since then
+	fresh bool   // one of them counts it
 
 	term   uint64 // of the teller it reports to
 	round  uint64 // the last one that the teller has asked for
@@ -58,12 +59,12 @@ func newTalk(name string) talk {
 // worked notes that there is more to do than the last Load can tell.
 func (m *Member) worked() {
 	m.talk.moves++
-	m.talk.fresh, m.talk.heard = false, 0
+	m.talk.fresh, m.talk.heard, m.talk.since = false, 0, m.applied
 }
 
 func (m *Member) onLoad(ev Load) {
 	t := &m.talk
-	if t.heard++; ev.Applied >= m.applied || ev.Applied == 0 && t.heard > 1 {
+	if t.heard++; ev.Applied >= t.since || ev.Applied == 0 && t.heard > 1 {
 		t.fresh = true
 	}
 	if ev.Queued+ev.Flying+ev.Unsent != 0 {
@@ -187,10 +188,9 @@ func (m *Member) probe() {
 			if s.phase != owned {
 				continue
 			}
-			t.mark = max(t.mark, m.session) + 1 // no earlier life of the node has used it
-			s.probe = t.mark
+			s.probe = m.nextMark()
 			t.probes++
-			m.posts.urgent(m.now, p, Mark{ID: t.mark, Node: m.cfg.Name})
+			m.posts.urgent(m.now, p, Mark{ID: s.probe, Node: m.cfg.Name})
 		}
 		m.out = m.posts.run(m.now, m.out)
 	}

@@ -33,7 +33,7 @@ type peer struct {
 
 // open lets the node join.
 func (p *peer) open(origin uint64) {
-	p.member = overlay.NewMember(overlay.Config{Name: p.name, Session: 1, Origin: origin, Parts: p.s.parts, Homes: p.s.homes})
+	p.member = overlay.NewMember(overlay.Config{Name: p.name, Session: 1, Origin: origin, Parts: p.s.parts, Homes: p.s.homes, Cold: true})
 	p.port = p.s.net.Open(p.name, func() page.Time { return p.s.now }, func(ev overlay.Event) {
 		p.s.now = p.s.net.Now()
 		if h, ok := ev.(overlay.Heard); ok {
@@ -108,15 +108,17 @@ func (p *peer) do(a overlay.Action) {
 		c.fail(c.ledger.Apply(a.Part, a.Offset, a.Batch))
 		c.learned()
 	case overlay.Adopt:
+		p.applied++
 		c.flush()
 		ev, err := c.ledger.Adopt(a.Part, a.Epoch)
 		c.fail(err)
 		p.parts = append(p.parts, a.Part)
 		p.s.owner[a.Part] = p
 		if p.leases != nil {
-			p.leases.Start(p.s.now, a.Part)
+			p.leases.Start(a.Since, a.Part)
 		}
 		c.step(ev)
+		p.told = p.applied
 	case overlay.Disown, overlay.Fence:
 		c.fail(fmt.Errorf("a node lost partitions while nothing went wrong"))
 	case overlay.Posted:

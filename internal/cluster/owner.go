@@ -24,6 +24,7 @@ const (
 type owner struct {
 	Node    string `json:"node"`
 	Session uint64 `json:"session,string"`
+	Before  uint64 `json:"before,omitempty,string"` // the epoch that this one has replaced
 }
 
 // owners changes who owns a partition, and hears of it.
@@ -103,14 +104,14 @@ func (o *owners) claims(ctx context.Context) {
 // swap answers a claim with what holds then, however long that takes to find out.
 func (o *owners) swap(ctx context.Context, c overlay.Claim) {
 	subject := ownerSubject(c.Part)
-	data, err := json.Marshal(owner{c.Node, c.Session})
+	data, err := json.Marshal(owner{c.Node, c.Session, c.Before})
 	if err != nil {
 		return
 	}
 	epoch, err := o.n.put(ctx, subject, data, c.Before)
 	o.n.count.sent(overlay.Epochs, len(data))
 	if err == nil {
-		o.n.answer(overlay.Owner{Part: c.Part, Node: c.Node, Session: c.Session, Epoch: epoch})
+		o.n.answer(overlay.Owner{Part: c.Part, Node: c.Node, Session: c.Session, Epoch: epoch, Before: c.Before})
 		return
 	}
 	for {
@@ -120,7 +121,7 @@ func (o *owners) swap(ctx context.Context, c overlay.Claim) {
 			if epoch > 0 && json.Unmarshal(data, &w) != nil {
 				w = owner{}
 			}
-			o.n.answer(overlay.Owner{Part: c.Part, Node: w.Node, Session: w.Session, Epoch: epoch})
+			o.n.answer(overlay.Owner{Part: c.Part, Node: w.Node, Session: w.Session, Epoch: epoch, Before: w.Before})
 			return
 		}
 		if !pause(ctx, tailPause) {
@@ -159,7 +160,7 @@ func (o *owners) news(m jetstream.Msg, meta *jetstream.MsgMetadata) bool {
 	part, err := strconv.Atoi(m.Subject()[len("o."):])
 	var w owner
 	if err == nil && json.Unmarshal(m.Data(), &w) == nil {
-		now := overlay.Owner{Part: part, Node: w.Node, Session: w.Session, Epoch: meta.Sequence.Stream}
+		now := overlay.Owner{Part: part, Node: w.Node, Session: w.Session, Epoch: meta.Sequence.Stream, Before: w.Before}
 		o.mu.Lock()
 		if o.known[part].Epoch < now.Epoch {
 			o.known[part] = now

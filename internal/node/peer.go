@@ -55,9 +55,11 @@ type Carrier interface {
 // it says to the others by the carrier, and what it wants of the crawl to the
 // committer, which hands it on to the loop.
 //
-// It may wait for the committer, never the other way round: the committer's
-// parcels and the loop's answers come by a mailbox that takes all. What bounds
-// that is the Member, which asks for a rest when too much is not acknowledged.
+// Neither waits for the other. The committer's parcels and the loop's answers come
+// by a mailbox that takes all; what bounds that is the Member, which asks for a rest
+// when too much is not acknowledged. What the committer is too busy to take waits
+// here, and no more is read of any log meanwhile; but sessions are renewed and leases
+// given as ever.
 type peer struct {
 	n       *node
 	cfg     Peer
@@ -67,7 +69,9 @@ type peer struct {
 	alarm   page.Time // when the Member wants to be woken
 	origin  uint64
 	tells   chan overlay.Event  // of the carrier
+	batches chan overlay.Event  // of logs, of the carrier too
 	works   chan overlay.Action // for the committer; nil: count what there is to do
+	queue   []overlay.Action    // that works has no room for
 	fences  chan struct{}
 	until   atomic.Int64 // no request may be sent from then on, by the crawl's clock
 
@@ -80,15 +84,19 @@ type peer struct {
 	dismiss context.CancelFunc
 }
 
-// maxWorks is how many batches and orders may wait for the committer.
-const maxWorks = 64
+// maxWorks is how many batches and orders may wait for the committer, maxBatches how
+// many before the Member has seen them.
+const (
+	maxWorks   = 64
+	maxBatches = 16
+)
 
 // census is how often the Member hears how much there is to do.
 const census = time.Second
 
 func newPeer(n *node, cfg Peer) *peer {
 	p := &peer{
-		n: n, cfg: cfg, tells: make(chan overlay.Event, maxWorks), works: make(chan overlay.Action, maxWorks),
+		n: n, cfg: cfg, tells: make(chan overlay.Event, maxWorks), batches: make(chan overlay.Event, maxBatches), works: make(chan overlay.Action, maxWorks),
 		fences: make(chan struct{}, 1), rings: make(chan struct{}, 1),
 	}
 	return p
@@ -134,7 +142,13 @@ func (p *peer) open() (err error) {
 	if p.cfg.Ready != nil {
 		p.cfg.Ready(p.n.store)
 	}
-	p.carrier, err = p.cfg.Open(func(ev overlay.Event) { p.tells <- ev })
+	p.carrier, err = p.cfg.Open(func(ev overlay.Event) {
+		if _, ok := ev.(overlay.Delivered); ok {
+			p.batches <- ev
+		} else {
+			p.tells <- ev
+		}
+	})
 	return err
 }
 
@@ -153,13 +167,25 @@ func (p *peer) run(ctx context.Context, stop <-chan struct{}) {
 		for {
 			select {
 			case <-p.tells:
+			case <-p.batches:
 			case <-closed:
 				return
 			}
 		}
 	}()
 	for {
+		batches, works, first := p.batches, p.works, overlay.Action(nil)
+		if len(p.queue) == 0 {
+			works = nil
+		} else {
+			batches, first = nil, p.queue[0]
+		}
 		select {
+		case works <- first:
+			p.queue[0] = nil
+			p.queue = p.queue[1:]
+		case ev := <-batches:
+			p.step(ctx, ev)
 		case ev := <-p.tells:
 			if h, ok := ev.(overlay.Heard); ok && overlay.TrafficOfWord(h.Data) == overlay.Leases {
 				if now := clock(); int64(now) < p.until.Load() { // else nothing is this node's to grant
@@ -186,7 +212,7 @@ func (p *peer) run(ctx context.Context, stop <-chan struct{}) {
 				p.step(ctx, overlay.Tick{})
 			}
 		case <-count.C:
-			p.work(ctx, nil)
+			p.work(nil)
 			if p.cfg.Watch != nil {
 				p.cfg.Watch(p.member.Status())
 			}
@@ -203,8 +229,7 @@ func (p *peer) run(ctx context.Context, stop <-chan struct{}) {
 
 // step gives the Member one event and carries its actions out.
 func (p *peer) step(ctx context.Context, ev overlay.Event) {
-	now := clock()
-	actions := p.member.Step(now, ev)
+	actions := p.member.Step(clock(), ev)
 	p.until.Store(int64(p.member.Until()))
 	for _, a := range actions {
 		switch a := a.(type) {
@@ -221,16 +246,16 @@ func (p *peer) step(ctx context.Context, ev overlay.Event) {
 			case p.fences <- struct{}{}:
 			default: // the loop has not come to the last one
 			}
-			p.work(ctx, a)
+			p.work(a)
 			p.n.log.event("fenced", map[string]any{"why": "no session could be renewed"})
 		case overlay.Adopt:
-			p.leases.do(func(d *crawl.Desk) { d.Start(now, a.Part) })
-			p.work(ctx, a)
+			p.leases.do(func(d *crawl.Desk) { d.Start(a.Since, a.Part) })
+			p.work(a)
 		case overlay.Disown:
 			p.leases.do(func(d *crawl.Desk) { d.Stop(a.Part) })
-			p.work(ctx, a)
+			p.work(a)
 		case overlay.Apply, overlay.Posted:
-			p.work(ctx, a)
+			p.work(a)
 		case overlay.Throttle:
 			p.n.send(ctx, crawl.Hold{On: a.On})
 		case overlay.Share:
@@ -248,13 +273,16 @@ func (p *peer) step(ctx context.Context, ev overlay.Event) {
 	}
 }
 
-// work hands the committer something; it waits while that one is busy.
-func (p *peer) work(ctx context.Context, a overlay.Action) {
-	select {
-	case p.works <- a:
-	case <-ctx.Done():
-	case <-p.n.saved: // it has failed
+// work hands the committer something, behind what waits.
+func (p *peer) work(a overlay.Action) {
+	if len(p.queue) == 0 {
+		select {
+		case p.works <- a:
+			return
+		default:
+		}
 	}
+	p.queue = append(p.queue, a)
 }
 
 // limit sets this node's part of the common limit, and its own if that is less.
@@ -413,6 +441,8 @@ func (c *committer) share(ctx context.Context, a overlay.Action) error {
 		if err != nil {
 			return err
 		}
+		c.applied++
+		ev.Ago = clock().Sub(a.Since)
 		n.peer.post(ev.Hosts)
 		n.send(ctx, ev)
 	case overlay.Disown:

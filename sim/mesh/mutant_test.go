@@ -139,6 +139,19 @@ var mutants = []struct {
 		fault: "has a request there",
 	},
 	{
+		name: "takes hosts for rested that others have just visited",
+		make: func(c overlay.Config) *mutant {
+			return &mutant{Member: overlay.NewMember(c), say: func(m *mutant, a overlay.Action) []overlay.Action {
+				if x, ok := a.(overlay.Adopt); ok {
+					x.Since = x.Since.Add(-10 * time.Second)
+					a = x
+				}
+				return []overlay.Action{a}
+			}}
+		},
+		fault: "adopts partition",
+	},
+	{
 		name:  "believes one round",
 		make:  func(c overlay.Config) *mutant { return &mutant{Member: overlay.NewMember(c)} },
 		set:   func(s *Setting) { s.Rounds = 1 },

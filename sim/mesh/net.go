@@ -446,7 +446,7 @@ func (n *Net) claim(c overlay.Claim) {
 		return
 	}
 	n.revision++
-	n.owners[c.Part] = overlay.Owner{Part: c.Part, Node: c.Node, Session: c.Session, Epoch: n.revision}
+	n.owners[c.Part] = overlay.Owner{Part: c.Part, Node: c.Node, Session: c.Session, Epoch: n.revision, Before: c.Before}
 	for _, p := range n.ports {
 		p.tell(n.owners[c.Part])
 	}

@@ -259,7 +259,8 @@ func (n *node) learn(id int) {
 
 func (n *node) adopt(a overlay.Adopt) {
 	n.epochs[a.Part] = a.Epoch
-	n.w.adopted(n, a.Part)
+	n.applied++
+	n.w.adopted(n, a.Part, n.born+page.Time(float64(a.Since-page.Time(time.Minute))/n.rate))
 	for _, id := range n.w.pagesOf[a.Part] {
 		if n.disk.known[id] && !n.disk.ended[id] && !n.active[id] {
 			n.pending[a.Part] = append(n.pending[a.Part], id)
@@ -292,6 +293,7 @@ func (n *node) order() {
 			if n.fences == fences {
 				n.flying[p]--
 				n.total--
+				n.w.visits[p] = visit{n, n.w.Net.now}
 				n.group = append(n.group, fetched{id, epoch})
 				if len(n.group) == 1 {
 					n.after(commit, n.commit)

@@ -46,6 +46,7 @@ type World struct {
 	takenAt []map[uint64]uint64
 	fetches []int // by page
 	again   int   // fetches of pages that were fetched before
+	visits  []visit // by partition: the last one
 	faults  []string
 
 	// Moves counts adoptions, and tells when the last was.
@@ -64,7 +65,7 @@ func NewWorld(s Setting, nodes int) *World {
 	w := &World{
 		Setting: s, Net: NewNet(s.Seed, s.Parts), random: rand.New(rand.NewPCG(s.Seed, 2)), shared: overlay.NewOwners(s.Parts),
 		pagesOf: make([][]int, s.Parts), queued: make([]bool, s.Pages), doneAt: make([]uint64, s.Pages),
-		takenAt: make([]map[uint64]uint64, s.Parts), fetches: make([]int, s.Pages),
+		takenAt: make([]map[uint64]uint64, s.Parts), visits: make([]visit, s.Parts), fetches: make([]int, s.Pages),
 	}
 	w.Net.Loss, w.Net.Late, w.Net.Slow, w.Net.Appended = s.Loss, s.Late, s.Slow, w.appended
 	for id := range s.Pages {
@@ -165,9 +166,19 @@ func (w *World) appended(part int, offset uint64, b overlay.Batch) {
 	}
 }
 
-func (w *World) adopted(n *node, part int) {
+// visit is what the hosts of a partition see.
+type visit struct {
+	by *node
+	at page.Time
+}
+
+// adopted sees a node adopt a partition whose hosts no other has visited since a time.
+func (w *World) adopted(n *node, part int, since page.Time) {
 	w.Moves++
 	w.LastMove = w.Net.now
+	if v := w.visits[part]; v.by != nil && v.by != n && v.at > since {
+		w.fail("%v adopts partition %d, where %v was at %v and not at %v", n, part, v.by, time.Duration(v.at), time.Duration(since))
+	}
 }
 
 // checkOrder sees a request being sent.
@@ -190,6 +201,7 @@ func (w *World) checkOrder(n *node, part, id int) {
 	if done := w.doneAt[id]; done != 0 && (taken == 0 || done < taken) {
 		w.fail("%v asks for page %d, whose end was in the log before it took over (%d, %d)", n, id, done, taken)
 	}
+	w.visits[part] = visit{n, w.Net.now}
 	if w.fetches[id] > 0 {
 		w.again++
 	}

@@ -1,0 +1,125 @@
+package overlay
+
+import (
+	"slices"
+	"testing"
+)
+
+// Whoever would own a partition if its owner went is known beforehand.
+func TestNext(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 5, 20, maxHeirs + 1} {
+		peers := crew(n)
+		peers[n/2].Weight = 3
+		o := NewOwners(Parts)
+		o.Set(peers)
+		same, all := 0, 0
+		for gone := range peers {
+			rest := o.With(slices.Delete(slices.Clone(peers), gone, gone+1))
+			for p := range Parts {
+				if o.Of(p) != peers[gone].Name {
+					continue
+				}
+				if all++; o.Next(p) == rest.Of(p) {
+					same++
+				}
+			}
+		}
+		if n <= maxHeirs && same != all {
+			t.Errorf("of %d nodes: %d of %d heirs are known", n, same, all)
+		}
+		t.Logf("%d nodes: %d of %d", n, same, all)
+	}
+}
+
+// standby is the node that stands by for the only partition, owned by home.
+func standbyRig(t *testing.T, cfg Config) (s *rig, home string) {
+	home, cfg.Name = heir()
+	s = newRig(t, cfg)
+	s.join(Peer{Name: home, Session: 1})
+	s.step(Owner{0, home, 1, 3, 0})
+	return s, home
+}
+
+// A node reads the log of a partition that it would have to take, up to its end and
+// on; and says nothing to anybody of what it read.
+func TestStandby(t *testing.T) {
+	s, home := standbyRig(t, Config{Offsets: []uint64{7}})
+	want[Follow](s) // others first
+	s.after(warmAfter)
+	s.load(Load{})
+	moves := s.m.talk.moves
+	if s.m.parts[0].warm == 0 || !s.m.parts[0].followed || s.m.standby.warming != 1 {
+		t.Fatalf("it does not stand by: %+v", s.m.parts[0])
+	}
+	s.step(Delivered{0, 9, Batch{Records: []Record{Tuples{}}}})
+	want(s, Apply{Part: 0, Offset: 9, Batch: Batch{Records: []Record{Tuples{}}}})
+	s.step(Delivered{0, 10, Batch{Records: []Record{Mark{s.m.parts[0].warm, s.m.cfg.Name}}}})
+	if s.m.standby.warming != 0 || s.m.talk.moves != moves || !s.m.idle() {
+		t.Errorf("what the owner does is work: %+v", s.m.talk)
+	}
+
+	// The owner dies. All that is left to read is what was said last.
+	s.members(Peer{Name: s.m.cfg.Name, Session: 100})
+	gone := s.now
+	s.after(confirmGone)
+	s.step(Owner{0, s.m.cfg.Name, 100, 4, 3})
+	want[Follow](s)
+	want[Unfollow](s)
+	s.step(Delivered{0, 12, Batch{Records: []Record{Taken{4, s.m.cfg.Name}}}})
+	want(s, Adopt{0, 4, gone})
+	if s.m.idle() {
+		t.Error("it is idle with a partition that nobody has counted")
+	}
+
+	// And if it comes back it is given the partition, and read after.
+	s.members(Peer{Name: s.m.cfg.Name, Session: 100}, Peer{Name: home, Session: 2})
+	want(s, Disown{0})
+	s.step(Empty{0})
+	want(s, Claim{Part: 0, Before: 4, Node: home, Session: 2})
+	want[Unfollow](s)
+}
+
+// A node that has partitions to take does not go on with logs that it only stands by
+// for, unless it has come to their ends.
+func TestStandbyYields(t *testing.T) {
+	peers := crew(3)
+	o := NewOwners(Parts)
+	o.Set(peers)
+	s := newRig(t, Config{Name: peers[0].Name, Session: peers[0].Session, Parts: Parts})
+	s.renewed()
+	s.step(Members{peers})
+	var mine, next int
+	for p := range Parts {
+		if o.Of(p) == peers[0].Name {
+			mine = p
+			continue
+		}
+		if o.Next(p) == peers[0].Name {
+			next++
+		}
+		owner, _ := seat(peers, o.Of(p))
+		s.step(Owner{p, o.Of(p), peers[owner].Session, uint64(p + 1), 0})
+	}
+	for len(done[Claim](s)) > 0 || s.m.claims > 0 { // those of its own are not answered
+		s.m.answered(&s.m.parts[slices.IndexFunc(s.m.parts, func(x part) bool { return x.asked != never })])
+	}
+	s.m.wanting = nil
+	s.m.standby.due = s.now
+	s.step(Tick{})
+	if got := len(done[Follow](s)); got != maxWarming || next < Parts/4 {
+		t.Fatalf("it begins with %d of %d logs at once", got, next)
+	}
+	first := done[Follow](s)[0].Part
+	s.step(Delivered{first, 5, Batch{Records: []Record{Mark{s.m.parts[first].warm, s.m.cfg.Name}}}})
+	if got := len(done[Follow](s)); got != 1 {
+		t.Fatalf("it goes on with %d logs when it has read one", got)
+	}
+	s.step(Owner{mine, peers[0].Name, peers[0].Session, 1000, 0})
+	if got := len(done[Unfollow](s)); got != maxWarming {
+		t.Errorf("it leaves %d logs alone", got)
+	}
+	want(s, Follow{Part: mine})
+	if !s.m.parts[first].followed {
+		t.Error("it leaves one alone that it has read")
+	}
+}
