@@ -250,8 +250,8 @@ func (m *Member) onOwner(ev Owner) {
 		m.lose(ev.Part)
 	}
 	s.since = m.now
-	if s.missing != never && ev.Before == s.epoch {
-		s.since = s.missing
+	if s.missing != never && s.seen && ev.Before == s.epoch {
+		s.since = s.missing // its session had ended by then
 	}
 	s.node, s.session, s.epoch = ev.Node, ev.Session, ev.Epoch
 	s.seen, s.missing = false, never

@@ -293,7 +293,9 @@ func (n *node) order() {
 			if n.fences == fences {
 				n.flying[p]--
 				n.total--
-				n.w.visits[p] = visit{n, n.w.Net.now}
+				if n.clock() < n.m.Until() { // else it came to an end while the node stood still
+					n.w.visits[p] = visit{n, n.w.Net.now}
+				}
 				n.group = append(n.group, fetched{id, epoch})
 				if len(n.group) == 1 {
 					n.after(commit, n.commit)
