@@ -40,11 +40,12 @@ type setup struct {
 	keep   int  // what the state is
 	crawl  bool // only what a crawl keeps up is compiled, and the rest is asked for afterwards
 	lazy   bool // pages are delivered again only if the plan asks for it
+	alone  int  // messages that one partition takes before there are several
 	faults faults
 }
 
 func (s setup) String() string {
-	return fmt.Sprintf("parts=%d scheme=%s:%d seed=%d twice=%d crash=%d order=%d keep=%d crawl=%t lazy=%t faults=%v", s.parts, s.scheme, s.spread, s.seed, s.twice, s.crash, s.order, s.keep, s.crawl, s.lazy, s.faults)
+	return fmt.Sprintf("parts=%d scheme=%s:%d seed=%d twice=%d crash=%d order=%d keep=%d crawl=%t lazy=%t alone=%d faults=%v", s.parts, s.scheme, s.spread, s.seed, s.twice, s.crash, s.order, s.keep, s.crawl, s.lazy, s.alone, s.faults)
 }
 
 func (s setup) options() *flow.Options {

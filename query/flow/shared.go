@@ -22,8 +22,14 @@ func (x *Part) Share(of int, owns func(part int) bool) {
 	x.of, x.owns = of, owns
 	// Who takes the facts of a page one by one must know of those that rules want
 	// absent before the others lead to anything.
-	denied := make([]bool, len(x.plan.Stores))
-	for _, s := range x.plan.Stages {
+	x.keeps = x.plan.deniedFirst(x.keeps)
+}
+
+// deniedFirst returns stores with those before the others that rules want rows
+// absent of.
+func (p *Plan) deniedFirst(stores []*Store) []*Store {
+	denied := make([]bool, len(p.Stores))
+	for _, s := range p.Stages {
 		for _, in := range s.Absent {
 			if in.Store != nil {
 				denied[in.Store.ID] = true
@@ -31,14 +37,14 @@ func (x *Part) Share(of int, owns func(part int) bool) {
 		}
 	}
 	var first, others []*Store
-	for _, st := range x.keeps {
+	for _, st := range stores {
 		if denied[st.ID] {
 			first = append(first, st)
 		} else {
 			others = append(others, st)
 		}
 	}
-	x.keeps = append(first, others...)
+	return append(first, others...)
 }
 
 // mine says that a partition is this Part's.
