@@ -64,6 +64,33 @@ func (n *Node) Submit(ctx context.Context, name string, body []byte) error {
 	}
 }
 
+// Spec returns what was submitted under a name, as most nodes have it.
+func (n *Node) Spec(ctx context.Context, name string) (s Spec, ok bool, err error) {
+	if err := checkName(name); err != nil {
+		return s, false, err
+	}
+	body, rev, err := n.last(ctx, crawlsStream, crawlSubject(name))
+	if err != nil {
+		return s, false, fmt.Errorf("look up the crawl %s: %w", name, err)
+	}
+	return Spec{name, body, rev}, len(body) > 0, nil
+}
+
+// Replace puts another crawl in the place of what was submitted, unless that has
+// changed meanwhile.
+func (n *Node) Replace(ctx context.Context, was Spec, body []byte) error {
+	if len(body) == 0 || len(body) > maxSpec-1024 {
+		return fmt.Errorf("change %s: %d bytes, and 1 to %d can be kept", was.Name, len(body), maxSpec-1024)
+	}
+	if _, err := n.put(ctx, crawlSubject(was.Name), body, was.Revision); err != nil {
+		if raced(err) {
+			err = ErrExists
+		}
+		return fmt.Errorf("change %s: %w", was.Name, err)
+	}
+	return nil
+}
+
 // ErrExists says that a crawl of that name was submitted before.
 var ErrExists = errors.New("there is a crawl of that name, and it says something else")
 

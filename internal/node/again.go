@@ -41,20 +41,34 @@ func (c *committer) redeliver(ctx context.Context, o crawl.Redeliver) error {
 	return nil
 }
 
-// reread reads pages again and hands them to the committer. A page
-// whose record cannot be read has nothing more to say; the log names it.
+// reread reads pages again and hands them to the committer.
 func (n *node) reread(ctx context.Context, turned int, keys []page.Key) {
-	archive, err := extract.NewArchive(n.store, n.extract())
-	if err != nil {
+	d, err := n.readAgain(ctx, keys)
+	switch {
+	case ctx.Err() != nil:
+		return
+	case err != nil:
 		n.fail(fmt.Errorf("read pages again: %w", err))
 		return
+	}
+	d.turned = turned
+	select {
+	case n.again <- d:
+	case <-ctx.Done():
+	}
+}
+
+// readAgain reads pages, and robots.txt, from the archive or from rows. A page
+// whose record cannot be read has nothing more to say; the log names it.
+func (n *node) readAgain(ctx context.Context, keys []page.Key) (d delivered, err error) {
+	archive, err := extract.NewArchive(n.store, n.extract())
+	if err != nil {
+		return d, err
 	}
 	view, err := crawl.NewView(n.store)
 	if err != nil {
-		n.fail(fmt.Errorf("read pages again: %w", err))
-		return
+		return d, err
 	}
-	d := delivered{turned: turned}
 	var bad error
 	pages := func(yield func(*crawl.PageInfo) bool) error {
 		for _, k := range keys {
@@ -85,11 +99,8 @@ func (n *node) reread(ctx context.Context, turned int, keys []page.Key) {
 	}
 	for f, err := range extract.Each(ctx, archive, pages, read) {
 		switch {
-		case ctx.Err() != nil:
-			return
 		case err != nil:
-			n.fail(fmt.Errorf("read pages again: %w", err))
-			return
+			return d, err
 		case f.Outcome == page.None:
 			d.lost = append(d.lost, f.Key)
 		default:
@@ -97,8 +108,7 @@ func (n *node) reread(ctx context.Context, turned int, keys []page.Key) {
 		}
 	}
 	if bad != nil {
-		n.fail(fmt.Errorf("read pages again: %w", bad))
-		return
+		return d, bad
 	}
 	for _, k := range keys {
 		if k.Hash != 0 {
@@ -106,15 +116,11 @@ func (n *node) reread(ctx context.Context, turned int, keys []page.Key) {
 		}
 		site, err := view.Site(k.Site)
 		if err != nil {
-			n.fail(fmt.Errorf("read a robots.txt again: %w", err))
-			return
+			return d, err
 		}
 		d.facts = append(d.facts, archive.Robots(site))
 	}
-	select {
-	case n.again <- d:
-	case <-ctx.Done():
-	}
+	return d, ctx.Err()
 }
 
 // deliver gives the Ledger pages that were read again, in groups of their own.

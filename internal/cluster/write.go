@@ -1,0 +1,44 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"weir/overlay"
+)
+
+// Write appends records to logs, those of a post at once, and returns when all of
+// them are acknowledged. It is for whoever is no Member: after an error some may be
+// in their logs, and all may be written again. They are nobody's own, whoever the
+// node is.
+func (n *Node) Write(ctx context.Context, posts []overlay.Post) error {
+	ctx, cancel := context.WithTimeout(ctx, appendTime)
+	defer cancel()
+	acks := make([]jetstream.PubAckFuture, 0, len(posts))
+	for _, p := range posts {
+		raw := overlay.AppendBatch(nil, &overlay.Batch{Records: p.Records})
+		if len(raw) > overlay.MaxBatch {
+			return tooLong(p.Part, len(raw))
+		}
+		data := pack(nil, raw)
+		ack, err := n.js.PublishMsgAsync(&nats.Msg{Subject: logSubject(p.Part, n.cfg.logs), Data: data}, jetstream.WithRetryAttempts(0))
+		if err != nil {
+			return fmt.Errorf("write to the log of partition %d: %w", p.Part, err)
+		}
+		n.count.sentBatch(raw, len(data))
+		acks = append(acks, ack)
+	}
+	for i, ack := range acks {
+		select {
+		case <-ack.Ok():
+		case err := <-ack.Err():
+			return fmt.Errorf("write to the log of partition %d: %w", posts[i].Part, err)
+		case <-ctx.Done():
+			return fmt.Errorf("write to the log of partition %d: %w", posts[i].Part, ctx.Err())
+		}
+	}
+	return nil
+}
