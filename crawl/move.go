@@ -11,13 +11,62 @@ import (
 )
 
 // Cargo is a row of a stored crawl on its way to nodes that go on with it: a page,
-// or what is known of a host.
+// what is known of a host, or a row of its program.
 type Cargo struct {
 	Row     overlay.Row  // of a page
 	Outcome page.Outcome // how it ended; None: it waits
 	Status  int
 
-	Host overlay.Host // if it has a name it is one, and no page
+	Host  overlay.Host // if it has a name it is one, and no page
+	Tuple *flow.Tuple  // if there is one it is that
+}
+
+// Land makes of cargo what nodes read in their logs. Holder is who has the records
+// of pages. A row comes before its end, for only what is known can end. What a log
+// has had already changes nothing when it comes again.
+func Land(keys overlay.Keys, parts int, secret page.Secret, holder string, cargo []Cargo) []overlay.Post {
+	var all posts
+	for i := range cargo {
+		c := &cargo[i]
+		switch {
+		case c.Tuple != nil:
+			part := c.Tuple.To
+			if part == flow.Everywhere {
+				part = parts
+			}
+			to := all.to(part)
+			to.ships = append(to.ships, overlay.Ship{Input: c.Tuple.Input, Row: c.Tuple.Row})
+		case c.Host.Name != "":
+			to := all.to(keys.HostPart(c.Host.Name))
+			to.hosts = append(to.hosts, c.Host)
+		default:
+			to := all.to(keys.Home(c.Row.URL))
+			to.rows = append(to.rows, c.Row)
+			if c.Outcome != page.None {
+				to.ended = append(to.ended, overlay.Ended{
+					Site: c.Row.URL.Site(), Hash: secret.Hash(c.Row.URL.Rest()), Outcome: c.Outcome, Status: uint16(c.Status),
+				})
+			}
+		}
+	}
+	list := make([]overlay.Post, len(all.list))
+	for i, p := range all.list {
+		var records []overlay.Record
+		if len(p.rows) > 0 {
+			records = append(records, overlay.Tuples{Rows: p.rows})
+		}
+		if len(p.ended) > 0 {
+			records = append(records, overlay.Done{Node: holder, Pages: p.ended})
+		}
+		if len(p.hosts) > 0 {
+			records = append(records, overlay.Hosts{Hosts: p.hosts})
+		}
+		if len(p.ships) > 0 {
+			records = append(records, overlay.Shipped{Rows: p.ships})
+		}
+		list[i] = overlay.Post{Part: p.part, Records: records}
+	}
+	return list
 }
 
 // moving are the kinds of rows that Move reads, in this order: pages that wait come

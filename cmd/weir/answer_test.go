@@ -110,7 +110,7 @@ func TestReading(t *testing.T) {
 		{64, 64, time.Second, "reading 64 pages, 64/s"},
 		{64, 1_000_000, 2 * time.Second, "reading 1,000,000 pages, 32/s, 8h40m left"},
 	} {
-		if got := reading(c.n, c.all, c.took); got != c.want {
+		if got := progressOf("reading", c.n, c.all, c.took); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
 	}

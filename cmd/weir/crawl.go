@@ -76,6 +76,9 @@ func (c *crawlCmd) Run(e *env, k *kong.Context) error {
 	if at == foreign {
 		return usage("name an empty folder, or one that does not exist, with --dir", "%s is not empty and holds no crawl", c.Dir)
 	}
+	if err := stayed(c.Dir); err != nil {
+		return err
+	}
 	s, dues, err := settle(&c.settings, given, at)
 	if err != nil {
 		return err

@@ -205,6 +205,9 @@ func (c *exportCmd) gather(e *env, format string) error {
 		}
 		return failure(fmt.Errorf("export %s: %w", c.Table, err), "nothing is lost: ask again")
 	}
+	if from := all.from(); from != nil && from.Pages > 0 {
+		fmt.Fprintf(e.err, "weir: %s that ended before the cluster took over are not in it: weir export %s --dir %s, on %s, has them\n", many(from.Pages, "page"), c.Table, from.Dir, from.Machine)
+	}
 	if len(missing) > 0 {
 		return failure(fmt.Errorf("the table is written, without what %s has: no answer", strings.Join(missing, " and ")), "start the node, or export on its machine with --dir, and add that")
 	}

@@ -8,10 +8,11 @@ import (
 	"weir/crawl"
 )
 
-// meter tells a person how far the reading of an archive is. It is silent unless
-// that takes long.
+// meter tells a person how far a job is, such as the reading of an archive. It is
+// silent unless that takes long.
 type meter struct {
 	out   io.Writer
+	doing string
 	live  bool // a terminal: the line is written over
 	all   int64
 	began time.Time
@@ -28,13 +29,18 @@ const (
 
 // meter counts the pages that there are to read.
 func (e *env) meter(f *folder) *meter {
-	m := &meter{out: e.err, live: terminal(e.err), began: time.Now()}
+	m := e.metered("reading", 0)
 	f.Sites(func(s *crawl.SiteInfo) bool { // a guess is enough
 		m.all += s.Ended
 		return true
 	})
-	m.last = m.began
 	return m
+}
+
+// metered is for a job with so many pages.
+func (e *env) metered(doing string, all int64) *meter {
+	now := time.Now()
+	return &meter{out: e.err, doing: doing, live: terminal(e.err), all: all, began: now, last: now}
 }
 
 // page notes that so many pages were read.
@@ -51,7 +57,7 @@ func (m *meter) page(n int64) {
 		return
 	}
 	m.last = now
-	line := reading(n, m.all, now.Sub(m.began))
+	line := progressOf(m.doing, n, m.all, now.Sub(m.began))
 	if !m.live {
 		fmt.Fprintln(m.out, line)
 		return
@@ -60,10 +66,10 @@ func (m *meter) page(n int64) {
 	m.shown = true
 }
 
-// reading says how far it is: reading 20,000 pages, 3,200/s, 4 s left.
-func reading(n, all int64, took time.Duration) string {
+// progressOf says how far it is: reading 20,000 pages, 3,200/s, 4 s left.
+func progressOf(doing string, n, all int64, took time.Duration) string {
 	rate := float64(n) / took.Seconds()
-	line := fmt.Sprintf("reading %s, %s/s", many(all, "page"), thousands(int64(rate)))
+	line := fmt.Sprintf("%s %s, %s/s", doing, many(all, "page"), thousands(int64(rate)))
 	if left := float64(all-n) / rate; all > n {
 		line += ", " + short(time.Duration(left*float64(time.Second))) + " left"
 	}

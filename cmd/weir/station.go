@@ -47,6 +47,7 @@ type station struct {
 	drafts map[uint64]*draft // see export_at.go
 	drawn  uint64            // how many there were
 	waits  string            // what it waits for before it belongs to a cluster
+	from   *taskFrom         // where the crawl was before
 }
 
 // maxWarned is how many warnings weir status shows.
@@ -101,8 +102,9 @@ func (s *station) serve(cl *cluster.Node) {
 		return nil, cl.RemovePeer(ctx, name)
 	})
 	cl.Answer(exportTopic, s.export)
+	cl.Answer(moveTopic, s.move)
 	cl.Watch(func(sp cluster.Spec) {
-		if sp.Body == nil {
+		if sp.Body == nil || s.waitsFor(sp) {
 			return
 		}
 		select {
@@ -129,18 +131,42 @@ func (s *station) submit(ctx context.Context, b []byte) error {
 	if _, err := readTask(in.Task); err != nil {
 		return err
 	}
-	if in.Name == serverDir || in.Name == homeFile {
-		return fmt.Errorf("a crawl cannot be called %s: choose another --name", in.Name)
+	return s.keepTask(ctx, in.Name, in.Task)
+}
+
+// keepTask keeps a crawl for all nodes, unless they have one.
+func (s *station) keepTask(ctx context.Context, name string, body []byte) error {
+	if name == serverDir || name == homeFile {
+		return fmt.Errorf("a crawl cannot be called %s: choose another --name", name)
 	}
 	for _, sp := range s.cl.Specs() {
-		if sp.Name != in.Name {
+		if t, err := readTask(sp.Body); err == nil && t.From != nil && t.From.Moving {
+			return fmt.Errorf("this cluster is taking over the crawl %s from %s on %s: weir submit --from %s goes on there", sp.Name, t.From.Dir, t.From.Machine, t.From.Dir)
+		}
+		if sp.Name != name {
 			return fmt.Errorf("this cluster has the crawl %s, and there is one at a time so far: another one needs nodes and a cluster of its own (weir node --dir)", sp.Name)
 		}
-		if !slices.Equal(sp.Body, in.Task) {
+		if !slices.Equal(sp.Body, body) {
 			return fmt.Errorf("this cluster has a crawl %s already, with other seeds or settings: it cannot be changed", sp.Name)
 		}
 	}
-	return s.cl.Submit(ctx, in.Name, in.Task)
+	return s.cl.Submit(ctx, name, body)
+}
+
+// waitsFor says that a crawl is still on its way to the cluster.
+func (s *station) waitsFor(sp cluster.Spec) bool {
+	t, err := readTask(sp.Body)
+	if err != nil || t.From == nil {
+		return false
+	}
+	if t.From.Moving {
+		s.log(fmt.Sprintf("the crawl %s is being taken over from %s on %s", sp.Name, t.From.Dir, t.From.Machine))
+		return true
+	}
+	s.mu.Lock()
+	s.from = t.From
+	s.mu.Unlock()
+	return false
 }
 
 // told takes the crawl's newest numbers.
@@ -187,6 +213,8 @@ type nodeStatus struct {
 	Orphans []int    `json:"orphans,omitempty"`
 	Peers   []peerAt `json:"peers,omitempty"`
 	Warned  []string `json:"warnings,omitempty"`
+
+	From *taskFrom `json:"from,omitempty"` // where the crawl was before
 }
 
 // peerAt is where another node is.
@@ -219,7 +247,7 @@ func (s *station) status(ctx context.Context) nodeStatus {
 		Name: cs.Name, Addr: s.cl.Addr(), Version: version(), State: "waiting", Crawl: s.crawl, Cluster: cs.Cluster, Leader: cs.Leader,
 		Owned: m.Owned, Queued: queuedAt(m), Flying: t.Flying, Fetched: t.Totals.Fetched, Errors: t.Totals.Errors(), Bytes: t.Totals.Bytes, Seen: t.Totals.Seen,
 		Pages: t.Pages, Rate: t.Rate, Unacked: m.Unacked, Limit: m.Limit, Share: m.Share, Teller: m.Teller, Warned: slices.Clone(s.warned),
-		Spoken: map[string]int64{},
+		Spoken: map[string]int64{}, From: s.from,
 	}
 	if err != nil {
 		st.Warned = append(st.Warned, "warning: "+line(err.Error()))

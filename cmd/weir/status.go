@@ -145,6 +145,16 @@ func (f *fleetStatus) orphans() int {
 	return max(least, 0)
 }
 
+// from is where the crawl was before the cluster had it; nil: nowhere.
+func (f *fleetStatus) from() *taskFrom {
+	for _, n := range f.Nodes {
+		if n.From != nil {
+			return n.From
+		}
+	}
+	return nil
+}
+
 // missing are the nodes that do not answer.
 func (f *fleetStatus) missing() (names []string) {
 	for _, n := range f.Nodes {
@@ -194,6 +204,9 @@ func (f *fleetStatus) print(w io.Writer) error {
 		fmt.Fprintf(w, "done: %s fetched, nothing is left\n", many(sum.Fetched, "page"))
 	default:
 		fmt.Fprintf(w, "%s fetched, %s queued, %s\n", many(sum.Fetched, "page"), thousands(sum.Queued), bytesOf(float64(sum.Bytes)))
+	}
+	if from := f.from(); from != nil {
+		fmt.Fprintf(w, "%s were fetched before, by the crawl in %s on %s, which this cluster has taken over\n", many(from.Pages, "page"), from.Dir, from.Machine)
 	}
 	if missing := f.missing(); len(missing) > 0 {
 		fmt.Fprintf(w, "what %s fetched is not counted\n", strings.Join(missing, " and "))

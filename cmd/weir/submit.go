@@ -20,6 +20,7 @@ type submitCmd struct {
 	Name   string `placeholder:"NAME" default:"crawl" help:"Name of the crawl: that of its folder on every node. Default: crawl."`
 	Limit  rate   `name:"cluster-limit" placeholder:"RATE" default:"none" help:"Bandwidth that all nodes may use together, as in 20MB/s."`
 	Scheme string `placeholder:"SCHEME" default:"host" help:"Which pages stay together on a node: host, those of one host; url, none; host-8, an eighth of those of a host. Whatever it is, a host is visited by one node at a time."`
+	From   string `placeholder:"DIR" help:"Take over the crawl in this folder, which weir crawl has begun: its settings, what it has fetched and what waits. It must have been stopped."`
 	Wait   bool   `name:"wait-done" help:"Wait until nothing is left to do."`
 	settings
 }
@@ -32,6 +33,10 @@ Examples:
   weir submit --at a.example.org:7400 --certs me https://example.org/
   weir submit --scope domain --depth 3 --cluster-limit 20MB/s --seeds urls.txt
   weir submit --program needle.dl --wait-done https://example.org/
+  weir submit --from big --at a.example.org:7400 --certs me
+
+With --from a crawl of one machine goes on in the cluster: nothing is fetched again and nothing forgotten. Its archive
+stays where it is, and weir export --dir reads it. Cut short, the same command goes on.
 
 Without --at and --certs the node in the folder weir-node of this machine is asked.`
 }
@@ -50,6 +55,27 @@ func (c *submitCmd) Run(e *env, k *kong.Context) error {
 			given[p.Flag.Name] = true
 		}
 	}
+	if c.From != "" {
+		if err := c.takeOver(e, given); err != nil {
+			return err
+		}
+	} else if err := c.submit(e, given); err != nil {
+		return err
+	}
+	if !c.Wait {
+		return nil
+	}
+	cl, err := c.client()
+	if err != nil {
+		return err
+	}
+	ctx, stop, release := e.interrupts(func() {})
+	defer release()
+	return c.wait(ctx, stop, e, cl)
+}
+
+// submit gives a new crawl to the cluster.
+func (c *submitCmd) submit(e *env, given map[string]bool) error {
 	t, err := c.task(e, given)
 	if err != nil {
 		return err
@@ -66,12 +92,7 @@ func (c *submitCmd) Run(e *env, k *kong.Context) error {
 		return err
 	}
 	fmt.Fprintf(e.err, "submitted %s; weir status shows how it goes\n", c.Name)
-	if !c.Wait {
-		return nil
-	}
-	ctx, stop, release := e.interrupts(func() {})
-	defer release()
-	return c.wait(ctx, stop, e, cl)
+	return nil
 }
 
 // task makes of the command line what the cluster keeps.

@@ -25,6 +25,7 @@ type task struct {
 	Programs []taskText `json:"programs,omitempty"`
 	Scheme   string     `json:"scheme"`
 	Limit    int64      `json:"limit,omitempty"` // bytes a second, of all nodes together
+	From     *taskFrom  `json:"from,omitempty"`  // it was begun on one machine, see move_at.go
 }
 
 type taskSeed struct {
@@ -41,8 +42,12 @@ type taskText struct {
 	Inputs   []program.File  `json:"inputs,omitempty"`
 }
 
-// taskVersion is that of tasks that this weir writes, and the highest it reads.
+// taskVersion is that of tasks that this weir writes.
 const taskVersion = 1
+
+// movingVersion is that of tasks that no node may begin with yet, and the highest it
+// reads.
+const movingVersion = 2
 
 // newTask writes down what was asked for.
 func newTask(s *settings, seeds []node.Seed, list []*program.Source, scheme overlay.Scheme, limit int64) (*task, error) {
@@ -66,7 +71,7 @@ func readTask(b []byte) (*task, error) {
 	if err := json.Unmarshal(b, t); err != nil {
 		return nil, fmt.Errorf("the crawl that was submitted cannot be read: %w", err)
 	}
-	if t.Version > taskVersion {
+	if t.Version > movingVersion {
 		return nil, usage("run that version of weir on all nodes", "the crawl was submitted by weir %s, and this one, %s, does not understand it", t.By, version())
 	}
 	return t, nil

@@ -85,6 +85,10 @@ func (o *Own) Rows(table string, fn func(flow.Row) bool) error {
 	return o.rules.Rows(o.plan.Program.Table(table), fn)
 }
 
+// Ship calls fn for all rows that the crawl keeps for its program, for nodes that go
+// on with it; see flow.Part.
+func (o *Own) Ship(parts int, fn func(flow.Tuple) bool) error { return o.rules.Ship(parts, fn) }
+
 // input returns the rows of an input as they were when the crawl began; false if
 // the program has no such input.
 func (o *Own) input(in *query.Input) (rows []flow.Row, diags []query.Diag, ok bool) {
