@@ -45,6 +45,7 @@ func Land(keys overlay.Keys, parts int, secret page.Secret, holder string, cargo
 			if c.Outcome != page.None {
 				to.ended = append(to.ended, overlay.Ended{
 					Site: c.Row.URL.Site(), Hash: secret.Hash(c.Row.URL.Rest()), Outcome: c.Outcome, Status: uint16(c.Status),
+					Depth: c.Row.Depth, Score: c.Row.Score,
 				})
 			}
 		}
