@@ -16,6 +16,7 @@ type ScopeConfig struct {
 	Requisites bool
 	Sitemaps   bool
 	NoRobots   bool // --ignore-robots: nofollow is not obeyed either
+	Index      bool // keep an index of what pages say as tables, see IndexRules
 }
 
 // sitemapNest is how many sitemap indexes may lie inside one another.
@@ -29,6 +30,14 @@ var scopes = map[string]struct{ mark, inside string }{
 	"prefix": {"folder(U)", "scope(F), under(V, F)"},
 	"any":    {},
 }
+
+// IndexRules are those of an inverted index: index is found by its term, and length
+// has the words of each page. Nodes of a cluster keep it together, each the terms of
+// its partitions.
+const IndexRules = `live index, length.
+index(W, U, N, L) :- word(U, W, N, L), !noindex(U).
+length(U, max<L>) :- word(U, _, _, L), !noindex(U).
+`
 
 // Program returns the plain crawl as a program: roots are the seeds and what
 // they redirect to, and the rest is what their links lead to. Redirects of roots
@@ -81,6 +90,9 @@ func (c ScopeConfig) Program() (string, error) {
 		line(`crawl(V, 0, 0) :- robots(_, V)%s.`, wanted)
 		line(`crawl(V, D, P) :- crawl(U, D, P), sitemap(U, V, _, "index")%s.`, wanted)
 		line(`crawl(V, D+1, P) :- crawl(U, D, P), sitemap(U, V, _, "page")%s%s.`, near, wanted)
+	}
+	if c.Index {
+		b.WriteString(IndexRules)
 	}
 	return b.String(), nil
 }

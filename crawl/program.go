@@ -273,6 +273,12 @@ func (p *Program) follows(f *page.Facts, u page.URL) (bool, error) {
 // returns false.
 func (p *Program) Rows(t *query.Table, fn func(flow.Row) bool) error { return p.part.Rows(t, fn) }
 
+// Find calls fn for the rows of such a table that have a value in their first
+// column.
+func (p *Program) Find(t *query.Table, first query.Value, fn func(flow.Row) bool) error {
+	return p.part.Find(t, first, fn)
+}
+
 // Committed implements Rules.
 func (p *Program) Committed() { p.part.Committed() }
 

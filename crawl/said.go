@@ -227,6 +227,7 @@ func readSaid(b []byte, secret page.Secret, f *page.Facts) error {
 		f.Words = make([]page.Word, d.count(2))
 		for i := range f.Words {
 			f.Words[i] = page.Word{Term: d.text(), N: int(d.uvarint())}
+			f.Said += f.Words[i].N
 		}
 	}
 	if flags&saysHeaders != 0 {

@@ -39,6 +39,7 @@ func drawSaid(t *rapid.T) (said, silent page.Facts) {
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "others") {
 		f.Words = append(f.Words, page.Word{Term: rapid.String().Draw(t, "term"), N: rapid.IntRange(1, 1000).Draw(t, "n")})
+		f.Said += f.Words[len(f.Words)-1].N
 		f.Headers = append(f.Headers, page.Field{Name: rapid.String().Draw(t, "name"), Value: rapid.String().Draw(t, "value")})
 		f.Metas = append(f.Metas, page.Field{Name: rapid.String().Draw(t, "name"), Value: rapid.String().Draw(t, "value")})
 		f.Translations = append(f.Translations, page.Translation{Lang: rapid.String().Draw(t, "lang"), URL: drawURL(t)})

@@ -590,7 +590,7 @@ func (l *Ledger) known(s *siteRecord) frontier.Known {
 func (l *Ledger) siteIn(name string, part int) (page.SiteID, error) {
 	key := name
 	if l.share.Keys.Scheme().Leased() {
-		key = fmt.Sprintf("%s %d", name, part)
+		key = spreadSite(name, part)
 	}
 	id, fresh, err := l.siteNamed(key, name)
 	if err != nil || !fresh {
@@ -604,3 +604,6 @@ func (l *Ledger) siteIn(name string, part int) (page.SiteID, error) {
 	l.extra = append(l.extra, Pair{Key: partSiteKey(part, id), Value: []byte{}})
 	return id, nil
 }
+
+// spreadSite is the name of a site, whose pages are spread, in a partition.
+func spreadSite(name string, part int) string { return fmt.Sprintf("%s %d", name, part) }

@@ -236,6 +236,16 @@ func (v *View) Page(u page.URL) (*PageInfo, error) {
 	return p, err
 }
 
+// PageIn does so where the pages of a site are spread over partitions, and the page
+// is in this one.
+func (v *View) PageIn(u page.URL, part int) (*PageInfo, error) {
+	b, ok, err := v.kv.Get(nameKey(spreadSite(u.Site(), part)))
+	if err != nil || !ok || len(b) != 4 {
+		return nil, err
+	}
+	return v.Key(page.Key{Site: page.SiteID(binary.BigEndian.Uint32(b)), Hash: v.secret.Hash(u.Rest())})
+}
+
 // Hash returns the part of a page's key that stands for the rest of its URL.
 func (v *View) Hash(rest string) uint64 { return v.secret.Hash(rest) }
 

@@ -163,6 +163,7 @@ type Facts struct {
 
 	// Only where a Want asks for them.
 	Words        []Word
+	Said         int // words in all, however often each
 	Headers      []Field
 	Metas        []Field
 	Translations []Translation

@@ -56,6 +56,7 @@ Examples:
   weir export links --dir crawl -o links.parquet
   weir export broken --dir crawl > broken.csv
   weir export pages --at a.example.org:7400 --certs me > pages.csv
+  weir export broken --at a.example.org:7400 --certs me -o broken.parquet
   weir export pages --format jsonl | jq -r 'select(.status >= 400) | .url'`
 }
 
@@ -69,8 +70,11 @@ func (c *exportCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	if c.At != "" {
+	switch {
+	case c.At != "" && slices.Contains(exported, c.Table):
 		return c.gather(e, format)
+	case c.At != "":
+		return c.tableAt(e, of, format)
 	}
 	f, err := openFolder(c.Dir)
 	if errors.Is(err, store.ErrInUse) && !slices.Contains(exported, c.Table) {

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"weir/crawl"
 	"weir/internal/cluster"
 )
 
@@ -90,26 +89,19 @@ func (s *station) draft(ctx context.Context, q excerpt) (uint64, error) {
 		return 0, fmt.Errorf("a node cannot write the table %s as %s", q.Table, q.Format)
 	}
 	s.mu.Lock()
-	st, dir := s.store, s.dir
-	full := len(s.drafts) >= maxDrafts
+	none, full := s.store == nil, len(s.drafts) >= maxDrafts
 	s.mu.Unlock()
-	if st == nil {
+	if none {
 		return 0, nil
 	}
 	if full {
 		return 0, errors.New("too many tables are asked for at once")
 	}
-	snap, err := st.Snapshot()
+	f, _, done, err := s.reader()
 	if err != nil {
 		return 0, err
 	}
-	defer snap.Close() // it was only read
-	view, err := crawl.NewView(snap)
-	if err != nil {
-		return 0, err
-	}
-	f := &folder{View: view, dir: dir, store: st}
-	f.asRun, f.strip = readAsRun(dir)
+	defer done()
 	file, err := os.CreateTemp("", "weir-export-")
 	if err != nil {
 		return 0, err
@@ -163,16 +155,13 @@ func (s *station) forgetAll() {
 
 // gather writes a table of all nodes, one after the other.
 func (c *exportCmd) gather(e *env, format string) error {
-	if !slices.Contains(exported, c.Table) {
-		return usage("there are "+strings.Join(exported, ", ")+"; other tables are exported on each node with --dir", "%s cannot be gathered from several nodes", c.Table)
-	}
 	if format == "" {
 		format = "csv"
 	}
 	if format == "parquet" {
 		return usage("take --format csv or jsonl", "parquet is not written of several nodes")
 	}
-	cl, err := (&contact{At: c.At, Certs: c.Certs, Node: "weir-node"}).client()
+	cl, err := c.contact().client()
 	if err != nil {
 		return err
 	}

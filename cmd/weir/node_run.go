@@ -211,8 +211,8 @@ func (c *nodeRunCmd) crawl(ctx context.Context, e *env, st *station, sp cluster.
 	}
 	cfg.Peer.Secret = st.cl.Secret()
 	cfg.Peer.Watch = st.watch
-	cfg.Peer.Ready = st.ready(cfg.Dir)
-	cfg.Peer.Open = func(tell func(overlay.Event)) (node.Carrier, error) { return st.cl, st.cl.Attend(tell) }
+	cfg.Peer.Ready = st.ready(cfg.Dir, cfg.Peer.Scheme)
+	cfg.Peer.Open = func(tell func(overlay.Event)) (node.Carrier, error) { return attended{st.cl, st}, st.cl.Attend(tell) }
 	cfg.Peer.Quiet = func(is bool) {
 		if is {
 			st.work.Go(st.done)
@@ -284,4 +284,17 @@ func (c *nodeRunCmd) config(e *env, sp cluster.Spec) (*node.Config, error) {
 		fmt.Fprintf(e.err, "weir: warning: %s\n", w)
 	}
 	return cfg, keep(s, at)
+}
+
+// attended is the cluster while a crawl goes on: with its end those who read the
+// crawl's store end too.
+type attended struct {
+	*cluster.Node
+	st *station
+}
+
+// Close implements node.Carrier.
+func (a attended) Close() error {
+	a.st.silence()
+	return a.Node.Close()
 }

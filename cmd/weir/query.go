@@ -21,7 +21,7 @@ import (
 
 // queryCmd asks a crawl a question.
 type queryCmd struct {
-	Dir    string   `arg:"" help:"Folder of the crawl."`
+	Dir    string   `arg:"" optional:"" help:"Folder of the crawl. None with --at."`
 	Rules  string   `arg:"" optional:"" help:"Rules, or only the body of one."`
 	File   string   `name:"file" placeholder:"FILE" help:"File of rules, - for standard input."`
 	Table  string   `name:"table" placeholder:"TABLE" help:"Table to answer with, if not that of the last rule."`
@@ -32,6 +32,8 @@ type queryCmd struct {
 	JSON   bool     `name:"json" help:"The same as --format jsonl."`
 	Limit  count    `placeholder:"N" default:"none" help:"Rows to write, at most."`
 	Memory size     `placeholder:"SIZE" default:"1GB" help:"Memory for rows; what needs more is worked out on disk. Default: 1GB."`
+	At     string   `placeholder:"HOST:PORT" help:"Ask all nodes of a cluster, of which this is one; with --certs, and without a folder."`
+	Certs  string   `placeholder:"DIR" help:"Folder of your certificate, for --at."`
 }
 
 // Help shows examples.
@@ -47,17 +49,31 @@ redirects and titles of its pages and whatever else that program looks at. Rows 
 
 What does not fit into --memory is worked out on disk, in a temporary folder within that of the crawl.
 
+With --at the crawl is that of a cluster. Every node reads its own pages, all of them at a time, and hands on the facts that
+the question names; they are joined here, within --memory. So every question is answered as it would be for one crawl, at the
+price of these facts on the wire. A node that does not answer is named, and the exit code is 1 then.
+
 Examples:
   weir query big 'link(U, V), fetched(V, S), S >= 400'
   weir query big 'fetched(U, 200), !title(U, _)' --format csv > untitled.csv
   weir query big 'in(V, count<U>) :- link(U, V). best(top<20, N, V>) :- in(V, N).'
   weir query big 'external(H, count<V>) :- link(U, V), H = host(V), H != host(U).' --limit 50
   weir query big 'fetched(U, S), S >= $least' --set least=500 --json
-  weir query big --file report.dl --table orphan -o orphan.parquet`
+  weir query big --file report.dl --table orphan -o orphan.parquet
+  weir query --at a.example.org:7400 --certs me 'link(U, V), fetched(V, S), S >= 400'`
 }
 
 // Run implements the verb.
 func (c *queryCmd) Run(e *env) error {
+	if c.At != "" && c.Dir != "" {
+		if c.Rules != "" {
+			return usage("leave the folder out: --at asks the nodes", "there is --at %s, and the folder %s", c.At, c.Dir)
+		}
+		c.Dir, c.Rules = "", c.Dir
+	}
+	if c.At == "" && c.Dir == "" {
+		return usage("name the folder of the crawl, or a node of a cluster with --at", "whom is the question for?")
+	}
 	q := ask.Question{Name: "query", Text: c.Rules, Table: c.Table}
 	switch {
 	case c.Rules != "" && c.File != "":
@@ -83,6 +99,9 @@ func (c *queryCmd) Run(e *env) error {
 		return err
 	}
 	a := asking{format: format, output: c.Output, limit: int64(c.Limit), memory: int64(c.Memory), of: c.Of}
+	if c.At != "" {
+		return e.askSwarm(&contact{At: c.At, Certs: c.Certs, Node: "weir-node"}, q, a)
+	}
 	f, err := openFolder(c.Dir)
 	if errors.Is(err, store.ErrInUse) {
 		return e.askRunning(c.Dir, q, a)

@@ -17,12 +17,14 @@ import (
 
 // searchCmd answers questions with the pages of a crawl.
 type searchCmd struct {
-	Dir      string   `arg:"" help:"Folder of the crawl."`
-	Terms    []string `arg:"" help:"Words that a page must say."`
+	Dir      string   `arg:"" help:"Folder of the crawl. None with --at."`
+	Terms    []string `arg:"" optional:"" help:"Words that a page must say."`
 	Limit    int      `placeholder:"N" default:"10" help:"Show the N best pages. Default: 10."`
 	Any      bool     `help:"Show pages that say any of the words, not only those that say all."`
 	NoUpdate bool     `help:"Answer from what is indexed, without looking for pages that are not."`
 	JSON     bool     `name:"json" help:"A JSON object a line."`
+	At       string   `placeholder:"HOST:PORT" help:"Search what all nodes of a cluster have crawled, of which this is one; with --certs, and without a folder."`
+	Certs    string   `placeholder:"DIR" help:"Folder of your certificate, for --at."`
 }
 
 // Help explains questions.
@@ -40,10 +42,14 @@ A question needs a word that pages say; host: and - only narrow it. weir export 
 The shell takes one pair of quotes, and words that begin with - are taken for flags unless the question is quoted.
 Pages that ask not to be indexed are left out. Pages that say the same are shown once.
 
+With --at the nodes of a cluster are asked, whose crawl was submitted with --index: each owns the pages of some words, and the
+answer is ranked here as it would be for one crawl. What a page shows comes from the node that has fetched it.
+
 Examples:
   weir search crawl solar panel
   weir search crawl '"solar panel" -wind' --limit 20
-  weir search crawl solar host:example.org --json | jq -r .url`
+  weir search crawl solar host:example.org --json | jq -r .url
+  weir search --at a.example.org:7400 --certs me solar panel`
 }
 
 // maxHits bounds --limit.
@@ -51,6 +57,9 @@ const maxHits = 10_000
 
 // Run implements the verb.
 func (c *searchCmd) Run(e *env) error {
+	if c.At != "" {
+		c.Dir, c.Terms = "", append([]string{c.Dir}, c.Terms...)
+	}
 	q, err := search.Parse(strings.Join(c.Terms, " "))
 	if err != nil {
 		return usage("weir search DIR WORD...; weir search --help shows what a question can be", "%s: %w", visible(strings.Join(c.Terms, " ")), err)
@@ -61,7 +70,11 @@ func (c *searchCmd) Run(e *env) error {
 	q.Any = c.Any
 	ctx, stop := signal.NotifyContext(e.ctx, os.Interrupt)
 	defer stop()
-	err = c.run(ctx, e, q)
+	if c.At != "" {
+		err = c.searchAt(ctx, e, q)
+	} else {
+		err = c.run(ctx, e, q)
+	}
 	switch {
 	case errors.Is(err, context.Canceled):
 		return quiet(exitInterrupted)
@@ -86,6 +99,14 @@ func (c *searchCmd) run(ctx context.Context, e *env, q *search.Query) error {
 		return err
 	}
 	took := time.Since(begin)
+	if err := c.print(e, a); err != nil || c.JSON {
+		return err
+	}
+	return x.sum(e.err, q, a, took)
+}
+
+// print shows an answer.
+func (c *searchCmd) print(e *env, a *search.Answer) (err error) {
 	out := bufio.NewWriter(e.out)
 	if c.JSON {
 		err = printHitLines(out, a)
@@ -95,10 +116,7 @@ func (c *searchCmd) run(ctx context.Context, e *env, q *search.Query) error {
 	if err == nil {
 		err = out.Flush()
 	}
-	if err != nil || c.JSON {
-		return err
-	}
-	return x.sum(e.err, q, a, took)
+	return err
 }
 
 // open opens the crawl for searching.

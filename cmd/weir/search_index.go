@@ -98,22 +98,27 @@ func (s *searching) search(ctx context.Context, q *search.Query, limit int) (*se
 
 // sum tells a person how much was found, and what else could be asked.
 func (s *searching) sum(out io.Writer, q *search.Query, a *search.Answer, took time.Duration) error {
+	return sumUp(out, q, a, s.index.Stats().Pages, took, s.index.Suggest)
+}
+
+// sumUp does so for an index of so many pages.
+func sumUp(out io.Writer, q *search.Query, a *search.Answer, pages int, took time.Duration, suggest func(term string) (string, error)) error {
 	count := many(int64(a.Pages), "page")
 	if !a.Exact {
 		count = "at most " + count
 	}
 	if len(a.Hits) > 0 {
-		_, err := fmt.Fprintf(out, "%s of %s, %.1f ms\n", count, thousands(int64(s.index.Stats().Pages)), took.Seconds()*1000)
+		_, err := fmt.Fprintf(out, "%s of %s, %.1f ms\n", count, thousands(int64(pages)), took.Seconds()*1000)
 		return err
 	}
-	fmt.Fprintf(out, "No page of %s answers.\n", thousands(int64(s.index.Stats().Pages)))
+	fmt.Fprintf(out, "No page of %s answers.\n", thousands(int64(pages)))
 	some := 0
 	for _, t := range a.Terms {
 		some = max(some, t.Pages)
 		if t.Pages > 0 {
 			continue
 		}
-		guess, err := s.index.Suggest(t.Term)
+		guess, err := suggest(t.Term)
 		if err != nil {
 			return err
 		}

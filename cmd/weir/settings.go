@@ -89,6 +89,7 @@ type settings struct {
 	Sites        []site   `kong:"-" name:"sites" keep:"yes"`
 	DeadlineAs   []string `kong:"-" name:"deadline-as" keep:"yes"`   // in the words that deadlines were given in
 	AllowAddress []string `kong:"-" name:"allow-address" keep:"yes"` // private addresses that seeds named
+	ByTerm       bool     `kong:"-" name:"index-by-term" keep:"yes"` // a cluster's index is a table, see crawl.IndexRules
 	HeaderHosts  []string `kong:"-" name:"header-hosts" keep:"yes"`  // hosts of the seeds that --header was given with
 }
 

@@ -30,7 +30,7 @@ const (
 func (s *settings) plain() crawl.ScopeConfig {
 	return crawl.ScopeConfig{
 		Scope: s.Scope, Depth: int(s.Depth), Match: s.Match, Exclude: s.Exclude,
-		Requisites: s.Requisites, Sitemaps: s.Sitemaps, NoRobots: s.IgnoreRobots,
+		Requisites: s.Requisites, Sitemaps: s.Sitemaps, NoRobots: s.IgnoreRobots, Index: s.ByTerm,
 	}
 }
 

@@ -45,16 +45,21 @@ type station struct {
 	store  *store.Store      // of the crawl; nil: there is none yet
 	dir    string            // its folder
 	drafts map[uint64]*draft // see export_at.go
-	drawn  uint64            // how many there were
+	drawn  uint64            // how many there were, streams included
 	waits  string            // what it waits for before it belongs to a cluster
 	from   *taskFrom         // where the crawl was before
+	scheme overlay.Scheme    // of the crawl
+
+	streams map[uint64]*stream // see stream.go
+	silent  bool               // no more are begun
+	reading sync.WaitGroup     // those who fill them
 }
 
 // maxWarned is how many warnings weir status shows.
 const maxWarned = 5
 
 func newStation(logs *os.File, say func(string)) *station {
-	return &station{logs: logs, say: say, news: make(chan cluster.Spec, 1), drafts: map[uint64]*draft{}, leave: make(chan struct{})}
+	return &station{logs: logs, say: say, news: make(chan cluster.Spec, 1), drafts: map[uint64]*draft{}, streams: map[uint64]*stream{}, leave: make(chan struct{})}
 }
 
 // note tells a person.
@@ -103,6 +108,9 @@ func (s *station) serve(cl *cluster.Node) {
 	})
 	cl.Answer(exportTopic, s.export)
 	cl.Answer(moveTopic, s.move)
+	cl.Answer(streamTopic, s.stream)
+	cl.Answer(crawlTopic, func(context.Context, []byte) ([]byte, error) { return json.Marshal(s.known()) })
+	cl.Answer(showTopic, s.show)
 	cl.Watch(func(sp cluster.Spec) {
 		if sp.Body == nil || s.waitsFor(sp) {
 			return
@@ -310,11 +318,11 @@ func (s *station) begin(name string, p *progress) {
 
 // ready takes the crawl's store, which is open until no question is answered any
 // more.
-func (s *station) ready(dir string) func(*store.Store) {
+func (s *station) ready(dir string, scheme overlay.Scheme) func(*store.Store) {
 	return func(st *store.Store) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.store, s.dir = st, dir
+		s.store, s.dir, s.scheme = st, dir, scheme
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"weir/crawl"
 	"weir/internal/cluster"
 	"weir/overlay"
 )
@@ -121,6 +122,9 @@ func (c *submitCmd) task(e *env, given map[string]bool) (*task, error) {
 	}
 	if err := s.shareable(list, scheme); err != nil {
 		return nil, err
+	}
+	if s.ByTerm = s.Index && len(list) == 0; s.Index && len(list) > 0 {
+		return nil, usage("put the index into the program instead:\n"+crawl.IndexRules, "--index is a table of the crawl, and this crawl has a program of its own")
 	}
 	s.allow(seeds)
 	cfg, err := setup(s, seeds)

@@ -17,7 +17,7 @@ type Own struct {
 	*query.Program
 	source *program.Source // nil: it follows from flags
 	plan   *flow.Plan      // what the crawl keeps up
-	rules  *crawl.Program
+	rules  *crawl.Program  // nil: its rows are elsewhere, see NewOwn
 }
 
 // Of returns the crawl as the program of a name sees it, of several that share it.
@@ -40,17 +40,34 @@ func Of(view *crawl.View, name string) (*crawl.View, error) {
 // it: nil if that is of several programs. Plain is what its flags say, for a crawl
 // without a program of its own.
 func ReadOwn(dir string, kv crawl.KV, view *crawl.View, plain crawl.ScopeConfig) (*Own, error) {
+	return ReadOwnOf(dir, kv, view, plain, flow.Options{Scheme: flow.ByHost})
+}
+
+// ReadOwnOf does so for the part of a node in a crawl whose pages are spread over
+// nodes by a scheme.
+func ReadOwnOf(dir string, kv crawl.KV, view *crawl.View, plain crawl.ScopeConfig, scheme flow.Options) (*Own, error) {
 	version, ok := view.Program()
 	if !ok {
 		return nil, nil
 	}
-	o := &Own{}
-	var err error
-	if o.source, err = program.Load(dir, int(version)); err != nil {
+	src, err := program.Load(dir, int(version))
+	if err != nil {
 		return nil, err
 	}
-	if o.source != nil {
-		o.plan, err = o.source.Compile(flow.Options{Scheme: flow.ByHost, Crawl: true, IgnoreRobots: plain.NoRobots})
+	o, err := NewOwn(src, plain, scheme)
+	if err != nil {
+		return nil, err
+	}
+	o.rules, err = crawl.NewProgram(crawl.ProgramConfig{Plan: o.plan, Own: src != nil, Version: version}, kv)
+	return o, err
+}
+
+// NewOwn returns the program of a crawl whose rows are not at hand, see Far.
+func NewOwn(src *program.Source, plain crawl.ScopeConfig, scheme flow.Options) (o *Own, err error) {
+	o = &Own{source: src}
+	if src != nil {
+		scheme.Crawl, scheme.IgnoreRobots = true, plain.NoRobots
+		o.plan, err = src.Compile(scheme)
 	} else {
 		o.plan, err = plain.Compile()
 	}
@@ -58,8 +75,29 @@ func ReadOwn(dir string, kv crawl.KV, view *crawl.View, plain crawl.ScopeConfig)
 		return nil, err
 	}
 	o.Program = o.plan.Program.Program
-	o.rules, err = crawl.NewProgram(crawl.ProgramConfig{Plan: o.plan, Own: o.source != nil, Version: version}, kv)
-	return o, err
+	return o, nil
+}
+
+// Share leaves out, from now on, rows of partitions that this node does not own.
+func (o *Own) Share(parts int, owns func(part int) bool) { o.rules.Share(parts, owns) }
+
+// Table returns a table that the crawl keeps up; nil if there is none.
+func (o *Own) Table(name string) *query.Table {
+	if !o.Keeps(name) {
+		return nil
+	}
+	return o.plan.Program.Table(name)
+}
+
+// Home is the partition, of so many, of the rows with a value in their first column.
+func (o *Own) Home(t *query.Table, first query.Value, parts int) int {
+	return o.plan.Options.Home(t.Types[0], first, parts)
+}
+
+// Find calls fn for the rows of a table with a value in their first column, until it
+// returns false.
+func (o *Own) Find(table string, first query.Value, fn func(flow.Row) bool) error {
+	return o.rules.Find(o.plan.Program.Table(table), first, fn)
 }
 
 // Tables are the names of the tables that the program derives, as they come, but

@@ -21,6 +21,7 @@ import (
 type Crawl struct {
 	View    *crawl.View
 	Archive *extract.Archive
+	Far     Far // instead of both; nil: they are here
 	// Input reads the file of an input that the question declares.
 	Input func(*query.Input) ([]flow.Row, error)
 }
@@ -66,7 +67,7 @@ func (p *Program) reads(table string) []*flow.Input {
 // Rows calls fn for the rows of the answer, in their order, until it returns
 // false.
 func (p *Program) Rows(ctx context.Context, c Crawl, w Work, fn func(flow.Row) bool) error {
-	if slices.Contains(p.kept, p.Answer.Name) {
+	if slices.Contains(p.kept, p.Answer.Name) && c.Far == nil {
 		return until(ctx, fn, func(fn func(flow.Row) bool) error { return p.own.Rows(p.Answer.Name, fn) })
 	}
 	if err := p.load(c); err != nil {
@@ -146,7 +147,11 @@ func (p *Program) run(ctx context.Context, c Crawl, w Work, d *disk, fn func(flo
 		return err
 	}
 	r.part.Now(w.Now)
-	for _, step := range []func() error{r.start, r.rows, r.tables, r.facts, r.finish} {
+	steps := []func() error{r.start, r.rows, r.tables, r.facts, r.finish}
+	if c.Far != nil {
+		steps = []func() error{r.start, func() error { return r.gather(c.Far) }, r.finish}
+	}
+	for _, step := range steps {
 		if err := step(); err != nil {
 			return err
 		}

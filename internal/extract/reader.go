@@ -118,6 +118,9 @@ func (r *Reader) html(f *page.Facts, body []byte, contentType string) (asked rob
 		Words: r.Want.Words, Metas: r.Want.Metas, Translations: r.Want.Translations,
 	})
 	f.Title, f.Links, f.Words, f.Metas, f.Translations = doc.Title, doc.Links, doc.Words, doc.Metas, doc.Translations
+	for _, w := range f.Words {
+		f.Said += w.N
+	}
 	for i := range f.Links {
 		r.name(&f.Links[i])
 	}

@@ -285,7 +285,7 @@ func (n *node) compile(src *program.Source) (*flow.Plan, error) {
 	if src != nil {
 		options := flow.Options{Scheme: flow.ByHost, Crawl: true, IgnoreRobots: n.cfg.IgnoreRobots}
 		if n.cfg.Peer != nil { // rows of crawl live where the others think they do
-			options.Scheme, options.Spread = tables(n.cfg.Peer.Scheme)
+			options.Scheme, options.Spread = Tables(n.cfg.Peer.Scheme)
 		}
 		return src.Compile(options)
 	}
@@ -298,8 +298,8 @@ func (n *node) compile(src *program.Source) (*flow.Plan, error) {
 	return plan, nil
 }
 
-// tables says how rows are spread over nodes where pages are so.
-func tables(s overlay.Scheme) (flow.Scheme, int) {
+// Tables says how rows are spread over nodes where pages are so.
+func Tables(s overlay.Scheme) (flow.Scheme, int) {
 	switch s.By {
 	case overlay.ByURL:
 		return flow.ByURL, 0

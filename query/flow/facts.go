@@ -75,10 +75,22 @@ var facts = map[string]*fact{
 				return text(f.URL.String())
 			case 1:
 				return text(f.Words[i].Term)
+			case 2:
+				return number(int64(f.Words[i].N))
 			}
-			return number(int64(f.Words[i].N))
+			return number(int64(f.Said))
 		},
 		many: 300,
+	},
+	"noindex": {
+		n: func(f *page.Facts) int {
+			if f.NoIndex && !f.Robots {
+				return 1
+			}
+			return 0
+		},
+		cell: func(f *page.Facts, _, _ int) query.Value { return text(f.URL.String()) },
+		many: 1,
 	},
 	"header": listed(func(f *page.Facts) []page.Field { return f.Headers }),
 	"meta":   listed(func(f *page.Facts) []page.Field { return f.Metas }),

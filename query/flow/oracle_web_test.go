@@ -114,10 +114,12 @@ func (w *web) page(r *rand.Rand, at string) *page.Facts {
 	for _, t := range texts {
 		if r.IntN(4) == 0 {
 			f.Words = append(f.Words, page.Word{Term: t, N: 1 + r.IntN(3)})
+			f.Said += f.Words[len(f.Words)-1].N
 		}
 	}
 	if r.IntN(20) == 0 {
 		f.Words = append(f.Words, page.Word{Term: pick(r, odd...), N: 1 + r.IntN(3)})
+		f.Said += f.Words[len(f.Words)-1].N
 	}
 	if r.IntN(3) == 0 {
 		f.Metas = append(f.Metas, page.Field{Name: pick(r, "robots", "topic"), Value: pick(r, "nofollow", "red", "fox", someText(r))})
@@ -196,7 +198,10 @@ func (w *web) facts(u string) []fact {
 		rows[len(rows)-1].hidden = !w.bold && (f.NoFollow || l.NoFollow && l.URL.Host() != f.URL.Host())
 	}
 	for _, x := range f.Words {
-		add("word", x.Term, int64(x.N))
+		add("word", x.Term, int64(x.N), int64(f.Said))
+	}
+	if f.NoIndex {
+		add("noindex")
 	}
 	for _, x := range f.Headers {
 		add("header", x.Name, x.Value)

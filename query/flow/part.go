@@ -218,6 +218,17 @@ func (x *Part) Rows(t *query.Table, fn func(Row) bool) error {
 	return x.failed()
 }
 
+// Find calls fn for the rows of a table that have a value in their first column,
+// sorted by the others, until it returns false.
+func (x *Part) Find(t *query.Table, first query.Value, fn func(Row) bool) error {
+	st := x.plan.tables[t.ID]
+	if st == nil {
+		return nil
+	}
+	x.db.sorted(st.Paths[0], appendValue(nil, st.Types[0], first), func(key, value string) bool { return fn(st.row(key, value)) })
+	return x.failed()
+}
+
 // Drops returns how many rows of a rule were dropped since an expression had no
 // value: a division by zero, a number too large.
 func (x *Part) Drops(r *Rule) int64 { return x.drops[r.index] }

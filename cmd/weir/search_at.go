@@ -1,0 +1,237 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"weir/crawl"
+	"weir/internal/search"
+	"weir/overlay"
+	"weir/page"
+	"weir/query"
+	"weir/query/flow"
+)
+
+// showTopic asks a node to show those of some pages that it has fetched.
+const (
+	showTopic   = "show"
+	maxShowings = 200     // pages asked for at once
+	maxPostings = 4 << 20 // of all words of a question: some hundreds of megabytes
+)
+
+// showing is a question, and the pages that answer it.
+type showing struct {
+	Query search.Query `json:"query"`
+	URLs  []string     `json:"urls"`
+}
+
+// show answers a showing with what the node has.
+func (s *station) show(_ context.Context, b []byte) ([]byte, error) {
+	var in showing
+	if err := json.Unmarshal(b, &in); err != nil {
+		return nil, fmt.Errorf("read which pages are wanted: %w", err)
+	}
+	if len(in.URLs) > maxShowings {
+		return nil, fmt.Errorf("%d pages are too many to be shown at once", len(in.URLs))
+	}
+	shown := map[string]search.Shown{}
+	s.mu.Lock()
+	none, scheme := s.store == nil, s.scheme
+	s.mu.Unlock()
+	if none {
+		return json.Marshal(shown)
+	}
+	f, _, done, err := s.reader()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	archive, err := f.archive(page.Want{Words: true})
+	if err != nil {
+		return nil, err
+	}
+	reader, keys := archive.Reader(), overlay.NewKeys(scheme, overlay.Parts)
+	for _, url := range in.URLs {
+		u, err := page.Parse(url)
+		if err != nil {
+			return nil, err
+		}
+		var info *crawl.PageInfo
+		if scheme.Leased() {
+			info, err = f.PageIn(u, keys.Home(u))
+		} else {
+			info, err = f.Page(u)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if info == nil || info.State != "ended" || info.Record.File == 0 {
+			continue
+		}
+		facts, err := reader.Facts(info)
+		if err != nil {
+			return nil, err
+		}
+		_, text, ok, err := reader.Text(info)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			shown[url] = in.Query.Show(facts.Title, text, facts.Words)
+		}
+	}
+	return json.Marshal(shown)
+}
+
+// searchAt answers from an index that the nodes of a cluster keep together.
+func (c *searchCmd) searchAt(ctx context.Context, e *env, q *search.Query) error {
+	begin := time.Now()
+	w, err := e.openSwarm(ctx, &contact{At: c.At, Certs: c.Certs, Node: "weir-node"}, "")
+	if err != nil {
+		return err
+	}
+	g, err := w.postings(ctx, q)
+	if err != nil {
+		return err
+	}
+	x := shower{w: w, q: q}
+	a, err := q.Pick(g, q.Rank(g), c.Limit, func(urls []string) (map[string]search.Shown, error) { return x.show(ctx, urls) })
+	if err != nil {
+		return err
+	}
+	if err := c.print(e, a); err != nil {
+		return err
+	}
+	if !c.JSON {
+		if err := sumUp(e.err, q, a, g.Pages, time.Since(begin), func(string) (string, error) { return "", nil }); err != nil {
+			return err
+		}
+	}
+	if x.unseen == 0 {
+		clear(w.missing) // nobody missed them
+	}
+	if len(w.missing) == 0 && x.unseen > 0 {
+		return failure(fmt.Errorf("pages are shown, of which no node has %s any more", many(int64(x.unseen), "page")), "a node that was removed has taken them along")
+	}
+	return w.lacks("pages are shown")
+}
+
+// indexed says whether the crawl keeps an index.
+func (w *swarm) indexed() error {
+	if w.own != nil {
+		index, length := w.own.Table("index"), w.own.Table("length")
+		if index != nil && length != nil && slices.Equal(index.Types, []query.Type{query.Text, query.URL, query.Int, query.Int}) && slices.Equal(length.Types, []query.Type{query.URL, query.Int}) {
+			return nil
+		}
+	}
+	return failure(errors.New("the nodes keep no index of this crawl together"),
+		"submit a crawl with --index, or with a program that has these rules; meanwhile weir search searches the folder of one node\n"+strings.TrimSpace(crawl.IndexRules))
+}
+
+// postings gathers the index as far as a question needs it: each word's from the
+// node that owns it. Without one of them there is no right answer.
+func (w *swarm) postings(ctx context.Context, q *search.Query) (*search.Gathered, error) {
+	if err := w.indexed(); err != nil {
+		return nil, err
+	}
+	var g *search.Gathered
+	err := w.whole(ctx, func() error {
+		g = &search.Gathered{Lists: map[string]search.Postings{}}
+		err := w.each(ctx, w.owners(), want{Table: "length", Sum: true}, func(b *batch) error {
+			g.Pages += int(b.Count)
+			g.Words += b.Sum
+			return nil
+		})
+		all := 0
+		for _, term := range q.Needs() {
+			if err == nil {
+				g.Lists[term], err = w.list(ctx, term, &all)
+			}
+		}
+		return err
+	})
+	if err == nil {
+		err = w.lacks("there is no answer")
+	}
+	return g, err
+}
+
+// list gathers what there is of one word; all counts postings of all words.
+func (w *swarm) list(ctx context.Context, term string, all *int) (search.Postings, error) {
+	owner := w.Owners[w.own.Home(w.own.Table("index"), query.Value{S: term}, len(w.Owners))]
+	if owner == "" {
+		w.orphans++
+		return nil, nil
+	}
+	var list search.Postings
+	err := w.each(ctx, []string{owner}, want{Table: "index", First: &term}, func(b *batch) error {
+		for _, row := range b.Rows {
+			if p, ok := posting(row); ok {
+				list = append(list, p)
+			}
+		}
+		if *all += len(b.Rows); *all > maxPostings {
+			return usage("ask for words that fewer pages say", "more than %s pages say these words, and no more can be ranked at once", thousands(maxPostings))
+		}
+		return nil
+	})
+	if w.missing[owner] != nil {
+		w.orphans++
+	}
+	return list.Sort(), err
+}
+
+func posting(row flow.Row) (search.Posting, bool) {
+	if len(row) != 4 || row[2].N <= 0 || row[3].N <= 0 {
+		return search.Posting{}, false
+	}
+	return search.Posting{URL: row[1].S, N: int(row[2].N), Words: int(row[3].N)}, true
+}
+
+// shower has pages shown by the nodes that have fetched them.
+type shower struct {
+	w      *swarm
+	q      *search.Query
+	unseen int // pages that nobody has
+}
+
+func (x *shower) show(ctx context.Context, urls []string) (map[string]search.Shown, error) {
+	data, err := json.Marshal(showing{*x.q, urls})
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]search.Shown{}
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, maxAsked)
+	for _, name := range x.w.Nodes {
+		wg.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			ctx, cancel := context.WithTimeout(ctx, askTime)
+			defer cancel()
+			b, err := x.w.cl.Ask(ctx, name, showTopic, data)
+			var some map[string]search.Shown
+			if err == nil {
+				err = json.Unmarshal(b, &some)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				x.w.missing[name] = err
+			}
+			for url, s := range some {
+				all[url] = s
+			}
+		})
+	}
+	wg.Wait()
+	x.unseen += len(urls) - len(all)
+	return all, ctx.Err()
+}
