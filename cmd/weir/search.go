@@ -60,6 +60,9 @@ func (c *searchCmd) Run(e *env) error {
 	if c.At != "" {
 		c.Dir, c.Terms = "", append([]string{c.Dir}, c.Terms...)
 	}
+	if len(c.Terms) == 0 {
+		return usage("the folder of the crawl comes before the words: weir search "+defaults().Dir+" "+quoted(c.Dir), "there is no word to look for in %s", c.Dir)
+	}
 	q, err := search.Parse(strings.Join(c.Terms, " "))
 	if err != nil {
 		return usage("weir search DIR WORD...; weir search --help shows what a question can be", "%s: %w", visible(strings.Join(c.Terms, " ")), err)

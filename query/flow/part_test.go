@@ -390,12 +390,12 @@ func TestFind(t *testing.T) {
 	p := start(t, `crawl(U, 0) :- seed(U). live index. index(W, U, N, L) :- word(U, W, N, L), !noindex(U).`, Options{}, NewMem())
 	for i, u := range []string{"http://a.example/", "http://b.example/", "http://c.example/"} {
 		f := &page.Facts{URL: page.Canonical(u), Outcome: page.OK, Status: 200, Words: []page.Word{{Term: "dam", N: i + 1}, {Term: "damp", N: 1}}, Said: i + 2, NoIndex: i == 2}
-		if err := p.Page(f, &Out{}); err != nil {
+		if err := p.part.Page(f, &Out{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var got []string
-	err := p.Find(p.plan.Program.Table("index"), query.Value{S: "dam"}, func(row Row) bool {
+	err := p.part.Find(p.plan.Program.Table("index"), query.Value{S: "dam"}, func(row Row) bool {
 		got = append(got, fmt.Sprint(row[0].S, " ", row[1].S, " ", row[2].N, " ", row[3].N))
 		return true
 	})
