@@ -162,7 +162,7 @@ func (l *Ledger) Flush(w Writer) (Committed, error) {
 	}
 	l.value = l.totals.append(l.value[:0])
 	w.Set(totalsKey, l.value)
-	ev.Totals = l.totals
+	ev.Totals = l.shown()
 	if l.share != nil {
 		l.pack(w, &ev)
 	}
@@ -299,7 +299,7 @@ func (l *Ledger) Load(o Load) (Loaded, error) {
 // more than the common wait. The Engine remembers those hosts for as long as it
 // runs, so nothing is read of hosts after this.
 func (l *Ledger) Start(resumed bool) (Start, error) {
-	st := Start{Resumed: resumed, Totals: l.totals, Version: l.version}
+	st := Start{Resumed: resumed, Totals: l.shown(), Version: l.version}
 	var bad error
 	err := l.kv.Scan([]byte{keyHost}, []byte{keyHost + 1}, func(key, value []byte) bool {
 		var state frontier.HostState

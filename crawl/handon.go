@@ -88,6 +88,9 @@ func (l *Ledger) handOn(s *siteRecord, r *pageRecord, part int, row *Row) {
 	l.logRow(part, &moved)
 	r.state, r.outcome, r.at, r.archive = stateEnded, page.OK, l.wall, Archived{File: elsewhere}
 	l.totals.Seen-- // it is among the other's
+	if st := l.own(s); st != nil {
+		st.known--
+	}
 	if row.Seed {
 		l.totals.Seeds--
 	}

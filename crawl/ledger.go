@@ -222,7 +222,7 @@ func Seeded(kv KV, digest []byte) (bool, error) {
 func WriteSeeded(w Writer, digest []byte) { w.Set(seededKey, digest) }
 
 // Totals returns the numbers, those of the open group included.
-func (l *Ledger) Totals() Totals { return l.totals }
+func (l *Ledger) Totals() Totals { return l.shown() }
 
 // Clock tells the ledger the time of day, Unix nanoseconds; ages and rests are
 // kept by it.

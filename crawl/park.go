@@ -92,6 +92,10 @@ func (l *Ledger) unpark(r *pageRecord) error {
 	s.queued++
 	l.totals.Parked--
 	l.totals.Queued++
+	if st := l.own(s); st != nil {
+		st.parked--
+	}
+	l.staked(s)
 	l.admit(s, r)
 	l.enqueue(s, r)
 	return nil

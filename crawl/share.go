@@ -58,6 +58,8 @@ type stake struct {
 	adopted bool
 	epoch   uint64
 	queued  int64  // pages of it that wait, while it is adopted
+	parked  int64  // of it that are parked, likewise
+	known   int64  // of it altogether, likewise
 	offset  uint64 // of its log, as applied
 	moved   bool   // the offset, since it was written
 }
@@ -198,7 +200,7 @@ func (l *Ledger) Waiting() (n int64) {
 func (l *Ledger) Adopt(part int, epoch uint64) (Adopted, error) {
 	ev := Adopted{Part: uint16(part)}
 	st := &l.share.stakes[part]
-	st.adopted, st.epoch, st.queued = true, epoch, 0
+	*st = stake{adopted: true, epoch: epoch, offset: st.offset, moved: st.moved}
 	var ids []page.SiteID
 	err := l.kv.Scan(partKey(part), after(partKey(part)), func(key, _ []byte) bool {
 		ids = append(ids, page.SiteID(binary.BigEndian.Uint32(key[len(key)-4:])))
@@ -213,6 +215,8 @@ func (l *Ledger) Adopt(part int, epoch uint64) (Adopted, error) {
 		if err != nil {
 			return ev, err
 		}
+		st.parked += s.parked
+		st.known += s.queued + s.parked + s.ended
 		if s.queued > 0 {
 			st.queued += s.queued
 			k := l.known(s)
@@ -285,10 +289,34 @@ func (l *Ledger) care(host string, s *siteRecord) (Care, error) {
 	return c, nil
 }
 
+// own returns the stake in the partition of a site, if it is adopted.
+func (l *Ledger) own(s *siteRecord) *stake {
+	if l.share != nil && l.share.stakes[s.part].adopted {
+		return &l.share.stakes[s.part]
+	}
+	return nil
+}
+
+// shown are the totals that people see. What a node has of partitions that it has lost,
+// or only stands by for, is among the numbers of those who own them.
+func (l *Ledger) shown() Totals {
+	t := l.totals
+	if l.share != nil {
+		t.Seen, t.Queued, t.Parked = 0, 0, 0
+		for i := range l.share.stakes {
+			st := &l.share.stakes[i]
+			t.Seen += st.known
+			t.Queued += st.queued
+			t.Parked += st.parked
+		}
+	}
+	return t
+}
+
 // staked counts a page that waits now.
 func (l *Ledger) staked(s *siteRecord) {
-	if l.share != nil && l.share.stakes[s.part].adopted {
-		l.share.stakes[s.part].queued++
+	if st := l.own(s); st != nil {
+		st.queued++
 		l.share.waiting++
 	}
 }
@@ -382,7 +410,7 @@ func (l *Ledger) short(r *pageRecord, e *overlay.Ended) (bool, error) {
 // Disown says that the pages of a partition are not this node's any more.
 func (l *Ledger) Disown(part int) {
 	st := &l.share.stakes[part]
-	st.adopted, st.queued = false, 0
+	st.adopted, st.queued, st.parked, st.known = false, 0, 0, 0
 }
 
 // Apply takes a batch from a partition's log. What this node has written itself

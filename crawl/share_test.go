@@ -286,7 +286,7 @@ func (f *fleet) sail() {
 	for range n("steps", 200) {
 		s := f.nodes[n("node", 2)]
 		part := n("part", fleetParts-1)
-		switch n("act", 11) {
+		switch n("act", 12) {
 		case 0, 1, 2:
 			s.fetch()
 		case 3:
@@ -333,6 +333,9 @@ func (f *fleet) sail() {
 				}
 			}
 			f.crashes++
+		case 12: // a standby reads what others do
+			s.commit()
+			s.read(part)
 		}
 	}
 	f.finish(3)

@@ -277,6 +277,7 @@ func (l *Ledger) regain(f *page.Facts, r *pageRecord, row *Row) error {
 	s.ended--
 	s.queued++
 	l.totals.Queued++
+	l.staked(s)
 	l.admit(s, r)
 	l.enqueue(s, r)
 	return nil

@@ -200,6 +200,9 @@ func (l *Ledger) crawl(f *page.Facts, key page.Key, print uint64, row *Row) (new
 	l.pages[key] = r
 	l.bytes += int64(len(r.entry.Rest) + recordCost)
 	l.totals.Seen++
+	if st := l.own(s); st != nil {
+		st.known++
+	}
 	if row.Seed {
 		l.totals.Seeds++
 	}
@@ -214,6 +217,9 @@ func (l *Ledger) crawl(f *page.Facts, key page.Key, print uint64, row *Row) (new
 		r.state, r.park = stateParked, why
 		s.parked++
 		l.totals.Parked++
+		if st := l.own(s); st != nil {
+			st.parked++
+		}
 		if l.purse != nil {
 			l.purse.put(print, stateParked, row.Depth, 0)
 		}
