@@ -47,7 +47,7 @@ func (e *Engine) plan(now page.Time, wall int64) {
 	o := Plan{}
 	far := 0.0
 	for _, p := range ps.all {
-		if p.Done != 0 || p.stuck != "" || p.unready() {
+		if p.Done != 0 || p.stuck != "" || p.unready() || e.others(p) {
 			continue
 		}
 		due := float64(p.Deadline-wall) / 1e9
@@ -144,7 +144,7 @@ func (e *Engine) reserved(now page.Time, ev Planned) {
 	for i, r := range ev.Reserved {
 		a := ps.asked[i]
 		p := a.p
-		if p.Deadline != a.deadline || p.Done != 0 || p.stuck != "" {
+		if p.Deadline != a.deadline || p.Done != 0 || p.stuck != "" || e.others(p) {
 			continue // the plan is not about it any more
 		}
 		p.curve, p.begun, p.base, p.ends, p.at = r.Rates, ps.planned, a.wire, r.Done, a
@@ -174,6 +174,39 @@ func (p *promise) due(at page.Time) float64 {
 		sum += float64((min(t, r.To) - r.From) * r.Rate)
 	}
 	return sum
+}
+
+// owed returns how many bytes a second promises take that are given, and those that
+// could be besides, if the link were wide enough. More of it must be there than they
+// take, as for any plan.
+func (e *Engine) owed(now page.Time) (owed, asked float64) {
+	if e.clock.Unix == 0 {
+		return 0, 0
+	}
+	wall := e.clock.Time(now).UnixNano()
+	for _, p := range e.promises.all {
+		if p.Done != 0 || p.stuck != "" || p.left == 0 || wall >= p.Deadline || p.Standing == Missed {
+			continue
+		}
+		switch need := p.work / (float64(p.Deadline-wall) / 1e9); {
+		case p.given():
+			owed += min(max(need, p.flow(now)), p.most) / linkShare
+		case !p.unready() && need <= p.most:
+			asked += min(need/(1-float64(2*regain)), p.most) / linkShare
+		}
+	}
+	return owed, asked
+}
+
+// flow returns how many bytes a second its curve has for a promise now.
+func (p *promise) flow(at page.Time) float64 {
+	t := at.Sub(p.begun).Seconds()
+	for _, r := range p.curve {
+		if r.From <= t && t < r.To {
+			return r.Rate
+		}
+	}
+	return 0
 }
 
 // lag returns how many bytes a promise is behind, when its next page is counted

@@ -152,7 +152,7 @@ func (e *Engine) Step(now page.Time, ev Event) []Order {
 	case Hold:
 		e.estates.held = ev.On
 	case Census:
-		e.census(ev)
+		e.census(now, ev)
 	case Leased:
 		e.f.Leased(now, ev.Host, ev.Given, ev.In)
 	case Tick:

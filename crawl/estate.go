@@ -37,6 +37,10 @@ type Counted struct {
 	Flying int64 // whatever else is not over
 	Ready  int   // hosts that could be visited, and wait for a connection
 
+	// Bytes a second: what could be used, what of it is promised to sites with
+	// deadlines, and what could be promised besides.
+	Wanted, Owed, Asked float64
+
 	Applied uint64
 }
 
@@ -116,10 +120,15 @@ func (e *Engine) later(ev *Committed, foreign map[page.SiteID]uint16) {
 }
 
 // census answers a Census.
-func (e *Engine) census(ev Census) {
+func (e *Engine) census(now page.Time, ev Census) {
 	c := Counted{Applied: ev.Applied, Queued: e.f.Count().Waiting, Flying: int64(e.flights.n + e.loads + len(e.estates.leaving) + len(e.estates.coming)), Ready: e.f.Count().Ready}
 	if e.again || e.totals.Due > 0 || e.totals.Stale || e.totals.Steered {
 		c.Flying++
+	}
+	c.Owed, c.Asked = e.owed(now)
+	c.Wanted = c.Owed + c.Asked
+	if e.valve != nil {
+		c.Wanted = max(c.Wanted, e.valve.wanted(now))
 	}
 	e.out = append(e.out, c)
 }
@@ -131,6 +140,7 @@ func (e *Engine) owns(s frontier.Known) bool {
 
 func (e *Engine) disowned(now page.Time, ev Disowned) {
 	e.f.Drop(ev.Parts)
+	e.leave(now, ev.Parts)
 	e.estates.coming = slices.DeleteFunc(e.estates.coming, func(a arrival) bool {
 		_, gone := slices.BinarySearch(ev.Parts, a.Part)
 		return gone

@@ -35,6 +35,9 @@ func (e *Engine) promiseStatus() []PromiseStatus {
 	all := make([]PromiseStatus, 0, len(ps.all))
 	wall := e.clock.Time(ps.looked).UnixNano()
 	for _, p := range ps.all {
+		if e.others(p) && p.Standing == Wished {
+			continue
+		}
 		s := PromiseStatus{
 			Demand: p.Demand, Standing: p.Standing, Why: p.Why, Had: p.fetched(), Left: p.left, Bytes: int64(p.Wire), Expected: int64(p.work), Rate: p.most,
 			Xi: p.xi(&ps.sample), Risk: Lost, ETA: p.Done,

@@ -160,7 +160,7 @@ func (e *Engine) demand(d Demand) {
 		d.Size, d.Pages = p.Size, p.Pages
 	}
 	if p.Deadline != d.Deadline {
-		p.Standing, p.Given, p.Since, p.Aim, p.Why, p.Cause, p.Done, p.curve, p.at = Wished, false, 0, 0, "", "", 0, nil, asked{}
+		p.forget()
 	}
 	p.Demand = d
 	p.fresh, p.saved = true, 0
@@ -173,6 +173,38 @@ func (e *Engine) withdraw(p *promise) {
 	ps.all = slices.DeleteFunc(ps.all, func(q *promise) bool { return q == p })
 	p.Deadline = 0 // for a plan that is being made
 	e.dropPromise(p.Host)
+}
+
+// others says that a promise is other nodes' to give and to keep: none of its sites
+// is this one's, or none that has had pages.
+func (e *Engine) others(p *promise) bool { return e.cfg.Shared && !p.met }
+
+// leave takes the sites of partitions, in order, out of promises. What others have
+// to keep from now on they promise anew.
+func (e *Engine) leave(now page.Time, parts []uint16) {
+	for _, p := range e.promises.all {
+		n := len(p.sites)
+		p.sites = slices.DeleteFunc(p.sites, func(m member) bool {
+			_, gone := slices.BinarySearch(parts, e.f.Part(m.id))
+			return gone
+		})
+		if len(p.sites) == n {
+			continue
+		}
+		e.promises.stale, e.promises.eager = true, true
+		if p.met = len(p.sites) > 0; !p.met {
+			p.left, p.hosts = 0, p.hosts[:0]
+			if p.Standing != Kept && p.Standing != Missed {
+				p.forget()
+			}
+			e.savePromise(now, p)
+		}
+	}
+}
+
+// forget begins anew with a promise, but for what was learned of its site.
+func (p *promise) forget() {
+	p.Standing, p.Given, p.Since, p.Aim, p.Why, p.Cause, p.Done, p.curve, p.at = Wished, false, 0, 0, "", "", 0, nil, asked{}
 }
 
 // promised returns the promise that a host is part of, or nil.
@@ -189,7 +221,9 @@ func (e *Engine) acquaint(sites []frontier.Known) {
 		return
 	}
 	for i := range sites {
-		e.meet(sites[i].ID, sites[i].Name)
+		if e.owns(sites[i]) {
+			e.meet(sites[i].ID, sites[i].Name)
+		}
 	}
 }
 
@@ -302,6 +336,9 @@ func (e *Engine) attend(now page.Time) {
 
 // look works out what is left of a promise, and whether it has ended.
 func (e *Engine) look(now page.Time, wall int64, p *promise) {
+	if e.others(p) {
+		return
+	}
 	if e.count(now, wall, p); p.left == 0 && p.crowded {
 		p.sites, p.crowded = p.sites[:0], false
 		e.f.Sites(e.meet)
@@ -454,7 +491,7 @@ func (e *Engine) nextLook() (page.Time, bool) {
 		return 0, false
 	}
 	for _, p := range e.promises.all {
-		if p.Done == 0 {
+		if p.Done == 0 && !e.others(p) {
 			return e.promises.looked.Add(idleLook), true
 		}
 	}

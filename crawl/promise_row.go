@@ -75,7 +75,7 @@ func (e *Engine) recallPromise(row promiseRow) {
 	}
 	p.recalled = true
 	p.sample, p.Ended, p.Lost = row.sample, row.Ended, row.Lost
-	if p.Deadline == row.Deadline {
+	if p.Deadline == row.Deadline && !(e.cfg.Shared && row.Done == 0) { // others may have it by now
 		p.Standing, p.Given, p.Why, p.Cause, p.Since, p.Aim, p.Done = row.Standing, row.Given, row.Why, row.Cause, row.Since, row.Aim, row.Done
 	}
 }

@@ -65,6 +65,8 @@ type valve struct {
 	miss      float64 // mean error of predictions, natural logarithm
 	last      charge  // the one that Fits was asked about last, and whose
 	host      string
+	counted   int64     // of wire.Bytes, when wanted was asked last
+	asked     page.Time // when that was
 }
 
 // charge is what one connection is expected to bring.
@@ -342,6 +344,23 @@ func (e *Engine) settleValve() {
 	if e.valve.unsaved {
 		e.saveUsage(e.valve.now)
 	}
+}
+
+const (
+	fullShare = 0.85 // of the limit: who uses so much could use more
+	spare     = 1.25 // what others leave alone, over what is used
+)
+
+// wanted returns how many bytes a second could be used, as far as is known since it
+// was asked last: about as many as were, if the limit is not in the way.
+func (v *valve) wanted(now page.Time) float64 {
+	used := float64(v.wire.Bytes-v.counted) / max(now.Sub(v.asked).Seconds(), 1e-3)
+	v.counted, v.asked = v.wire.Bytes, now
+	limit := float64(v.limit)
+	if used >= fullShare*limit || float64(v.wire.Backlog) >= limit/2 && v.wire.Backlog > 0 {
+		return noLimit
+	}
+	return spare * used
 }
 
 // LinkStatus is the link in numbers.

@@ -81,6 +81,7 @@ type Load struct {
 	Pages  float64 // a second
 	Wanted float64 // bytes a second that it could use
 	Owed   float64 // of these, promised to sites with deadlines
+	Asked  float64 // of these, what it could promise besides
 }
 
 // Heard brings what another node said.

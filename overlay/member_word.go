@@ -39,6 +39,7 @@ type report struct {
 	wanted  uint64
 	owed    uint64
 	have    uint64 // its share
+	asked   uint64
 }
 
 type grant struct {
@@ -63,7 +64,7 @@ func (w *load) numbers() []*uint64 {
 }
 
 func (w *report) numbers() []*uint64 {
-	return []*uint64{&w.term, &w.session, &w.count, &w.moves, &w.round, &w.idle, &w.owned, &w.wanted, &w.owed, &w.have}
+	return []*uint64{&w.term, &w.session, &w.count, &w.moves, &w.round, &w.idle, &w.owned, &w.wanted, &w.owed, &w.have, &w.asked}
 }
 
 func (w *grant) numbers() []*uint64 {

@@ -214,7 +214,7 @@ func (m *Member) report() {
 	}
 	r := report{
 		term: t.term, session: m.session, count: t.sent.count, moves: t.moves, round: t.done, owned: uint64(m.owned),
-		wanted: whole(t.load.Wanted), owed: whole(t.load.Owed), have: uint64(t.have),
+		wanted: whole(t.load.Wanted), owed: whole(t.load.Owed), asked: whole(t.load.Asked), have: uint64(t.have),
 	}
 	if m.idle() {
 		r.idle = 1

@@ -111,6 +111,7 @@ func (d *desk) hear(now page.Time, from string, r *report) {
 		c.last = *r
 		c.last.wanted = min(r.wanted, maxRate)
 		c.last.owed = min(r.owed, maxRate)
+		c.last.asked = min(r.asked, maxRate)
 		c.last.have = min(r.have, maxRate)
 	}
 }

@@ -1,6 +1,7 @@
 package overlay
 
 import (
+	"cmp"
 	"math/bits"
 	"slices"
 )
@@ -20,7 +21,7 @@ func (d *desk) deal(m *Member) {
 		c := &d.seats[i]
 		known = known && c.last.count > 0
 		total += c.counted()
-		wishes[i] = wish{owed: int64(c.last.owed), wanted: int64(c.last.wanted)}
+		wishes[i] = wish{owed: int64(c.last.owed), asked: int64(c.last.asked), wanted: int64(c.last.wanted)}
 		if c.open() { // it may have been lost
 			m.offer(i)
 		}
@@ -68,12 +69,13 @@ func (c *chair) counted() int64 {
 	return int64(c.last.have)
 }
 
-// wish is what a node could use, and what of that it has promised.
-type wish struct{ owed, wanted int64 }
+// wish is what a node could use, what of that it has promised, and what it could
+// promise besides.
+type wish struct{ owed, asked, wanted int64 }
 
 // divide splits a limit: promises first, in proportion if they are too many; then
-// demands, the smallest in full and the others alike; and what nobody has asked
-// for goes to all alike, so that who wants more can begin.
+// what could be promised; then demands; and what nobody has asked for goes to all
+// alike, so that who wants more can begin.
 func divide(limit int64, wishes []wish) []int64 {
 	shares := make([]int64, len(wishes))
 	if len(wishes) == 0 {
@@ -93,19 +95,27 @@ func divide(limit int64, wishes []wish) []int64 {
 		}
 		left -= shares[i]
 	}
-	order := make([]int, len(wishes))
-	for i := range order {
-		order[i] = i
-	}
-	want := func(i int) int64 { return max(0, wishes[i].wanted-shares[i]) }
-	slices.SortStableFunc(order, func(i, j int) int { return int(max(-1, min(1, want(i)-want(j)))) })
-	for n, i := range order {
-		more := min(want(i), left/int64(len(order)-n))
-		shares[i] += more
-		left -= more
-	}
+	left = fill(shares, left, func(i int) int64 { return wishes[i].owed + wishes[i].asked })
+	left = fill(shares, left, func(i int) int64 { return wishes[i].wanted })
 	for i := range shares {
 		shares[i] += left / int64(len(shares))
 	}
 	return shares
+}
+
+// fill raises shares up to what each should have, the smallest wants in full and the
+// others alike, and returns what is left.
+func fill(shares []int64, left int64, upTo func(i int) int64) int64 {
+	wants := make([]int64, len(shares))
+	order := make([]int, len(shares))
+	for i := range order {
+		order[i], wants[i] = i, max(0, upTo(i)-shares[i])
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(wants[i], wants[j]) })
+	for n, i := range order {
+		more := min(wants[i], left/int64(len(order)-n))
+		shares[i] += more
+		left -= more
+	}
+	return left
 }

@@ -21,6 +21,8 @@ func TestDivide(t *testing.T) {
 		{"a small demand in full", 100, []wish{{wanted: 10}, {wanted: 1000}, {wanted: 1000}}, []int64{10, 45, 45}},
 		{"promises first", 100, []wish{{owed: 80, wanted: 80}, {wanted: 1000}}, []int64{80, 20}},
 		{"too many promises", 100, []wish{{owed: 150, wanted: 150}, {owed: 50, wanted: 50}}, []int64{75, 25}},
+		{"what could be promised before demands", 100, []wish{{asked: 60, wanted: 60}, {owed: 20, wanted: 1000}}, []int64{60, 40}},
+		{"promises before what could be", 100, []wish{{asked: 60, wanted: 60}, {owed: 70, wanted: 1000}}, []int64{30, 70}},
 		{"more than wanted", 100, []wish{{wanted: 10}, {wanted: 30}}, []int64{40, 60}},
 	} {
 		if got := divide(x.limit, x.wishes); !slices.Equal(got, x.want) {
@@ -35,7 +37,7 @@ func TestDivideSum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := amount.Draw(t, "limit")
 		wishes := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) wish {
-			return wish{amount.Draw(t, "owed"), amount.Draw(t, "wanted")}
+			return wish{amount.Draw(t, "owed"), amount.Draw(t, "asked"), amount.Draw(t, "wanted")}
 		}), 1, 20).Draw(t, "wishes")
 		sum, owed := int64(0), int64(0)
 		for i, share := range divide(limit, wishes) {

@@ -62,7 +62,7 @@ func (p *peer) answer(o crawl.Order) {
 	switch o := o.(type) {
 	case crawl.Counted:
 		p.c.ledger.Pressed(o.Ready > 0)
-		l := overlay.Load{Queued: o.Queued, Flying: o.Flying, Applied: o.Applied}
+		l := overlay.Load{Queued: o.Queued, Flying: o.Flying, Applied: o.Applied, Wanted: o.Wanted, Owed: o.Owed, Asked: o.Asked}
 		if p.c.group {
 			l.Unsent = 1
 		}

@@ -116,7 +116,7 @@ func (n *node) step(ctx context.Context, timer *time.Timer, ev crawl.Event) bool
 		case crawl.Released:
 			n.peer.post(overlay.Empty{Part: int(o.Part)})
 		case crawl.Counted:
-			n.peer.post(overlay.Load{Queued: o.Queued, Flying: o.Flying, Applied: o.Applied})
+			n.peer.post(n.load(o))
 			n.mail.put(o)
 		case crawl.Wake:
 			timer.Reset(max(o.At.Sub(now), 0))

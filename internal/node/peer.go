@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -283,18 +282,6 @@ func (p *peer) work(a overlay.Action) {
 		}
 	}
 	p.queue = append(p.queue, a)
-}
-
-// limit sets this node's part of the common limit, and its own if that is less.
-func (p *peer) limit(ctx context.Context, rate int64) {
-	if own := p.n.cfg.Bandwidth.Limits.Rate; own > 0 {
-		rate = min(rate, own)
-	}
-	text := strconv.FormatInt(max(rate, 1), 10)
-	select {
-	case p.n.asks <- ask{change: Steering{Limit: &text}, reply: make(chan Held, 1)}:
-	case <-ctx.Done():
-	}
 }
 
 // orders are what the committer is to do; nobody's are none.

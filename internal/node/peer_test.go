@@ -25,6 +25,8 @@ type fleet struct {
 	tune  func(i int, cfg *Config)
 
 	scheme overlay.Scheme
+	limit  int64
+	watch  func(overlay.Status)
 }
 
 // sailor is one of them.
@@ -83,7 +85,7 @@ func (f *fleet) launch(i int) {
 	var secret page.Secret
 	copy(secret[:], "all of one fleet")
 	cfg.Peer = &Peer{
-		Name: s.name, Secret: secret, Scheme: f.scheme,
+		Name: s.name, Secret: secret, Scheme: f.scheme, Limit: f.limit, Watch: f.watch,
 		Open: func(tell func(overlay.Event)) (Carrier, error) {
 			return cluster.Open(ctx, cluster.Config{
 				Dir: filepath.Join(s.dir, "cluster"), Certs: certs, Name: s.name, Join: f.lobby, Listen: f.lobby[i], Routes: "127.0.0.1:0", Storage: i < 3,

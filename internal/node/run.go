@@ -50,6 +50,7 @@ type node struct {
 	before   *fetch.Client      // the one from before there was a limit; nil: there was none before
 	wire     *fetch.Wire        // nil without a limit
 	urges    map[string]float64 // of the loop: whose bytes come first, as the Engine said last
+	link     crawl.Limits       // as the user has set them for this node
 	limits   crawl.Limits       // of the loop: as they hold now
 	due      bool               // of the loop: there are deadlines
 	yield    *yielding          // nil: never steps aside
@@ -73,7 +74,8 @@ type node struct {
 	paused     bool  // of the loop: nothing may flow
 	boundBy    string
 
-	peer *peer // nil: no other node crawls with this one
+	peer    *peer // nil: no other node crawls with this one
+	counted mark  // of the loop: when the others were told last how busy it is
 
 	log   *journal
 	index *search.Indexer // nil: pages are not indexed while they are crawled
@@ -117,7 +119,11 @@ const (
 )
 
 func open(cfg Config) (_ *node, err error) {
-	n := &node{cfg: cfg, limits: cfg.Bandwidth.Limits, began: time.Now(), visits: map[string]*visit{}, flying: map[uint64]string{}, failed: make(chan error, 1)}
+	link := cfg.Bandwidth.Limits
+	if cfg.Peer != nil && cfg.Peer.Limit > 0 {
+		cfg.Bandwidth.Rate = leastShare // until the others have agreed on more
+	}
+	n := &node{cfg: cfg, link: link, limits: cfg.Bandwidth.Limits, began: time.Now(), visits: map[string]*visit{}, flying: map[uint64]string{}, failed: make(chan error, 1)}
 	opts := store.Options{Form: cfg.Archive, MaxFile: cfg.MaxFile, Info: cfg.Info, Cache: cfg.Memory / 12, Ordered: crawl.Ordered}
 	n.store, err = store.Open(cfg.Dir, opts)
 	n.resumed = err == nil

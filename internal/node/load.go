@@ -1,0 +1,44 @@
+package node
+
+import (
+	"context"
+	"time"
+
+	"weir/bandwidth"
+	"weir/crawl"
+	"weir/overlay"
+)
+
+const (
+	leastShare = 1  // bytes a second: of a common limit, as good as nothing
+	footholds  = 64 // a node that has nothing to do keeps so small a part of the limit, to begin with when it has
+)
+
+// load tells the others how busy the node is. What it could use is never more than
+// its own link.
+func (n *node) load(o crawl.Counted) overlay.Load {
+	l := overlay.Load{Queued: o.Queued, Flying: o.Flying, Applied: o.Applied, Owed: o.Owed, Asked: o.Asked}
+	status := n.engine.Status()
+	now := mark{t: time.Now(), pages: status.Totals.Fetched}
+	if dt := now.t.Sub(n.counted.t).Seconds(); !n.counted.t.IsZero() && dt > 0 {
+		l.Pages = float64(now.pages-n.counted.pages) / dt
+	}
+	n.counted = now
+	own := float64(bounded(n.link, now.t, status.Link.Used).Rate)
+	l.Wanted = min(max(o.Wanted, float64(n.peer.cfg.Limit)/footholds), own)
+	l.Owed = min(l.Owed, own)
+	l.Asked = min(l.Asked, own-l.Owed)
+	return l
+}
+
+// limit sets this node's part of the common limit, and its own if that is less.
+func (p *peer) limit(ctx context.Context, rate int64) {
+	if own := p.n.link.Rate; own > 0 {
+		rate = min(rate, own)
+	}
+	text := bandwidth.FormatRate(max(rate, leastShare))
+	select {
+	case p.n.asks <- ask{change: Steering{Limit: &text}, reply: make(chan Held, 1)}:
+	case <-ctx.Done():
+	}
+}
