@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -36,7 +37,7 @@ func (c *contact) client() (*cluster.Client, error) {
 			return nil, failure(err, "name a node with --at HOST:PORT and your certificate with --certs DIR")
 		}
 		if at == "" {
-			at = h.At
+			at = cmp.Or(h.At, h.Listen)
 		}
 		if certs == "" {
 			certs = h.Certs
@@ -48,7 +49,12 @@ func (c *contact) client() (*cluster.Client, error) {
 
 // put asks a node a short question; "" is the one that is dialled.
 func put(ctx context.Context, cl *cluster.Client, node, topic string, question, answer any) error {
-	ctx, cancel := context.WithTimeout(ctx, askTime)
+	return putFor(ctx, askTime, cl, node, topic, question, answer)
+}
+
+// putFor asks one that may take its time.
+func putFor(ctx context.Context, d time.Duration, cl *cluster.Client, node, topic string, question, answer any) error {
+	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
 	data, err := json.Marshal(question)
 	if err != nil {

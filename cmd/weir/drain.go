@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"weir/internal/cluster"
 )
 
 // drainCmd has a node leave.
@@ -29,28 +31,65 @@ func (c *drainCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
+	all, err := gather(e.ctx, cl)
+	if err != nil {
+		return err
+	}
+	if n := all.node(c.Name); n == nil {
+		return failure(fmt.Errorf("no node of this cluster is called %s", c.Name), "weir status lists them")
+	} else if n.State == "gone" {
+		return failure(fmt.Errorf("%s is not here", c.Name), "it has left or died; what it did is done by the others")
+	}
 	if err := put(e.ctx, cl, c.Name, drainTopic, nil, nil); err != nil {
 		return err
 	}
 	fmt.Fprintf(e.err, "%s hands over\n", c.Name)
 	ctx, stop, release := e.interrupts(func() {})
 	defer release()
-	for {
-		if !pauseFor(ctx, stop, 500*time.Millisecond) {
-			fmt.Fprintf(e.err, "weir: not waiting any longer; %s goes on to hand over\n", c.Name)
-			return quiet(exitInterrupted)
-		}
-		all, err := gather(ctx, cl)
-		if err != nil { // it may be the one that was asked
-			break
-		}
-		i := slices.IndexFunc(all.Nodes, func(n nodeStatus) bool { return n.Name == c.Name })
-		if i < 0 || all.Nodes[i].State == "gone" {
-			break
-		}
+	left, err := c.watch(ctx, stop, cl, all)
+	switch {
+	case err != nil:
+		return err
+	case !left:
+		fmt.Fprintf(e.err, "weir: not waiting any longer; %s goes on to hand over\n", c.Name)
+		return quiet(exitInterrupted)
 	}
 	fmt.Fprintf(e.out, "%s has left; its folder keeps what it has fetched\n", c.Name)
 	return nil
+}
+
+// watch returns when the node has left, or nobody wants to wait. The node that is
+// asked may be the one that leaves: then it asks the others.
+func (c *drainCmd) watch(ctx context.Context, stop <-chan struct{}, cl *cluster.Client, all *fleetStatus) (left bool, err error) {
+	for pauseFor(ctx, stop, 500*time.Millisecond) {
+		now, err := gather(ctx, cl)
+		for _, n := range all.Nodes {
+			if err == nil || n.Name == c.Name || n.State == "gone" {
+				continue
+			}
+			other := cl.At(n.Addr)
+			if now, err = gather(ctx, other); err == nil {
+				cl = other
+			}
+		}
+		if err != nil {
+			return false, failure(fmt.Errorf("%s was told to leave, and nobody says whether it has: %w", c.Name, err), "weir status --at, with the address of a node that is left, tells")
+		}
+		if n := now.node(c.Name); n == nil || n.State == "gone" {
+			return true, nil
+		}
+		all = now
+	}
+	return false, nil
+}
+
+// node finds a node by its name.
+func (f *fleetStatus) node(name string) *nodeStatus {
+	i := slices.IndexFunc(f.Nodes, func(n nodeStatus) bool { return n.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &f.Nodes[i]
 }
 
 // pauseFor waits, and says whether nobody wants it to end.
@@ -64,32 +103,4 @@ func pauseFor(ctx context.Context, stop <-chan struct{}, d time.Duration) bool {
 	case <-ctx.Done():
 	}
 	return false
-}
-
-// nodeRemoveCmd takes a dead node out.
-type nodeRemoveCmd struct {
-	Name string `arg:"" name:"node" help:"The node, by its name in weir status."`
-	contact
-}
-
-// Help ends the help text of the command.
-func (c *nodeRemoveCmd) Help() string {
-	return `A node that is away has its work done by the others, and comes back whenever it likes. Remove one only when its disk
-is lost: its copies of the nodes' logs are then made elsewhere, and its folder is refused from then on.
-
-Examples:
-  weir node remove c --at a.example.org:7400 --certs me`
-}
-
-// Run implements the verb.
-func (c *nodeRemoveCmd) Run(e *env) error {
-	cl, err := c.client()
-	if err != nil {
-		return err
-	}
-	if err := put(e.ctx, cl, "", removeTopic, c.Name, nil); err != nil {
-		return err
-	}
-	fmt.Fprintf(e.out, "%s is removed; a new node takes its place with weir node and an empty --dir\n", c.Name)
-	return nil
 }

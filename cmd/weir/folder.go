@@ -86,6 +86,9 @@ func folderFault(dir string, err error) error {
 
 // usedBy says what to do about a folder that another process uses.
 func usedBy(dir string) string {
+	if h, err := readHome(filepath.Dir(filepath.Clean(dir))); err == nil && h.At != "" {
+		return fmt.Sprintf("the node %s runs there: weir export --at %s --certs DIR reads the tables of all nodes meanwhile; for the rest end it with Ctrl-C, and start it again afterwards", h.Name, h.At)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
 	defer cancel()
 	if _, err := node.Steer(ctx, dir, node.Steering{}); err != nil {

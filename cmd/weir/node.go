@@ -97,6 +97,7 @@ func clusterFault(err error) error {
 		cert    *cluster.CertError
 		refused *cluster.Refused
 		storage *cluster.StorageError
+		port    *cluster.PortError
 	)
 	switch {
 	case errors.As(err, &cert):
@@ -113,6 +114,8 @@ func clusterFault(err error) error {
 			hint = "give the name it was made for with --name, or another folder with --certs"
 		case cluster.CertHost:
 			hint = "weir node cert NAME --hosts makes one that names all hosts the node is reached at"
+		case cluster.CertPerson:
+			hint = "weir node cert NAME --hosts HOST,... makes one for a node"
 		}
 	case errors.As(err, &refused):
 		switch refused.Why {
@@ -128,7 +131,11 @@ func clusterFault(err error) error {
 			hint = "start it with the certificate that was made for its name"
 		case cluster.Removed:
 			hint = "start it with a new, empty --dir"
+		case cluster.Returned:
+			hint = "if its old folder is lost: weir node remove NAME, at another node; where fewer than three with storage would be left, start it under another name before that"
 		}
+	case errors.As(err, &port):
+		hint = "take the address that weir node --listen has there"
 	case errors.Is(err, cluster.ErrTwo):
 		hint = "a third node may be small: it can run beside another one, though not on the same disk"
 	case errors.As(err, &storage):
@@ -137,6 +144,8 @@ func clusterFault(err error) error {
 		hint = "weir status shows it; another crawl needs a cluster of its own"
 	case strings.Contains(err.Error(), "address already in use"):
 		hint = "another program listens there, perhaps this very node: choose another port with --listen"
+	case strings.Contains(err.Error(), cluster.ErrKeep.Error()) && strings.Contains(err.Error(), "add one first"):
+		hint = "start another node with storage and --join, under another name; then remove this one"
 	case strings.Contains(err.Error(), cluster.ErrEarly.Error()):
 		hint = "it does not belong to a cluster yet, or has not found most of it: what it waits for, it says where it was started"
 	case strings.Contains(err.Error(), "connection refused"):

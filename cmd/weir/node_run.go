@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/alecthomas/kong"
 
@@ -39,8 +40,12 @@ type nodeRunCmd struct {
 	JSON      bool      `name:"json" help:"JSON lines on standard output: progress, and the report as the last line."`
 }
 
-// serverDir is where the cluster's server keeps its things, in a node's folder.
-const serverDir = "cluster"
+// In a node's folder: where the cluster's server keeps its things, and what the node
+// has said.
+const (
+	serverDir = "cluster"
+	logFile   = "node.log"
+)
 
 // Help ends the help text of the command.
 func (c *nodeRunCmd) Help() string {
@@ -66,10 +71,13 @@ func (c *nodeRunCmd) Run(e *env, k *kong.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := c.vacant(); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(c.Dir, 0o777); err != nil {
 		return folderError(c.Dir, err)
 	}
-	logs, err := os.OpenFile(filepath.Join(c.Dir, "node.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
+	logs, err := os.OpenFile(filepath.Join(c.Dir, logFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
 	if err != nil {
 		return folderError(c.Dir, err)
 	}
@@ -120,6 +128,33 @@ func (c *nodeRunCmd) wait(ctx context.Context, e *env, st *station) error {
 		}
 	}
 	return c.crawl(ctx, e, st, sp)
+}
+
+// vacant refuses a folder that holds something else than a node.
+func (c *nodeRunCmd) vacant() error {
+	list, err := os.ReadDir(c.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return folderError(c.Dir, err)
+	}
+	other := ""
+	for _, entry := range list {
+		switch entry.Name() {
+		case homeFile:
+			return nil
+		case logFile, serverDir, "lost+found": // it never got as far; a disk of its own
+		case crawlFile:
+			return usage("a node needs a folder of its own: name a new one with --dir", "%s holds the crawl of one machine", c.Dir)
+		default:
+			other = entry.Name()
+		}
+	}
+	if other != "" {
+		return usage("a node needs a folder of its own: name a new one with --dir", "%s holds other things, such as %s", c.Dir, other)
+	}
+	return nil
 }
 
 // home says how the node is started: as before, where nothing else is said.
@@ -182,6 +217,7 @@ func (c *nodeRunCmd) open(ctx context.Context, st *station, h *home) (*cluster.N
 		case <-opened:
 		}
 	})
+	var once sync.Once
 	return cluster.Open(ctx, cluster.Config{
 		Dir: filepath.Join(c.Dir, serverDir), Certs: h.Certs, Name: h.Name, Join: h.Join, Listen: h.Listen, Routes: h.Routes, Advertise: h.Advertise,
 		Storage: h.Storage, Expect: h.Expect, Now: node.Now, Warn: st.warn,
@@ -190,6 +226,11 @@ func (c *nodeRunCmd) open(ctx context.Context, st *station, h *home) (*cluster.N
 			case <-opened:
 				st.log(text)
 			default:
+				once.Do(func() { // it may be stopped before it finds the others
+					if err := h.write(c.Dir); err != nil {
+						st.warn(err)
+					}
+				})
 				st.opening(text)
 			}
 		},

@@ -23,6 +23,8 @@ const (
 	statusTopic = "status"
 	drainTopic  = "drain"
 	removeTopic = "remove"
+
+	refetchTopic = "refetch"
 )
 
 // station is a node while it runs: what the cluster has submitted, how its crawl is
@@ -106,6 +108,7 @@ func (s *station) serve(cl *cluster.Node) {
 		}
 		return nil, cl.RemovePeer(ctx, name)
 	})
+	cl.Answer(refetchTopic, s.refetch)
 	cl.Answer(exportTopic, s.export)
 	cl.Answer(moveTopic, s.move)
 	cl.Answer(streamTopic, s.stream)
@@ -247,6 +250,8 @@ func queuedAt(m overlay.Status) int64 {
 
 // status tells how the node is doing.
 func (s *station) status(ctx context.Context) nodeStatus {
+	ctx, cancel := context.WithTimeout(ctx, silentTime/2) // or it would be taken for silent itself
+	defer cancel()
 	cs, err := s.cl.Status(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()

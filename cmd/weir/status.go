@@ -5,10 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
-	"text/tabwriter"
 	"time"
 
 	"weir/internal/cluster"
@@ -165,28 +166,70 @@ func (f *fleetStatus) missing() (names []string) {
 	return names
 }
 
+// versions lists which nodes run which weir.
+func (f *fleetStatus) versions() (list []string) {
+	by := map[string][]string{}
+	for _, n := range f.Nodes {
+		if n.Version != "" {
+			by[n.Version] = append(by[n.Version], n.Name)
+		}
+	}
+	for _, v := range slices.Sorted(maps.Keys(by)) {
+		list = append(list, v+" at "+strings.Join(by[v], " "))
+	}
+	return list
+}
+
 // led says that some node knows who leads the cluster: most nodes with storage are
 // there.
 func (f *fleetStatus) led() bool {
 	return slices.ContainsFunc(f.Nodes, func(n nodeStatus) bool { return n.Leader != "" })
 }
 
+// lined writes a table: the first so many columns begin below one another, the
+// others, which are numbers, end so.
+func lined(w io.Writer, texts int, rows [][]string) error {
+	wide := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, s := range row {
+			wide[i] = max(wide[i], len(s))
+		}
+	}
+	for _, row := range rows {
+		line := ""
+		for i, s := range row {
+			pad := strings.Repeat(" ", wide[i]-len(s))
+			if i >= texts {
+				line += pad + s + "  "
+			} else {
+				line += s + pad + "  "
+			}
+		}
+		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // print shows it to a person.
 func (f *fleetStatus) print(w io.Writer) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "node\taddress\tstate\tpartitions\tqueued\tflying\tfetched\tpages/s\tlink\tunacked\n")
+	rows := [][]string{{"node", "address", "state", "partitions", "queued", "flying", "fetched", "pages/s", "link", "unacked"}}
 	for _, n := range f.Nodes {
 		if n.State == "silent" || n.State == "gone" {
-			fmt.Fprintf(t, "%s\t%s\t%s\t\t\t\t\t\t\t\n", n.Name, n.Addr, n.State)
+			rows = append(rows, []string{n.Name, n.Addr, n.State})
 			continue
 		}
 		link := bytesOf(n.Rate) + "/s"
 		if n.Share > 0 {
 			link += " of " + bytesOf(float64(n.Share)) + "/s"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\t%d\t%s\t%.1f\t%s\t%s\n", n.Name, n.Addr, n.State, n.Owned, thousands(n.Queued), n.Flying, thousands(n.Fetched), n.Pages, link, bytesOf(float64(n.Unacked)))
+		rows = append(rows, []string{
+			n.Name, n.Addr, n.State, strconv.Itoa(n.Owned), thousands(n.Queued), strconv.Itoa(n.Flying), thousands(n.Fetched),
+			fmt.Sprintf("%.1f", n.Pages), link, bytesOf(float64(n.Unacked)),
+		})
 	}
-	if err := t.Flush(); err != nil {
+	if err := lined(w, 3, rows); err != nil {
 		return err
 	}
 	sum := f.sum()
@@ -213,6 +256,9 @@ func (f *fleetStatus) print(w io.Writer) error {
 	}
 	if !f.led() {
 		fmt.Fprintln(w, "most nodes with storage are missing: nothing is fetched, and nothing lost, until they are back (weir node --dir)")
+	}
+	if by := f.versions(); len(by) > 1 {
+		fmt.Fprintf(w, "nodes run different versions of weir: %s\n", strings.Join(by, ", "))
 	}
 	if n := f.orphans(); n > 0 {
 		fmt.Fprintf(w, "%d of %d partitions have no owner now\n", n, overlay.Parts)

@@ -26,6 +26,9 @@ func Dial(addr, certs string) (*Client, error) {
 	return &Client{addr, c}, nil
 }
 
+// At prepares a client for another node of the cluster.
+func (c *Client) At(addr string) *Client { return &Client{addr, c.certs} }
+
 // Ask asks a node, through the one that was dialled; "" is that one.
 func (c *Client) Ask(ctx context.Context, node, topic string, data []byte) ([]byte, error) {
 	if len(data) > maxAsk {

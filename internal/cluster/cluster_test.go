@@ -550,10 +550,11 @@ func TestWhoMayBeRemoved(t *testing.T) {
 		{"it answers", "x", here, append(well("b", "c"), lost), "alive"},
 		{"it has a session", "x", fading, append(well("b", "c"), lost), ErrSoon.Error()},
 		{"its server is missed by few", "d", gone, well("b", "c", "d"), ErrSoon.Error()},
-		{"it leads", "a", here, well("b", "c", "d"), "leads"},
+		{"its server was not heard of for long", "e", gone, append(well("b", "c"), &server.PeerInfo{Name: "e", Active: overlay.TTL}), ""},
+		{"it leads", "a", here, well("b", "c", "d"), "alive"},
 		{"it is unknown", "z", gone, well("b", "c", "d"), "no node of that name"},
 	} {
-		err := removable(c.name, "a", c.at, 3, c.peers)
+		err := removable(c.name, Config{Name: "a", Replicas: 3, ttl: overlay.TTL}, c.at, c.peers)
 		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, ErrKeep) && !errors.Is(err, ErrSoon) || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v", c.what, err)
 		}

@@ -88,7 +88,7 @@ func (n *Node) remove(ctx context.Context, name string) error {
 	if peer < 0 && name != n.cfg.Name {
 		return n.removeGuest(ctx, name, at)
 	}
-	if err := removable(name, n.cfg.Name, at, n.cfg.Replicas, info.Meta.Replicas); err != nil {
+	if err := removable(name, n.cfg, at, info.Meta.Replicas); err != nil {
 		return fmt.Errorf("remove %s: %w", name, err)
 	}
 	// First that it is known to be removed: should it come back meanwhile it is
@@ -159,10 +159,11 @@ func (n *Node) presence(ctx context.Context, name string) presence {
 
 const presenceTime = 2 * time.Second
 
-// removable says why a node must stay, if it must. Peers are all but the leader.
-func removable(name, leader string, at presence, replicas int, peers []*server.PeerInfo) error {
-	if name == leader {
-		return fmt.Errorf("%w: it leads the cluster", ErrKeep)
+// removable says why a node must stay, if it must. Peers are all but the leader, who
+// asks.
+func removable(name string, leader Config, at presence, peers []*server.PeerInfo) error {
+	if name == leader.Name {
+		return fmt.Errorf("%w: it is alive, drain and stop it first", ErrKeep)
 	}
 	i := slices.IndexFunc(peers, func(p *server.PeerInfo) bool { return p.Name == name })
 	if i < 0 {
@@ -180,10 +181,11 @@ func removable(name, leader string, at presence, replicas int, peers []*server.P
 	if rest := len(peers); well < rest { // the leader for the one that goes
 		return fmt.Errorf("%w: only %d of the %d others are well", ErrKeep, well, rest)
 	}
-	if well < replicas {
-		return fmt.Errorf("%w: %d nodes with storage would be left for %d copies, add one first", ErrKeep, well, replicas)
+	if well < leader.Replicas {
+		return fmt.Errorf("%w: %d nodes with storage would be left for %d copies, add one first", ErrKeep, well, leader.Replicas)
 	}
-	if at == fading || !peers[i].Offline {
+	// Servers take minutes to call one offline that did not say goodbye.
+	if at == fading || !peers[i].Offline && peers[i].Active < leader.ttl {
 		return ErrSoon
 	}
 	return nil

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -63,6 +64,9 @@ func (n *Node) logStatus(ctx context.Context, name string) (LogStatus, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
 	st, err := n.js.Stream(ctx, name) // not the one made by Open: its answers are kept there
+	if errors.Is(err, context.DeadlineExceeded) {
+		return LogStatus{Name: name}, fmt.Errorf("no node leads %s just now: what goes there waits", name)
+	}
 	if err != nil {
 		return LogStatus{Name: name}, fmt.Errorf("ask about %s: %w", name, err)
 	}

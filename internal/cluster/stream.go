@@ -101,6 +101,9 @@ func (n *Node) waiting(err error) string {
 	if len(names) > 0 {
 		text += fmt.Sprintf(" (%d of the servers of %v are connected)", n.routes(), names)
 	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return text // that they do not answer is said
+	}
 	return text + ": " + err.Error()
 }
 
