@@ -146,7 +146,7 @@ func (c *nodeRunCmd) vacant() error {
 			return nil
 		case logFile, serverDir, "lost+found": // it never got as far; a disk of its own
 		case crawlFile:
-			return usage("a node needs a folder of its own: name a new one with --dir", "%s holds the crawl of one machine", c.Dir)
+			return usage("a node needs a folder of its own: name a new one with --dir; weir submit --from "+c.Dir+" has a cluster go on with the crawl", "%s holds the crawl of one machine", c.Dir)
 		default:
 			other = entry.Name()
 		}
