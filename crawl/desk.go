@@ -16,7 +16,7 @@ import (
 // to say; the Desk takes their letters to whoever owns the partitions, and tells the
 // Engine what came of what it wanted.
 //
-// Everything but May, Over and Until may give it something to do: Step does it, and
+// Everything but Over and Until may give it something to do: Step does it, and
 // says when it wants to be called again. Like the Engine it is a pure machine. Not
 // safe for concurrent use; the node's driver owns it.
 type Desk struct {
@@ -26,6 +26,9 @@ type Desk struct {
 	lent    map[string]netip.Addr // by host: where leave is held or asked for
 	waiting []wanted              // asked for, in order
 	sends   []overlay.Send
+
+	owners []string  // by partition: who was told of what rests for long
+	look   page.Time // when to see whether they are others
 }
 
 // DeskConfig is whose desk it is.
@@ -44,18 +47,18 @@ type wanted struct {
 }
 
 const (
-	// leasePatience is how long leave is waited for before others have their turn.
-	leasePatience = 3 * time.Second
-
-	// leaseAgain is when leave is asked for again that was not given.
+	// leaseAgain is when leave is asked for again that was waited for in vain.
 	leaseAgain = time.Second
+
+	// ownersLook is how often the desk looks whether partitions have other owners.
+	ownersLook = time.Second
 )
 
 // NewDesk returns the desk of a node that owns no partition.
 func NewDesk(cfg DeskConfig) *Desk {
 	return &Desk{
 		cfg: cfg, granter: overlay.NewGranter(cfg.Keys, cfg.Manners), holder: overlay.NewHolder(cfg.Keys, cfg.Session),
-		lent: map[string]netip.Addr{},
+		lent: map[string]netip.Addr{}, owners: make([]string, cfg.Keys.Parts()),
 	}
 }
 
@@ -73,9 +76,9 @@ func (d *Desk) Learn(now page.Time, hosts []Care) {
 
 // Want asks for leave. Leased answers it, from a later Step.
 func (d *Desk) Want(now page.Time, o Lease) {
-	d.holder.Want(now, overlay.Subject{Host: o.Host}, o.Wait)
+	d.holder.Want(now, overlay.Subject{Host: o.Host}, o.Wait, false)
 	if o.Addr.IsValid() {
-		d.holder.Want(now, overlay.Subject{Host: o.Host, Addr: o.Addr}, o.Wait)
+		d.holder.Want(now, overlay.Subject{Host: o.Host, Addr: o.Addr}, o.Wait, o.CDN)
 	}
 	d.lent[o.Host] = o.Addr
 	d.waiting = append(d.waiting, wanted{o, now})
@@ -106,11 +109,25 @@ func (d *Desk) Hear(now page.Time, from string, data []byte) error {
 		answer := d.granter.Ask(now, from, x)
 		d.send(from, overlay.AppendAnswer(nil, &answer))
 	case *overlay.Return:
-		d.granter.Return(now, from, x)
+		if d.granter.Return(now, from, x) {
+			d.send(from, overlay.AppendAnswer(nil, &overlay.Answer{Session: x.Session, ID: x.ID}))
+		}
 	case *overlay.Answer:
 		d.holder.Answer(now, x)
+	case *overlay.Call:
+		d.called(now, x)
 	}
 	return nil
+}
+
+// called waits on for what is about to be free.
+func (d *Desk) called(now page.Time, x *overlay.Call) {
+	d.holder.Call(now, x)
+	for i := range d.waiting {
+		if w := &d.waiting[i]; w.Host == x.Subject.Host {
+			w.since = now
+		}
+	}
 }
 
 func (d *Desk) send(to string, data []byte) {
@@ -120,36 +137,75 @@ func (d *Desk) send(to string, data []byte) {
 // Step returns what there is to say to other nodes and what the Engine was given,
 // and when it wants to be called again.
 func (d *Desk) Step(now page.Time) (sends []overlay.Send, told []Leased, next page.Time) {
+	d.moved(now)
 	d.write(now)
 	next = math.MaxInt64
 	waiting := d.waiting[:0]
 	for _, w := range d.waiting {
 		from, until := d.holder.Span(w.Host, w.Addr)
+		again := d.holder.Again(w.Host, w.Addr)
+		ev := Leased{Host: w.Host, CDN: d.holder.Many(w.Host, w.Addr)}
 		switch {
 		case until > now && from < until:
-			told = append(told, Leased{Host: w.Host, Given: true, In: max(from.Sub(now), 0)})
-		case now.Sub(w.since) >= leasePatience:
-			d.Give(now, Return{Host: w.Host})
-			told = append(told, Leased{Host: w.Host, In: leaseAgain})
+			ev.Given, ev.In = true, max(from.Sub(now), 0)
+		case again.Sub(now) > overlay.Patience:
+			ev.In = again.Sub(now)
+		case now.Sub(w.since) >= overlay.Patience:
+			ev.In = leaseAgain
 		default:
 			waiting = append(waiting, w)
-			next = min(next, w.since.Add(leasePatience))
+			next = min(next, w.since.Add(overlay.Patience))
+			continue
 		}
+		if !ev.Given {
+			d.Give(now, Return{Host: w.Host})
+		}
+		told = append(told, ev)
 	}
 	clear(d.waiting[len(waiting):])
 	d.waiting = waiting
+	for _, host := range d.holder.Sought() {
+		told = append(told, Leased{Host: host, Given: true, Others: true})
+	}
 	d.write(now)
+	if d.holder.Resting() {
+		next = min(next, d.look)
+	}
 	sends, d.sends = d.sends, nil
 	return sends, told, min(next, d.holder.Next())
 }
 
-// write takes what the holder has to say to where it belongs.
-func (d *Desk) write(now page.Time) {
-	if d.holder.Next() > now {
+// moved has new owners told of hosts that rest for long.
+func (d *Desk) moved(now page.Time) {
+	if now < d.look {
 		return
 	}
-	for _, x := range d.holder.Letters(now) {
-		d.post(now, x)
+	d.look = now.Add(ownersLook)
+	for part, was := range d.owners {
+		if is := d.cfg.Owner(part); is != was {
+			d.owners[part] = is
+			d.holder.Moved(now, part)
+		}
+	}
+}
+
+// write takes what the holder has to say to where it belongs, and calls those whose
+// turn has come.
+func (d *Desk) write(now page.Time) {
+	for {
+		for _, c := range d.granter.Calls() {
+			if c.To == d.cfg.Name {
+				d.called(now, &c.Call)
+			} else {
+				d.send(c.To, overlay.AppendCall(nil, &c.Call))
+			}
+		}
+		if d.holder.Next() > now {
+			return
+		}
+		for _, x := range d.holder.Letters(now) {
+			d.post(now, x)
+		}
 	}
 }
 
@@ -165,14 +221,17 @@ func (d *Desk) post(now page.Time, x overlay.Letter) {
 	case x.Ask != nil:
 		d.send(to, overlay.AppendAsk(nil, x.Ask))
 	case to == d.cfg.Name:
-		d.granter.Return(now, to, x.Return)
+		if d.granter.Return(now, to, x.Return) {
+			d.holder.Answer(now, &overlay.Answer{Session: x.Return.Session, ID: x.Return.ID})
+		}
 	default:
 		d.send(to, overlay.AppendReturn(nil, x.Return))
 	}
 }
 
 // May says whether a request may be sent to a host now, right before its first byte
-// leaves, and notes that one is under way then; Over must follow.
+// leaves, and notes that one is under way then; Over must follow, and a Step if there
+// is something Due.
 func (d *Desk) May(now page.Time, host string, addr netip.Addr) bool {
 	if !d.holder.May(now, host, addr) {
 		return false
@@ -180,6 +239,9 @@ func (d *Desk) May(now page.Time, host string, addr netip.Addr) bool {
 	d.holder.Busy(host, addr, true)
 	return true
 }
+
+// Due says whether there is something to ask for now.
+func (d *Desk) Due(now page.Time) bool { return d.holder.Next() <= now }
 
 // Over says that the answer is in, or that there will be none.
 func (d *Desk) Over(host string, addr netip.Addr) { d.holder.Busy(host, addr, false) }

@@ -39,7 +39,7 @@ func newHall(t *testing.T, owner string, names ...string) *hall {
 	}
 	for _, name := range names {
 		h.desks[name] = NewDesk(DeskConfig{
-			Name: name, Session: 1, Keys: overlay.NewKeys(overlay.Scheme{By: overlay.ByURL}, 4), Manners: overlay.LeaseConfig{Wait: time.Second, PerServer: 1},
+			Name: name, Session: 1, Keys: overlay.NewKeys(overlay.Scheme{By: overlay.ByURL}, 4), Manners: overlay.LeaseConfig{Wait: time.Second, PerServer: 1, PerCDN: 2, Domains: 2},
 			Owner: func(part int) string { return h.owner(part) },
 		})
 	}
@@ -87,8 +87,14 @@ func (h *hall) step(name string) {
 	}
 	for _, ev := range told {
 		text := fmt.Sprintf("%s in %v", ev.Host, ev.In)
-		if !ev.Given {
+		switch {
+		case ev.Others:
+			text = "others want " + ev.Host
+		case !ev.Given:
 			text = "no " + text
+		}
+		if ev.CDN {
+			text += ", of a CDN"
 		}
 		h.told[name] = append(h.told[name], text)
 	}
@@ -142,7 +148,7 @@ func TestDeskGivesLeaveToOne(t *testing.T) {
 		t.Errorf("b may ask until %v from now on", until.Sub(h.now))
 	}
 	h.run(6 * time.Second) // nobody else gets it as long as it is asked
-	if h.heard("b"); !h.desks["b"].May(h.now, deskHost, deskAddr) {
+	if h.heard("b", "others want www.example.org"); !h.desks["b"].May(h.now, deskHost, deskAddr) {
 		t.Error("a request that is under way is not covered")
 	}
 }
@@ -154,7 +160,7 @@ func TestDeskGivesUp(t *testing.T) {
 	h.run(time.Millisecond)
 	h.desks["a"].May(h.now, deskHost, deskAddr)
 	h.want("b", deskHost)
-	h.run(leasePatience - time.Millisecond)
+	h.run(overlay.Patience - time.Millisecond)
 	h.heard("b")
 	h.run(time.Millisecond)
 	h.heard("b", "no www.example.org in 1s")
@@ -185,4 +191,82 @@ func TestDeskHandsOver(t *testing.T) {
 	h.run(time.Second / 10)
 	h.heard("b", "www.example.org in 0s")
 	h.heard("c", "www.example.org in 500ms")
+}
+
+// Who waits hears at once that it is free, and who has it that somebody waits.
+func TestDeskCallsWhoWaits(t *testing.T) {
+	h := newHall(t, "a", "a", "b", "c")
+	h.want("b", deskHost)
+	h.run(time.Second / 10)
+	h.heard("b", "www.example.org in 0s")
+	h.want("c", deskHost)
+	h.run(2700 * time.Millisecond)
+	h.heard("b", "others want www.example.org")
+	h.heard("c")
+	h.give("b", deskHost, true, time.Second)
+	h.run(550 * time.Millisecond)
+	h.heard("c", "www.example.org in 480ms")
+}
+
+// A host that rests for longer than anybody waits is not asked for until then.
+func TestDeskComesBackLater(t *testing.T) {
+	h := newHall(t, "a", "a", "b", "c")
+	h.want("b", deskHost)
+	h.run(time.Second / 10)
+	h.heard("b", "www.example.org in 0s")
+	h.give("b", deskHost, true, time.Hour)
+	h.run(time.Second / 10)
+	h.want("c", deskHost)
+	was := h.sent
+	h.run(time.Minute)
+	h.heard("c", "no www.example.org in 59m59.4s")
+	if n := h.sent - was; n > 8 {
+		t.Errorf("%d messages about a host that rests", n)
+	}
+}
+
+// That a host wants to be left alone is heard though messages are lost, and by who
+// owns its partition next.
+func TestDeskTellsOfRestsUntilHeard(t *testing.T) {
+	h := newHall(t, "a", "a", "b", "c")
+	h.want("b", deskHost)
+	h.run(time.Second / 10)
+	h.heard("b", "www.example.org in 0s")
+	h.lost = func(from, to string, data []byte) bool { return from == "b" }
+	h.give("b", deskHost, true, time.Hour)
+	h.run(10 * time.Second)
+	h.lost = func(string, string, []byte) bool { return false }
+	h.run(2 * time.Second)
+	h.want("c", deskHost)
+	h.run(time.Second)
+	h.heard("c", "no www.example.org in 59m47.5s")
+	for part := range 4 {
+		h.desks["a"].Stop(part)
+		h.desks["c"].Start(h.now, part)
+	}
+	h.owner = func(int) string { return "c" }
+	h.run(10 * time.Second)
+	was := h.sent
+	h.want("c", deskHost)
+	h.run(time.Second)
+	h.heard("c", "no www.example.org in 59m36.51s")
+	if h.sent != was {
+		t.Errorf("%d messages of what has long been heard", h.sent-was)
+	}
+}
+
+// That an address serves many domains is found by all nodes together, and told them.
+func TestDeskTellsOfCDNs(t *testing.T) {
+	h := newHall(t, "a", "a", "b", "c")
+	h.want("b", "www.one.example")
+	h.run(time.Second / 10)
+	h.heard("b", "www.one.example in 0s")
+	h.want("c", "www.two.example")
+	h.run(time.Second / 10)
+	h.heard("c")
+	h.want("b", "www.three.example")
+	h.run(time.Second / 10)
+	h.heard("c", "www.two.example in 0s, of a CDN")
+	h.run(4 * time.Second)
+	h.heard("b", "others want www.one.example", "no www.three.example in 1s, of a CDN")
 }

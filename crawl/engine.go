@@ -154,7 +154,14 @@ func (e *Engine) Step(now page.Time, ev Event) []Order {
 	case Census:
 		e.census(now, ev)
 	case Leased:
-		e.f.Leased(now, ev.Host, ev.Given, ev.In)
+		if ev.CDN {
+			e.f.Crowd(ev.Host)
+		}
+		if ev.Others {
+			e.f.Sought(ev.Host)
+		} else {
+			e.f.Leased(now, ev.Host, ev.Given, ev.In)
+		}
 	case Tick:
 		e.wake = 0
 	}
@@ -431,7 +438,7 @@ func (e *Engine) order(p frontier.Pick) {
 		e.resolves++
 		e.out = append(e.out, Resolve{Host: p.Host})
 	case frontier.Lease:
-		e.out = append(e.out, Lease{Host: p.Host, Addr: p.Addr, Wait: p.Rest})
+		e.out = append(e.out, Lease{Host: p.Host, Addr: p.Addr, Wait: p.Rest, CDN: p.CDN})
 	case frontier.Return:
 		e.out = append(e.out, Return{Host: p.Host, Used: p.Used, Rest: p.Rest})
 	case frontier.Close:

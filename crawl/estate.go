@@ -51,6 +51,7 @@ type (
 		Host string
 		Addr netip.Addr    // zero behind a proxy
 		Wait time.Duration // between two visits
+		CDN  bool          `json:",omitempty"` // many domains are at the address
 	}
 	Return struct {
 		Host string
@@ -66,6 +67,12 @@ type Leased struct {
 	Host  string
 	Given bool
 	In    time.Duration
+
+	// Others wait for leave that was given: it is to be given back when the request
+	// that is under way is over.
+	Others bool `json:",omitempty"`
+
+	CDN bool `json:",omitempty"` // its address serves many domains, other nodes say
 }
 
 // Hold lets nothing new be ordered while it is on: the others have not heard yet

@@ -65,7 +65,7 @@ func (f *Frontier) Done(now page.Time, v Visit) {
 	c := h.care
 	gap, held := f.spacing(h, v.Elapsed)
 	more := v.KeepAlive && had && !errand && !f.stopping && c.dead == page.None && on.over == page.None && int(l.pages) < l.most &&
-		on.placed > 0 && held && c.failures == 0
+		on.placed > 0 && held && c.failures == 0 && !l.sought
 	switch {
 	case !more:
 		f.hangUp(now, h, v.KeepAlive)

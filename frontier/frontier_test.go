@@ -132,6 +132,29 @@ func TestCDN(t *testing.T) {
 	}
 }
 
+// What all nodes know of an address counts for each of them.
+func TestCDNThatOthersKnowOf(t *testing.T) {
+	s := newStage(t, func(c *Config) { c.Conns = 1000 })
+	s.addr = func(string) ([]netip.Addr, time.Duration) {
+		return []netip.Addr{netip.MustParseAddr("192.0.2.1")}, time.Hour
+	}
+	for i := range 50 {
+		s.site(page.SiteID(i+1), 0)
+	}
+	n := 0
+	for _, ok := s.next(); ok; _, ok = s.next() {
+		if n++; n == 4 {
+			s.f.Crowd("h1.d1.org")
+			s.f.Crowd("h1.d1.org")
+			s.f.Crowd("unheard.of.org")
+		}
+	}
+	s.f.check(t)
+	if n != 32 {
+		t.Errorf("%d connections, want 32", n)
+	}
+}
+
 // IPv4 in IPv6's clothes is the same address.
 func TestMappedAddress(t *testing.T) {
 	s := newStage(t, func(c *Config) { c.PerServer = 1 })

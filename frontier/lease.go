@@ -34,7 +34,8 @@ func (f *Frontier) lease(h *host) (Pick, bool) {
 	h.state = leasing
 	f.lend(h)
 	h.line.lent = f.where(h)
-	return Pick{Kind: Lease, Host: h.name, Addr: h.line.lent, Rest: f.wait(h)}, true
+	srv := h.line.server
+	return Pick{Kind: Lease, Host: h.name, Addr: h.line.lent, Rest: f.wait(h), CDN: srv != nil && srv.cdn}, true
 }
 
 // where is the address that a host is visited at; zero behind a proxy.
@@ -43,6 +44,17 @@ func (f *Frontier) where(h *host) netip.Addr {
 		return netip.Addr{}
 	}
 	return h.addr()
+}
+
+// Crowd says that the address that a host is visited at serves many domains, as all
+// nodes together know.
+func (f *Frontier) Crowd(name string) {
+	h := f.hosts[name]
+	if h == nil || h.line.server == nil || h.line.server.cdn {
+		return
+	}
+	h.line.server.cdn, h.line.server.domains = true, nil
+	f.call(h.line.server)
 }
 
 // Leased answers a Lease: the host may be visited after a while, if given; else it
@@ -61,12 +73,26 @@ func (f *Frontier) Leased(now page.Time, name string, given bool, in time.Durati
 		return
 	}
 	l := f.dial(h)
-	if l.leased, l.used, l.since = given, false, now; !given {
+	if l.leased, l.used, l.sought, l.since = given, false, false, now; !given {
 		f.landed(h)
 	}
 	f.postpone(h, now.Add(in))
 	h.state = turning
 	f.rest(now, h)
+}
+
+// Sought says that others wait for a host: its visit ends with the request that is
+// under way.
+func (f *Frontier) Sought(name string) {
+	h := f.hosts[name]
+	if h == nil || !h.line.leased {
+		return
+	}
+	h.line.sought = true
+	if h.line.conn != nil && h.state == resting {
+		f.timers.remove(h)
+		f.hold(h)
+	}
 }
 
 // unlease gives leave back.
@@ -81,7 +107,7 @@ func (f *Frontier) unlease(now page.Time, h *host) {
 // keep lets a host whose visit is over go on under the same leave, if it can go on at
 // once: until its turn is over, or for as long as no other host waits.
 func (f *Frontier) keep(now page.Time, h *host) bool {
-	if l := h.line; !l.leased || h.next > now || !h.wanted() || !h.asks() || f.gate != nil || f.stopping ||
+	if l := h.line; !l.leased || l.sought || h.next > now || !h.wanted() || !h.asks() || f.gate != nil || f.stopping ||
 		f.ready.len() > 0 && now.Sub(l.since) >= leaseTurn || len(f.urged) > 0 && h.urge == 0 {
 		return false
 	}

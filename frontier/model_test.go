@@ -81,6 +81,7 @@ type dHost struct {
 	leased bool // it may be visited
 	lent   netip.Addr
 	from   page.Time // by then
+	sought bool      // by others
 }
 
 type dTaken struct {
@@ -270,7 +271,7 @@ func (d *driver) pick(p Pick) {
 func (d *driver) lease(h *dHost, at netip.Addr) {
 	in := time.Duration(d.n("in", 0, 2)) * time.Second
 	if h.leased = d.calm || d.bool("given"); h.leased {
-		h.lent, h.from = at, d.now.Add(in)
+		h.lent, h.from, h.sought = at, d.now.Add(in), false
 	}
 	d.f.Leased(d.now, h.name, h.leased, in)
 }
@@ -342,6 +343,8 @@ func (d *driver) request(p Pick) {
 		d.t.Fatalf("%s: asked again after %v, its crawl-delay is %v", h.name, gap, h.delay)
 	case d.cfg.Leased && (!h.leased || h.lent != p.Addr || d.now < h.from):
 		d.t.Fatalf("%s: asked without leave for %v", h.name, p.Addr)
+	case !p.Open && h.sought:
+		d.t.Fatalf("%s: asked again though others wait for it", h.name)
 	case d.now < h.rest:
 		d.t.Fatalf("%s: asked %v before its rest was over", h.name, h.rest.Sub(d.now))
 	case d.resting > 0 && d.now < page.Time(1).Add(d.cfg.Wait):
@@ -627,6 +630,9 @@ func (d *driver) act() {
 		if h.leased && !h.open { // it has run out unused
 			h.leased = false
 			d.f.Leased(d.now, h.name, false, 0)
+		} else if h.leased {
+			h.sought = true
+			d.f.Sought(h.name)
 		}
 	case n == 13:
 		if p := d.n("part", 0, parts-1); d.away[p] {

@@ -56,6 +56,7 @@ type Pick struct {
 	Outcome page.Outcome
 	Rest    time.Duration // Lease: between two visits; Return: how long the host rests from now on
 	Used    bool          // Return: it was visited
+	CDN     bool          // Lease: the address serves many domains
 }
 
 // Next returns the next thing to do, or false when there is none for now: then
@@ -142,7 +143,7 @@ func (f *Frontier) stallOn(h *host, n int) (Pick, bool) {
 func (f *Frontier) step(now page.Time, h *host, room Room) (Pick, bool) {
 	s := h.line.conn
 	switch {
-	case s != nil && (f.stopping || h.care.dead != page.None || s.placed == 0 || s.over != page.None || h.next.Sub(now) > f.cfg.Holdable || f.lapsed(now, h)):
+	case s != nil && (f.stopping || h.care.dead != page.None || s.placed == 0 || s.over != page.None || h.next.Sub(now) > f.cfg.Holdable || f.lapsed(now, h) || h.line.sought):
 		f.hangUp(now, h, true)
 		return Pick{}, false
 	case s != nil && h.next > now: // postponed meanwhile

@@ -134,7 +134,7 @@ func trafficOf(kind byte) Traffic {
 func TrafficOfWord(b []byte) Traffic {
 	if len(b) > 1 {
 		switch b[1] {
-		case askKind, answerKind, returnKind:
+		case askKind, answerKind, returnKind, callKind:
 			return Leases
 		}
 	}

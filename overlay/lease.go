@@ -25,6 +25,11 @@ import (
 //	   | Return: last answer 300 ms ago        |
 //	   |-------------------------------------->|  rests 1.7 s, counted from here
 //
+// Who asks for what another one has is told to wait, and is called when its turn has
+// come: it asks again then, or after a while if the Call is lost. A host may have said
+// to be left alone for longer than the granter would let it rest by itself, such as
+// for an hour: a Return that tells so is repeated until it is answered.
+//
 // Clocks need not agree, only run about equally fast: whoever must not be late counts
 // from the earlier of two moments, whoever must not be early from the later one. A
 // message that is lost or late costs time and breaks nothing. A lease that is not
@@ -39,8 +44,17 @@ const (
 	// may run slower than the granter's.
 	leaseSlack = 10
 
-	askAgain = time.Second // an Ask without an Answer is lost
-	maxWants = 1024        // of an Ask, an Answer and a Return
+	// Patience is how long a holder should wait for a lease before it turns to others.
+	// If a granter knows that it takes longer, it lets nobody wait.
+	Patience = 3 * time.Second
+
+	// leaseEarly is how long before a host has rested it is granted at the most. Who asks
+	// earlier is told to come back at half of that, so that nothing is lost on the way.
+	leaseEarly = time.Second
+
+	askAgain  = time.Second     // an Ask without an Answer is lost
+	callAgain = 2 * time.Second // the same of a Call, for which is waited
+	maxWants  = 1024            // of an Ask, an Answer and a Return
 )
 
 // Subject is what a lease is about: a host, or, with an address, the host's
@@ -70,9 +84,11 @@ type Want struct {
 	Subject
 	Wait time.Duration // between two requests to the host, as far as the holder knows
 	Busy bool          // a request is under way
+	Many bool          // of an address: it serves many domains
 }
 
-// Answer answers an Ask, want by want.
+// Answer answers an Ask, want by want. That to a Return has no leases: it says that
+// the Return was heard.
 type Answer struct {
 	Session uint64
 	ID      uint64
@@ -86,6 +102,7 @@ type Lease struct {
 	For    time.Duration
 	Wait   time.Duration
 	Others bool // others wait for it: return it when the request is over
+	Many   bool // of an address: it serves many domains
 }
 
 // Return gives leases back.
@@ -101,6 +118,14 @@ type Give struct {
 	Used bool          // a request was sent
 	Ago  time.Duration // how long before this was sent its last answer ended
 	Rest time.Duration // how long the host must rest, from when this was sent
+	Sure bool          // the Return is repeated until it is answered
+}
+
+// Call tells a node that it had better ask for something again after a while.
+type Call struct {
+	Session uint64
+	In      time.Duration
+	Subject Subject
 }
 
 // The second byte of a message, after its version.
@@ -108,6 +133,7 @@ const (
 	askKind    = 'a'
 	answerKind = 'w'
 	returnKind = 'b'
+	callKind   = 'c'
 )
 
 // AppendAsk writes a message behind b.
@@ -115,7 +141,7 @@ func AppendAsk(b []byte, x *Ask) []byte {
 	w := leaseWriter(b, askKind, x.Session, x.ID, len(x.Wants))
 	for i := range x.Wants {
 		want := &x.Wants[i]
-		w.subject(want.Subject, want.Busy)
+		w.subject(want.Subject, want.Busy, want.Many)
 		w.span(want.Wait)
 	}
 	return w.b
@@ -125,7 +151,7 @@ func AppendAsk(b []byte, x *Ask) []byte {
 func AppendAnswer(b []byte, x *Answer) []byte {
 	w := leaseWriter(b, answerKind, x.Session, x.ID, len(x.Leases))
 	for _, l := range x.Leases {
-		w.flag(l.Others)
+		w.b = append(w.b, bit(l.Others, isMarked)|bit(l.Many, isMore))
 		w.span(l.For)
 		w.span(l.Wait)
 	}
@@ -137,14 +163,22 @@ func AppendReturn(b []byte, x *Return) []byte {
 	w := leaseWriter(b, returnKind, x.Session, x.ID, len(x.Gives))
 	for i := range x.Gives {
 		g := &x.Gives[i]
-		w.subject(g.Subject, g.Used)
+		w.subject(g.Subject, g.Used, g.Sure)
 		w.span(g.Ago)
 		w.span(g.Rest)
 	}
 	return w.b
 }
 
-// ReadLease reads an Ask, an Answer or a Return. It takes any bytes.
+// AppendCall writes a message behind b.
+func AppendCall(b []byte, x *Call) []byte {
+	w := leaseWriter(b, callKind, x.Session, 0, 1)
+	w.subject(x.Subject, false, false)
+	w.span(x.In)
+	return w.b
+}
+
+// ReadLease reads an Ask, an Answer, a Return or a Call. It takes any bytes.
 func ReadLease(b []byte) (any, error) {
 	r, err := newReader(b)
 	if err != nil {
@@ -159,7 +193,7 @@ func ReadLease(b []byte) (any, error) {
 		m := &Ask{Session: session, ID: id, Wants: make([]Want, 0, min(n, r.atLeast(3)))}
 		for i := 0; i < n && r.err == nil; i++ {
 			var want Want
-			want.Subject, want.Busy = r.subject()
+			want.Subject, want.Busy, want.Many = r.subject()
 			want.Wait = r.span()
 			m.Wants = append(m.Wants, want)
 		}
@@ -167,17 +201,23 @@ func ReadLease(b []byte) (any, error) {
 	case answerKind:
 		m := &Answer{Session: session, ID: id, Leases: make([]Lease, 0, min(n, r.atLeast(3)))}
 		for i := 0; i < n && r.err == nil; i++ {
-			m.Leases = append(m.Leases, Lease{Others: r.byte() != 0, For: r.span(), Wait: r.span()})
+			head := r.byte()
+			m.Leases = append(m.Leases, Lease{Others: head&isMarked != 0, Many: head&isMore != 0, For: r.span(), Wait: r.span()})
 		}
 		x = m
 	case returnKind:
 		m := &Return{Session: session, ID: id, Gives: make([]Give, 0, min(n, r.atLeast(4)))}
 		for i := 0; i < n && r.err == nil; i++ {
 			var g Give
-			g.Subject, g.Used = r.subject()
+			g.Subject, g.Used, g.Sure = r.subject()
 			g.Ago, g.Rest = r.span(), r.span()
 			m.Gives = append(m.Gives, g)
 		}
+		x = m
+	case callKind:
+		m := &Call{Session: session}
+		m.Subject, _, _ = r.subject()
+		m.In = r.span()
 		x = m
 	default:
 		r.fail("no message is of kind %q", kind)
@@ -199,26 +239,23 @@ func leaseWriter(b []byte, kind byte, session, id uint64, n int) *writer {
 	return w
 }
 
-func (w *writer) flag(is bool) {
-	if is {
-		w.b = append(w.b, 1)
-	} else {
-		w.b = append(w.b, 0)
-	}
-}
-
-// What comes before a subject.
+// What comes before a subject, and before a lease.
 const (
-	isMarked = 1 << iota // Busy, or Used
+	isMarked byte = 1 << iota // Busy, Used or Others
 	isFour
 	isSix
+	isMore // Many or Sure
 )
 
-func (w *writer) subject(s Subject, marked bool) {
-	var head byte
-	if marked {
-		head |= isMarked
+func bit(is bool, b byte) byte {
+	if is {
+		return b
 	}
+	return 0
+}
+
+func (w *writer) subject(s Subject, marked, more bool) {
+	head := bit(marked, isMarked) | bit(more, isMore)
 	addr := s.Addr.Unmap().AsSlice()
 	switch len(addr) {
 	case 4:
@@ -230,7 +267,7 @@ func (w *writer) subject(s Subject, marked bool) {
 	w.text(s.Host)
 }
 
-func (r *reader) subject() (s Subject, marked bool) {
+func (r *reader) subject() (s Subject, marked, more bool) {
 	head := r.byte()
 	size := 0
 	switch {
@@ -244,5 +281,5 @@ func (r *reader) subject() (s Subject, marked bool) {
 		s.Addr = s.Addr.Unmap()
 	}
 	s.Host = r.text(page.MaxParts)
-	return s, head&isMarked != 0
+	return s, head&isMarked != 0, head&isMore != 0
 }

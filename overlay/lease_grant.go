@@ -13,13 +13,20 @@ import (
 type LeaseConfig struct {
 	Wait      time.Duration // at least between two requests to a host
 	PerServer int           // most connections to one address
+	PerCDN    int           // the same to an address that serves many domains
+	Domains   int           // how many it serves at most without being such an address
 }
 
 // Granter grants leases of the hosts and addresses whose partitions its node owns.
 //
 // A host has at most one holder. Who held it may send requests until its lease has
 // run out by the granter's clock, if it does not give it back before; the next one
-// may send some when the host has rested from then.
+// may send some when the host has rested from then. Those who ask meanwhile stand in
+// line, and have it in the order in which they came.
+//
+// An address has as many holders as it may have connections. Like a frontier.Frontier
+// the granter takes one for a CDN that many domains were asked for at, here by all
+// nodes; and it believes a node that says so.
 //
 // Not safe for concurrent use; the Member's driver owns it.
 type Granter struct {
@@ -28,6 +35,13 @@ type Granter struct {
 	since []page.Time // by partition: since when it is granted here; never: not at all
 	hosts shelf[string, tenure]
 	addrs shelf[netip.Addr, crowd]
+	calls []Called
+}
+
+// Called is a Call for a node.
+type Called struct {
+	To string
+	Call
 }
 
 const notHere = page.Time(math.MaxInt64)
@@ -45,17 +59,19 @@ type tenure struct {
 	rest   page.Time     // it is not asked before
 	last   page.Time     // nobody has sent it a request after
 	holder party
-	former party     // who held it before
 	id     uint64    // of the holder's last Ask
 	until  page.Time // 0: nobody holds it
-	others page.Time // until then, others are taken to wait
+	line   line
 }
 
 // crowd is who is connected to an address.
 type crowd struct {
-	since  page.Time
-	slots  []slot
-	others page.Time // until then, some are taken to wait
+	since   page.Time
+	slots   []slot
+	line    line
+	domains []string // that it was asked for of late, until they are many
+	many    bool
+	asked   page.Time // the last time
 }
 
 type slot struct {
@@ -63,6 +79,65 @@ type slot struct {
 	host   string
 	id     uint64
 	until  page.Time
+}
+
+// line is who waits for something, the first in front. It is short: who would wait
+// for long is sent away.
+type line []waiter
+
+type waiter struct {
+	who    party
+	host   string    // of an address: for which
+	until  page.Time // it is taken to wait
+	called bool
+}
+
+const maxLine = 16
+
+// others drops those who have gone, and returns how many stand before somebody.
+func (l *line) others(now page.Time, p party, host string) int {
+	*l = slices.DeleteFunc(*l, func(w waiter) bool { return w.until <= now })
+	if i := l.find(p, host); i >= 0 {
+		return i
+	}
+	return len(*l)
+}
+
+func (l line) find(p party, host string) int {
+	return slices.IndexFunc(l, func(w waiter) bool { return w.who == p && w.host == host })
+}
+
+// stand lets somebody wait, behind the others if it is new.
+func (l *line) stand(now page.Time, p party, host string) {
+	if i := l.find(p, host); i >= 0 {
+		(*l)[i].until, (*l)[i].called = now.Add(Patience), false
+	} else if len(*l) < maxLine {
+		*l = append(*l, waiter{who: p, host: host, until: now.Add(Patience)})
+	}
+}
+
+// leave lets somebody wait no longer.
+func (l *line) leave(p party, host string) {
+	*l = slices.DeleteFunc(*l, func(w waiter) bool { return w.who == p && w.host == host })
+}
+
+// call has the first n asked to come after a while. Who was called does, or is taken
+// to have gone.
+func (g *Granter) call(now page.Time, l *line, n int, in time.Duration, subject func(*waiter) Subject) {
+	l.others(now, party{}, "")
+	for i := range min(n, len(*l)) {
+		if w := &(*l)[i]; !w.called {
+			w.called, w.until = true, now.Add(in+askAgain)
+			g.calls = append(g.calls, Called{w.who.name, Call{w.who.session, in, subject(w)}})
+		}
+	}
+}
+
+// Calls returns whom to call since Ask or Return were called last.
+func (g *Granter) Calls() []Called {
+	calls := g.calls
+	g.calls = nil
+	return calls
 }
 
 // NewGranter returns a granter that owns no partition.
@@ -132,63 +207,111 @@ func (t *tenure) lapse(now page.Time) {
 	}
 }
 
-func (t *tenure) free() { t.until, t.former, t.holder = 0, t.holder, party{} }
+func (t *tenure) free() { t.until, t.holder = 0, party{} }
 
 func (g *Granter) host(now, since page.Time, p party, id uint64, w *Want) Lease {
 	t := g.tenure(w.Host, since, w.Wait)
 	t.lapse(now)
-	if t.until != 0 && t.holder != p {
-		t.others = now.Add(2 * askAgain)
-		return Lease{Wait: min(t.until.Sub(now), askAgain)}
-	}
-	others := t.others > now
+	ahead := t.line.others(now, p, "")
 	wait := max(t.ready().Sub(now), 0)
-	if t.until != 0 {
-		if others && !w.Busy {
+	switch {
+	case t.until != 0 && t.holder == p:
+		if len(t.line) > 0 && !w.Busy {
 			return Lease{Wait: t.until.Sub(now), Others: true}
 		}
 		t.id, t.until = max(t.id, id), now.Add(MaxLease)
-		return Lease{For: MaxLease, Wait: wait, Others: others}
+		return Lease{For: MaxLease, Wait: wait, Others: len(t.line) > 0}
+	case t.until != 0 || ahead > 0:
+		if t.until != 0 {
+			ahead++
+		}
+		// Whoever is before it, the host rests after each.
+		if turn := time.Duration(ahead)*t.wait - leaseEarly/2; turn > Patience {
+			t.line.leave(p, "")
+			return Lease{Wait: turn}
+		}
+		t.line.stand(now, p, "")
+		g.callHost(now, w.Host, t)
+		return Lease{Wait: callAgain}
+	case wait > leaseEarly:
+		t.line.leave(p, "")
+		return Lease{Wait: wait - leaseEarly/2}
 	}
-	if others && t.former == p {
-		return Lease{Wait: t.others.Sub(now), Others: true}
-	}
-	// A lease may begin while the host still rests, so that nothing is lost on the way.
-	if wait > MaxLease/2 {
-		return Lease{Wait: wait - MaxLease/2}
-	}
-	t.holder, t.id, t.until, t.others = p, id, now.Add(MaxLease), 0
+	t.holder, t.id, t.until = p, id, now.Add(MaxLease)
+	t.line.leave(p, "")
 	return Lease{For: MaxLease, Wait: wait}
+}
+
+// callHost calls who is first in line for a host that nobody holds. If it rests for
+// long all are called, to ask one after the other.
+func (g *Granter) callHost(now page.Time, host string, t *tenure) {
+	if t.until != 0 {
+		return
+	}
+	n, in := 1, max(t.ready().Sub(now)-leaseEarly/2, 0)
+	if in > Patience {
+		n = len(t.line)
+	}
+	g.call(now, &t.line, n, in, func(*waiter) Subject { return Subject{Host: host} })
+	if in > Patience {
+		t.line = nil
+	}
 }
 
 func (g *Granter) slot(now, since page.Time, p party, id uint64, w *Want) Lease {
 	addr := w.Addr.Unmap()
 	c := g.addrs.get(addr)
 	if c.since != since {
-		*c = crowd{since: since}
+		*c = crowd{since: since, domains: c.domains, many: c.many}
 	}
+	c.asked = now
+	g.serves(c, w)
 	c.lapse(now)
-	others := c.others > now
+	ahead := c.line.others(now, p, w.Host)
 	if i := c.find(p, w.Host); i >= 0 {
-		if others && !w.Busy {
-			return Lease{Wait: c.slots[i].until.Sub(now), Others: true}
+		if len(c.line) > 0 && !w.Busy {
+			return Lease{Wait: c.slots[i].until.Sub(now), Others: true, Many: c.many}
 		}
 		c.slots[i].id, c.slots[i].until = max(c.slots[i].id, id), now.Add(MaxLease)
-		return Lease{For: MaxLease, Others: others}
+		return Lease{For: MaxLease, Others: len(c.line) > 0, Many: c.many}
 	}
 	if begin := since.Add(MaxLease); now < begin {
-		return Lease{Wait: begin.Sub(now)}
+		return Lease{Wait: begin.Sub(now), Many: c.many}
 	}
-	if len(c.slots) >= g.cfg.PerServer {
-		first := c.slots[0].until
-		for _, s := range c.slots {
-			first = min(first, s.until)
-		}
-		c.others = now.Add(2 * askAgain)
-		return Lease{Wait: min(first.Sub(now), askAgain)}
+	if len(c.slots)+ahead >= g.room(c) {
+		c.line.stand(now, p, w.Host)
+		g.callAddr(now, addr, c)
+		return Lease{Wait: callAgain, Many: c.many}
 	}
 	c.slots = append(c.slots, slot{p, w.Host, id, now.Add(MaxLease)})
-	return Lease{For: MaxLease}
+	c.line.leave(p, w.Host)
+	return Lease{For: MaxLease, Many: c.many}
+}
+
+// callAddr calls as many of those in line for an address as it has room for.
+func (g *Granter) callAddr(now page.Time, addr netip.Addr, c *crowd) {
+	g.call(now, &c.line, g.room(c)-len(c.slots), 0, func(w *waiter) Subject { return Subject{w.host, addr} })
+}
+
+// room is how many connections an address may have.
+func (g *Granter) room(c *crowd) int {
+	if c.many {
+		return max(g.cfg.PerCDN, g.cfg.PerServer)
+	}
+	return g.cfg.PerServer
+}
+
+// serves notes what an address is asked for.
+func (g *Granter) serves(c *crowd, w *Want) {
+	if c.many {
+		return
+	}
+	if domain := page.Domain(w.Host); !slices.Contains(c.domains, domain) {
+		c.domains = append(c.domains, domain)
+	}
+	if w.Many || g.cfg.Domains > 0 && len(c.domains) > g.cfg.Domains {
+		c.many, c.domains = true, nil
+	}
 }
 
 func (c *crowd) find(p party, host string) int {
@@ -199,8 +322,9 @@ func (c *crowd) lapse(now page.Time) {
 	c.slots = slices.DeleteFunc(c.slots, func(s slot) bool { return s.until <= now })
 }
 
-// Return takes leases back. One that was asked for again since stays.
-func (g *Granter) Return(now page.Time, from string, x *Return) {
+// Return takes leases back. One that was asked for again since stays. It says whether
+// the Return is to be answered.
+func (g *Granter) Return(now page.Time, from string, x *Return) (sure bool) {
 	p := party{from, x.Session}
 	for i := range x.Gives {
 		v := &x.Gives[i]
@@ -208,11 +332,7 @@ func (g *Granter) Return(now page.Time, from string, x *Return) {
 		switch {
 		case since == notHere:
 		case v.Addr.IsValid():
-			if c, ok := g.addrs.find(v.Addr.Unmap()); ok {
-				if i := c.find(p, v.Host); i >= 0 && c.slots[i].id < x.ID {
-					c.slots = slices.Delete(c.slots, i, i+1)
-				}
-			}
+			g.leave(now, p, x.ID, v)
 		default:
 			t := g.tenure(v.Host, since, 0)
 			t.lapse(now)
@@ -223,18 +343,46 @@ func (g *Granter) Return(now page.Time, from string, x *Return) {
 			if t.until != 0 && t.holder == p && t.id < x.ID {
 				t.free()
 			}
+			t.line.leave(p, "")
+			g.callHost(now, v.Host, t)
+			sure = sure || v.Sure
 		}
 	}
+	return sure
 }
 
-// keptFor is how long a host is remembered after it has rested: who asks next may
-// know of a longer wait.
-const keptFor = time.Minute
+// leave takes a node's connection to an address back.
+func (g *Granter) leave(now page.Time, p party, id uint64, v *Give) {
+	addr := v.Addr.Unmap()
+	c, ok := g.addrs.find(addr)
+	if !ok {
+		return
+	}
+	if i := c.find(p, v.Host); i >= 0 && c.slots[i].id < id {
+		c.slots = slices.Delete(c.slots, i, i+1)
+	}
+	c.lapse(now)
+	c.line.leave(p, v.Host)
+	g.callAddr(now, addr, c)
+}
+
+const (
+	// keptFor is how long a host is remembered after it has rested: who asks next may
+	// know of a longer wait.
+	keptFor = time.Minute
+
+	// domainsFor is how long is remembered which domains an address serves beside one.
+	// That they are many is not forgotten.
+	domainsFor = 10 * time.Minute
+)
 
 // forget drops a few of what nobody holds and nothing is to be remembered of.
 func (g *Granter) forget(now page.Time, n int) {
 	g.hosts.sweep(n, func(t *tenure) bool { t.lapse(now); return t.until == 0 && t.ready().Add(keptFor) <= now })
-	g.addrs.sweep(n, func(c *crowd) bool { c.lapse(now); return len(c.slots) == 0 })
+	g.addrs.sweep(n, func(c *crowd) bool {
+		c.lapse(now)
+		return len(c.slots) == 0 && !c.many && (len(c.domains) < 2 || c.asked.Add(domainsFor) <= now)
+	})
 }
 
 // shelf is a map that can be walked through bit by bit, in an order that does not

@@ -21,9 +21,12 @@ type Holder struct {
 	holds   map[Subject]*hold
 	list    []*hold // in the order in which they were wanted
 	flights []flight
-	back    []returned
+	back    []Subject // leases that were given back, not yet told
 	past    shelf[string, past]
-	index   []int // by partition: its letter, while some are written
+	untold  []untold
+	long    int      // of past: hosts that rest for long
+	sought  []string // by others, see Sought
+	index   []int    // by partition: its letter, while some are written
 }
 
 // hold is a lease that is wanted.
@@ -32,8 +35,10 @@ type hold struct {
 	wait   time.Duration
 	busy   bool
 	others bool
+	many   bool
 	asked  bool      // once, at least
 	next   page.Time // when to ask again
+	again  page.Time // the same, as the granter has said instead of granting it
 	from   page.Time // no request is sent before
 	until  page.Time // nor from here on
 }
@@ -52,12 +57,15 @@ type past struct {
 	last page.Time     // when the last answer ended
 	rest page.Time     // until when the host rests
 	wait time.Duration // between requests
+	long bool          // it rests for longer than the granter would let it, had it not heard
 }
 
-// returned is a lease that was given back, at a time.
-type returned struct {
-	Give
-	at page.Time
+// untold is a host that rests for longer than its granter would let it, until the
+// granter is known to have heard of that.
+type untold struct {
+	host string
+	id   uint64    // of the last Return that told so
+	next page.Time // when to tell it again
 }
 
 // Letter is what a holder has to say to the owner of a partition: an Ask or a Return.
@@ -74,24 +82,27 @@ func NewHolder(keys Keys, session uint64) *Holder {
 }
 
 // Want asks for a lease, and keeps it until Drop. wait is how long the node waits
-// between two requests to the host.
-func (h *Holder) Want(now page.Time, s Subject, wait time.Duration) {
+// between two requests to the host; many says that it takes the address for a CDN's.
+func (h *Holder) Want(now page.Time, s Subject, wait time.Duration, many bool) {
 	s.Addr = s.Addr.Unmap()
 	if x, ok := h.holds[s]; ok {
-		x.wait = wait
+		x.wait, x.many = wait, x.many || many
 		return
 	}
-	x := &hold{Subject: s, wait: wait, next: now}
+	x := &hold{Subject: s, wait: wait, many: many, next: now}
 	h.holds[s] = x
 	h.list = append(h.list, x)
 }
 
 // Busy says that a request to a host is under way, or over. While one is, others do
-// not get the lease.
+// not get the lease: one that was to end since others wait for it is asked for again
+// at once.
 func (h *Holder) Busy(host string, addr netip.Addr, is bool) {
 	for _, s := range []Subject{{Host: host}, {host, addr.Unmap()}} {
 		if x, ok := h.holds[s]; ok {
-			x.busy = is
+			if x.busy = is; is && x.again != 0 {
+				x.next = 0
+			}
 		}
 	}
 }
@@ -118,12 +129,59 @@ func (h *Holder) Span(host string, addr netip.Addr) (from, until page.Time) {
 	return max(a.from, b.from), min(a.until, b.until)
 }
 
-// Asked says whether others wait for a lease: it is dropped when the request that is
-// under way is over.
-func (h *Holder) Asked(s Subject) bool {
-	s.Addr = s.Addr.Unmap()
-	x, ok := h.holds[s]
-	return ok && x.others
+// Sought returns the hosts that others have come to wait for since it was called last:
+// their leases are to be dropped when the request that is under way is over.
+func (h *Holder) Sought() []string {
+	hosts := h.sought
+	h.sought = nil
+	return hosts
+}
+
+// Many says whether the address of a lease serves many domains, as far as is known.
+func (h *Holder) Many(host string, addr netip.Addr) bool {
+	x := h.holds[Subject{host, addr.Unmap()}]
+	return x != nil && x.many
+}
+
+// Again returns when leases that were not granted will be asked for again; 0 if none
+// was refused.
+func (h *Holder) Again(host string, addr netip.Addr) (at page.Time) {
+	for _, s := range []Subject{{Host: host}, {host, addr.Unmap()}} {
+		if x, ok := h.holds[s]; ok {
+			at = max(at, x.again)
+		}
+	}
+	return at
+}
+
+// Call lets what is wanted be asked for when it is said to be free.
+func (h *Holder) Call(now page.Time, x *Call) {
+	if y, ok := h.holds[x.Subject]; ok && x.Session == h.session && y.until <= now {
+		y.next = now.Add(x.In)
+		y.again = y.next
+	}
+}
+
+// Moved says that a partition has another owner, who is told of the hosts in it that
+// rest for long.
+func (h *Holder) Moved(now page.Time, part int) {
+	for _, host := range h.past.keys {
+		if p := h.past.items[host]; !p.long || p.rest <= now || h.keys.HostPart(host) != part {
+			continue
+		}
+		if _, held := h.holds[Subject{Host: host}]; !held { // else it is told when that is given back
+			h.tell(now, host)
+		}
+	}
+}
+
+// Resting says whether there are hosts of which Moved would tell.
+func (h *Holder) Resting() bool { return h.long > 0 }
+
+// tell has it told how long a host rests, until that was heard.
+func (h *Holder) tell(now page.Time, host string) {
+	h.untold = slices.DeleteFunc(h.untold, func(u untold) bool { return u.host == host })
+	h.untold = append(h.untold, untold{host: host, next: now})
 }
 
 // Drop gives a lease back when no request is under way. used says that one was sent
@@ -137,26 +195,45 @@ func (h *Holder) Drop(now page.Time, s Subject, used bool, last page.Time, rest 
 	}
 	delete(h.holds, s)
 	h.list = slices.DeleteFunc(h.list, func(y *hold) bool { return y == x })
-	if !x.asked {
+	if !x.asked || x.again.Sub(now) > Patience && x.until <= now { // it is not waited for
 		return
 	}
-	g := Give{Subject: s}
 	if !s.Addr.IsValid() {
 		p := h.past.get(s.Host)
 		p.wait, p.rest = x.wait, max(p.rest, now.Add(rest))
 		if used {
 			p.used, p.last = true, max(p.last, last)
 		}
-		g.Used, g.Rest = p.used, max(p.rest.Sub(now), 0)
+		was := p.long
+		if p.long = p.rest > max(x.until, now).Add(p.wait); p.long != was {
+			h.long += 1 - 2*int(bit(was, 1))
+		}
+		if p.long {
+			h.tell(now, s.Host)
+			return
+		}
+	}
+	h.back = append(h.back, s)
+}
+
+// give says what there is to tell of a host.
+func (h *Holder) give(now page.Time, host string) Give {
+	g := Give{Subject: Subject{Host: host}}
+	if p, ok := h.past.find(host); ok {
+		g.Used, g.Rest, g.Sure = p.used, max(p.rest.Sub(now), 0), p.long
 		if p.used {
 			g.Ago = max(now.Sub(p.last), 0)
 		}
 	}
-	h.back = append(h.back, returned{g, now})
+	return g
 }
 
-// Answer reads the answer to an Ask.
+// Answer reads the answer to an Ask, or to a Return.
 func (h *Holder) Answer(now page.Time, x *Answer) {
+	if x.Session == h.session && len(x.Leases) == 0 {
+		h.untold = slices.DeleteFunc(h.untold, func(u untold) bool { return u.id == x.ID })
+		return
+	}
 	i := slices.IndexFunc(h.flights, func(f flight) bool { return f.id == x.ID })
 	if i < 0 || x.Session != h.session || len(x.Leases) != len(h.flights[i].wants) {
 		return
@@ -165,11 +242,18 @@ func (h *Holder) Answer(now page.Time, x *Answer) {
 	h.flights = slices.Delete(h.flights, i, i+1)
 	for i, l := range x.Leases {
 		y := f.wants[i] // nobody looks at it any more if it was given back
-		y.others = l.Others
+		if l.Others && !y.others && !slices.Contains(h.sought, y.Host) {
+			h.sought = append(h.sought, y.Host)
+		}
+		y.others, y.many = l.Others, y.many || l.Many
 		if l.For <= 0 {
 			y.next = now.Add(max(l.Wait, 50*time.Millisecond))
+			if y.again = y.next; l.Others && y.busy {
+				y.next = now.Add(50 * time.Millisecond) // it was not when it was asked for
+			}
 			continue
 		}
+		y.again = 0
 		length := min(l.For, MaxLease)
 		y.from = max(y.from, now.Add(l.Wait))
 		y.until = max(y.until, f.sent.Add(length-length/leaseSlack))
@@ -186,6 +270,9 @@ func (h *Holder) Next() page.Time {
 	for _, x := range h.list {
 		next = min(next, x.next)
 	}
+	for _, u := range h.untold {
+		next = min(next, u.next)
+	}
 	return next
 }
 
@@ -193,7 +280,13 @@ func (h *Holder) Next() page.Time {
 func (h *Holder) Letters(now page.Time) []Letter {
 	h.flights = slices.DeleteFunc(h.flights, func(f flight) bool { return now.Sub(f.sent) > MaxLease })
 	letters := h.returns(now, nil)
-	h.past.sweep(2*len(letters)+2, func(p *past) bool { return max(p.rest, p.last.Add(p.wait)).Add(keptFor) <= now })
+	h.past.sweep(2*len(letters)+2, func(p *past) bool {
+		over := max(p.rest, p.last.Add(p.wait)).Add(keptFor) <= now
+		if over && p.long {
+			h.long--
+		}
+		return over
+	})
 	clear(h.index)
 	for _, x := range h.list {
 		if x.next > now {
@@ -210,9 +303,9 @@ func (h *Holder) Letters(now page.Time) []Letter {
 		}
 		ask := letters[at-1].Ask
 		f := &h.flights[len(h.flights)-1-int(h.id-ask.ID)]
-		ask.Wants = append(ask.Wants, Want{Subject: x.Subject, Wait: x.wait, Busy: x.busy})
+		ask.Wants = append(ask.Wants, Want{Subject: x.Subject, Wait: x.wait, Busy: x.busy, Many: x.many && x.Addr.IsValid()})
 		f.wants = append(f.wants, x)
-		x.asked, x.next = true, now.Add(askAgain)
+		x.asked, x.again, x.next = true, 0, now.Add(askAgain)
 	}
 	return letters
 }
@@ -221,8 +314,8 @@ func (h *Holder) Letters(now page.Time) []Letter {
 // lease that is given back and wanted again has a later number.
 func (h *Holder) returns(now page.Time, letters []Letter) []Letter {
 	clear(h.index)
-	for _, b := range h.back {
-		part := h.keys.SubjectPart(b.Subject)
+	give := func(g Give) (id uint64) {
+		part := h.keys.SubjectPart(g.Subject)
 		at := h.index[part]
 		if at == 0 || len(letters[at-1].Return.Gives) == maxWants {
 			h.id++
@@ -230,14 +323,27 @@ func (h *Holder) returns(now page.Time, letters []Letter) []Letter {
 			at = len(letters)
 			h.index[part] = at
 		}
-		g, passed := b.Give, now.Sub(b.at)
-		g.Rest = max(g.Rest-passed, 0)
-		if g.Used {
-			g.Ago += passed
-		}
 		r := letters[at-1].Return
 		r.Gives = append(r.Gives, g)
+		return r.ID
+	}
+	for _, s := range h.back {
+		if s.Addr.IsValid() {
+			give(Give{Subject: s})
+		} else {
+			give(h.give(now, s.Host))
+		}
 	}
 	h.back = h.back[:0]
+	h.untold = slices.DeleteFunc(h.untold, func(u untold) bool {
+		p, ok := h.past.find(u.host)
+		_, held := h.holds[Subject{Host: u.host}] // then it is told when that is given back
+		return !ok || held && u.id != 0 || u.id != 0 && p.rest <= now
+	})
+	for i := range h.untold {
+		if u := &h.untold[i]; u.next <= now {
+			u.id, u.next = give(h.give(now, u.host)), now.Add(askAgain)
+		}
+	}
 	return letters
 }

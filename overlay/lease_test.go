@@ -66,6 +66,8 @@ type visit struct {
 	used  bool
 	last  page.Time // when the last one ended
 	any   bool
+
+	sought bool // by others
 }
 
 type post struct {
@@ -183,33 +185,46 @@ func (s *stage) deliver(p post) {
 	switch x := x.(type) {
 	case *Ask:
 		y := a.granter.Ask(now, p.from, x)
-		to := slices.IndexFunc(s.nodes, func(b *actor) bool { return b.name == p.from })
-		s.send(post{to: to, from: a.name, body: AppendAnswer(nil, &y)})
+		s.send(post{to: s.named(p.from), from: a.name, body: AppendAnswer(nil, &y)})
 	case *Return:
-		a.granter.Return(now, p.from, x)
+		if a.granter.Return(now, p.from, x) {
+			s.send(post{to: s.named(p.from), from: a.name, body: AppendAnswer(nil, &Answer{Session: x.Session, ID: x.ID})})
+		}
 	case *Answer:
 		a.holder.Answer(now, x)
+	case *Call:
+		a.holder.Call(now, x)
 	}
+	for _, c := range a.granter.Calls() {
+		s.send(post{to: s.named(c.To), from: a.name, body: AppendCall(nil, &c.Call)})
+	}
+}
+
+func (s *stage) named(name string) int {
+	return slices.IndexFunc(s.nodes, func(b *actor) bool { return b.name == name })
 }
 
 // act is what a node's driver does.
 func (s *stage) act(i int) {
 	a := s.nodes[i]
 	now := a.clock(s.now)
+	for _, host := range a.holder.Sought() {
+		a.visits[slices.IndexFunc(s.hosts, func(t *target) bool { return t.name == host })].sought = true
+	}
 	for h := range a.visits {
 		v, t := &a.visits[h], s.hosts[h]
 		host, conn := Subject{Host: t.name}, Subject{t.name, t.addr}
-		a.holder.Want(now, host, stageWait)
-		a.holder.Want(now, conn, stageWait)
+		a.holder.Want(now, host, stageWait, false)
+		a.holder.Want(now, conn, stageWait, false)
 		rested := !v.any || now.Sub(v.last) >= stageWait
 		switch {
 		case v.under:
 		case rested && a.holder.May(now, t.name, t.addr) && s.rng.IntN(4) > 0:
 			s.begin(i, h)
-		case a.holder.Asked(host) || a.holder.Asked(conn) || s.rng.IntN(200) == 0:
+		case v.sought || s.rng.IntN(200) == 0:
 			a.holder.Drop(now, host, v.used, v.last, 0)
 			a.holder.Drop(now, conn, false, 0, 0)
-			v.used = false
+			v.used, v.sought = false, false
 		}
 	}
 	for _, l := range a.holder.Letters(now) {
@@ -343,7 +358,7 @@ func TestNewOwnerWaitsForOldLeases(t *testing.T) {
 		t.Errorf("granted what is not owned: %+v", l)
 	}
 	g.Start(page.Time(time.Hour), 0)
-	if l := ask(time.Hour, "x", 2, host); l.For != 0 || l.Wait != 4500*time.Millisecond {
+	if l := ask(time.Hour, "x", 2, host); l.For != 0 || l.Wait != 6500*time.Millisecond {
 		t.Errorf("at once: %+v", l)
 	}
 	if l := ask(time.Hour, "x", 3, conn); l.For != 0 || l.Wait != MaxLease {
@@ -385,8 +400,8 @@ func TestLateReturn(t *testing.T) {
 func TestAnswerToAnEarlierSession(t *testing.T) {
 	h := NewHolder(NewKeys(Scheme{}, 1), 2)
 	addr := netip.MustParseAddr("192.0.2.1")
-	h.Want(0, Subject{Host: "a.example"}, 0)
-	h.Want(0, Subject{"a.example", addr}, 0)
+	h.Want(0, Subject{Host: "a.example"}, 0, false)
+	h.Want(0, Subject{"a.example", addr}, 0, false)
 	h.Letters(0)
 	leases := []Lease{{For: MaxLease}, {For: MaxLease}}
 	if h.Answer(1, &Answer{Session: 1, ID: 1, Leases: leases}); h.May(1, "a.example", addr) {
@@ -432,13 +447,15 @@ func TestLeaseMessagesComeBack(t *testing.T) {
 		ask := &Ask{session, id, []Want{}}
 		answer := &Answer{session, id, []Lease{}}
 		back := &Return{session, id, []Give{}}
+		call := &Call{session, anySpan.Draw(t, "in"), anySubject.Draw(t, "called")}
 		for range rapid.IntRange(0, 5).Draw(t, "n") {
 			s, a, b, is := anySubject.Draw(t, "subject"), anySpan.Draw(t, "a"), anySpan.Draw(t, "b"), rapid.Bool().Draw(t, "is")
-			ask.Wants = append(ask.Wants, Want{s, a, is})
-			answer.Leases = append(answer.Leases, Lease{a, b, is})
-			back.Gives = append(back.Gives, Give{s, is, a, b})
+			more := rapid.Bool().Draw(t, "more")
+			ask.Wants = append(ask.Wants, Want{s, a, is, more})
+			answer.Leases = append(answer.Leases, Lease{a, b, is, more})
+			back.Gives = append(back.Gives, Give{s, is, a, b, more})
 		}
-		for b, want := range map[string]any{string(AppendAsk(nil, ask)): ask, string(AppendAnswer(nil, answer)): answer, string(AppendReturn(nil, back)): back} {
+		for b, want := range map[string]any{string(AppendAsk(nil, ask)): ask, string(AppendAnswer(nil, answer)): answer, string(AppendReturn(nil, back)): back, string(AppendCall(nil, call)): call} {
 			got, err := ReadLease([]byte(b))
 			if err != nil || !reflect.DeepEqual(got, want) {
 				t.Fatalf("got %+v, %v, want %+v", got, err, want)
@@ -449,9 +466,10 @@ func TestLeaseMessagesComeBack(t *testing.T) {
 
 func FuzzReadLease(f *testing.F) {
 	s := Subject{"a.example", netip.MustParseAddr("192.0.2.1")}
-	f.Add(AppendAsk(nil, &Ask{1, 2, []Want{{s, time.Second, true}}}))
-	f.Add(AppendAnswer(nil, &Answer{1, 2, []Lease{{MaxLease, 0, true}}}))
-	f.Add(AppendReturn(nil, &Return{1, 2, []Give{{s, true, time.Second, 0}}}))
+	f.Add(AppendAsk(nil, &Ask{1, 2, []Want{{s, time.Second, true, false}}}))
+	f.Add(AppendAnswer(nil, &Answer{1, 2, []Lease{{MaxLease, 0, true, true}}}))
+	f.Add(AppendReturn(nil, &Return{1, 2, []Give{{s, true, time.Second, 0, true}}}))
+	f.Add(AppendCall(nil, &Call{1, time.Second, s}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		keys := NewKeys(Scheme{}, Parts)
 		x, err := ReadLease(b)
@@ -470,11 +488,14 @@ func FuzzReadLease(f *testing.F) {
 				t.Fatalf("%d answers to %d wants", len(y.Leases), len(x.Wants))
 			}
 		case *Answer:
-			h.Want(0, s, 0)
+			h.Want(0, s, 0, false)
 			h.Letters(0)
 			h.Answer(1, x)
 		case *Return:
 			g.Return(page.Time(time.Minute), "x", x)
+		case *Call:
+			h.Want(0, s, 0, false)
+			h.Call(1, x)
 		}
 	})
 }
@@ -499,7 +520,7 @@ func BenchmarkGranterAsk(b *testing.B) {
 	for i := range 50 {
 		s := Subject{Host: fmt.Sprintf("www.site-%d.example", i)}
 		c := Subject{s.Host, netip.AddrFrom4([4]byte{192, 0, 2, byte(i)})}
-		ask.Wants = append(ask.Wants, Want{s, 2 * time.Second, false}, Want{c, 2 * time.Second, false})
+		ask.Wants = append(ask.Wants, Want{s, 2 * time.Second, false, false}, Want{c, 2 * time.Second, false, false})
 	}
 	now := page.Time(time.Hour)
 	var out, in []byte

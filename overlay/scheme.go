@@ -227,6 +227,9 @@ func NewKeys(s Scheme, parts int) Keys { return Keys{s, parts} }
 // Scheme returns what the keys are made by.
 func (k Keys) Scheme() Scheme { return k.scheme }
 
+// Parts returns how many partitions there are.
+func (k Keys) Parts() int { return k.parts }
+
 // Home returns the partition whose owner knows whether a page was seen. Its rows go
 // there, and it fetches the page unless it hands it on.
 func (k Keys) Home(u page.URL) int {

@@ -133,7 +133,7 @@ func NewCluster(w *web.Web, cfg ClusterConfig) (*Cluster, error) {
 		}
 		x.peer = &peer{c: x, s: c.swarm, name: name}
 		if cfg.Leases {
-			x.peer.leases = newLeases(x.peer, crawl.DeskConfig{Keys: share.Keys, Manners: overlay.LeaseConfig{Wait: x.cfg.Wait, PerServer: 4}})
+			x.peer.leases = newLeases(x.peer, crawl.DeskConfig{Keys: share.Keys, Manners: overlay.LeaseConfig{Wait: x.cfg.Wait, PerServer: perServer, PerCDN: perCDN, Domains: cdnDomains}})
 		}
 		for range x.cfg.Conns {
 			c.owner = append(c.owner, uint16(i))

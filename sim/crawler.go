@@ -65,6 +65,9 @@ type trip struct {
 const (
 	robotsBytes = 300 // a robots.txt with its headers, assumed
 	maxAsks     = 64  // Loads and Resolves under way, as in a live crawl
+	perServer   = 4   // connections to an address, and to one that serves more than so many domains
+	perCDN      = 32
+	cdnDomains  = 50
 	epoch       = int64(1_000_000_000) * int64(time.Second)
 )
 
@@ -108,7 +111,7 @@ func newCrawler(w *World, who uint16, base int, cfg Config, share *crawl.Sharing
 	engine := crawl.EngineConfig{
 		Order: cfg.Order, Batch: cfg.Batch, Busy: cfg.Busy, StopGain: cfg.StopGain, MaxPages: cfg.MaxPages, MaxTime: cfg.MaxTime, Open: 4*cfg.Conns + 512, Loads: maxAsks, Resolves: maxAsks,
 		Frontier: frontier.Config{
-			Wait: cfg.Wait, PerConn: cfg.PerConn, Auto: cfg.Auto, Conns: cfg.Conns, PerServer: 4, PerCDN: 32, CDNDomains: 50,
+			Wait: cfg.Wait, PerConn: cfg.PerConn, Auto: cfg.Auto, Conns: cfg.Conns, PerServer: perServer, PerCDN: perCDN, CDNDomains: cdnDomains,
 			Window: max(16, cfg.PerConn+1), Hot: len(w.web.Sites), Proxy: cfg.Limit == 0, NoRobots: !cfg.Robots, Holdable: cfg.Hold, Leased: leased,
 		},
 		Bandwidth: crawl.Bandwidth{Limits: crawl.Limits{Rate: cfg.Limit}, Control: cfg.Control, Lookahead: cfg.Lookahead},
@@ -401,7 +404,7 @@ func (c *crawler) fetch(o *crawl.Fetch) {
 
 // may says whether the request may be sent, as far as other nodes are concerned.
 func (c *crawler) may(o *crawl.Fetch) bool {
-	return c.peer == nil || c.peer.leases == nil || c.peer.leases.May(c.w.now, o.Host, o.Addr)
+	return c.peer == nil || c.peer.leases == nil || c.peer.leases.may(o)
 }
 
 // answer ends a request.

@@ -29,6 +29,12 @@ func (l *leases) order(o crawl.Order) {
 	l.at(l.p.s.now)
 }
 
+// may says whether a request may be sent now.
+func (l *leases) may(o *crawl.Fetch) bool {
+	defer l.at(l.p.s.now)
+	return l.May(l.p.s.now, o.Host, o.Addr)
+}
+
 // hear takes a message about leases from another node.
 func (l *leases) hear(from string, data []byte) {
 	l.p.c.fail(l.Hear(l.p.s.now, from, data))

@@ -30,7 +30,7 @@ type request struct {
 func newLeases(p *peer, session uint64) *leases {
 	return &leases{p: p, busy: map[string]request{}, desk: crawl.NewDesk(crawl.DeskConfig{
 		Name: p.cfg.Name, Session: session, Keys: overlay.NewKeys(p.cfg.Scheme, overlay.Parts),
-		Manners: overlay.LeaseConfig{Wait: p.n.cfg.Wait, PerServer: max(p.n.cfg.PerServer, 1)},
+		Manners: overlay.LeaseConfig{Wait: p.n.cfg.Wait, PerServer: max(p.n.cfg.PerServer, 1), PerCDN: perCDN, Domains: cdnDomains},
 		Owner:   func(part int) string { return p.member.Owner(part) },
 	})}
 }
@@ -73,6 +73,9 @@ func (l *leases) may(now page.Time, host string, addr netip.Addr, end context.Ca
 		return false
 	}
 	l.busy[host] = request{addr, end}
+	if l.desk.Due(now) {
+		l.p.ring()
+	}
 	return true
 }
 

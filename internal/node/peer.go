@@ -305,6 +305,11 @@ func (p *peer) post(x any) {
 	p.mu.Lock()
 	p.mail = append(p.mail, x)
 	p.mu.Unlock()
+	p.ring()
+}
+
+// ring wakes the peer's goroutine.
+func (p *peer) ring() {
 	select {
 	case p.rings <- struct{}{}:
 	default:

@@ -118,6 +118,13 @@ const (
 	maxResolves = 64
 )
 
+// An address that serves more than so many domains is a CDN's, and may have more
+// connections than another.
+const (
+	cdnDomains = 50
+	perCDN     = 32
+)
+
 func open(cfg Config) (_ *node, err error) {
 	link := cfg.Bandwidth.Limits
 	if cfg.Peer != nil && cfg.Peer.Limit > 0 {
@@ -257,7 +264,7 @@ func (n *node) openCore() error {
 	n.ecfg = crawl.EngineConfig{
 		Order: c.Order,
 		Frontier: frontier.Config{
-			Wait: c.Wait, PerConn: c.PerConn, Auto: c.Auto, Conns: c.Conns, PerServer: c.PerServer, PerCDN: 32, CDNDomains: 50,
+			Wait: c.Wait, PerConn: c.PerConn, Auto: c.Auto, Conns: c.Conns, PerServer: c.PerServer, PerCDN: perCDN, CDNDomains: cdnDomains,
 			SitePages: c.SitePages, DomainPages: c.DomainPages, Hot: 4*c.Conns + 4096, Proxy: c.Fetch.Proxy != nil,
 			Holdable: frontier.Holdable, NoRobots: c.IgnoreRobots, Sites: c.Sites, Leased: c.Peer != nil,
 		},

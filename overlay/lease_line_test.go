@@ -1,0 +1,238 @@
+package overlay
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"weir/page"
+)
+
+// counter is a granter that owns everything, and some nodes that ask it.
+type counter struct {
+	*Granter
+	now page.Time
+	ids map[string]uint64
+}
+
+func newCounter(cfg LeaseConfig) *counter {
+	c := &counter{Granter: NewGranter(NewKeys(Scheme{By: ByURL}, 1), cfg), now: page.Time(time.Hour), ids: map[string]uint64{}}
+	c.Start(0, 0)
+	return c
+}
+
+func (c *counter) ask(from string, w Want) Lease {
+	c.ids[from]++
+	return c.Ask(c.now, from, &Ask{Session: 1, ID: c.ids[from], Wants: []Want{w}}).Leases[0]
+}
+
+func (c *counter) back(from string, g Give) bool {
+	c.ids[from]++
+	return c.Return(c.now, from, &Return{Session: 1, ID: c.ids[from], Gives: []Give{g}})
+}
+
+// called returns who was called since the last time.
+func (c *counter) called() (names []string) {
+	for _, x := range c.Calls() {
+		names = append(names, fmt.Sprint(x.To, " ", x.Subject.Host))
+	}
+	return names
+}
+
+func (c *counter) after(d time.Duration) { c.now = c.now.Add(d) }
+
+// Who comes first to a host that another one has gets it next, and is called when it
+// is free; who has just had it waits in line as well.
+func TestHostsAreGrantedInTurn(t *testing.T) {
+	c := newCounter(LeaseConfig{Wait: time.Second, PerServer: 1})
+	host := Subject{Host: "a.example"}
+	want := Want{Subject: host, Wait: time.Second}
+	if l := c.ask("x", want); l.For != MaxLease || l.Wait != 0 {
+		t.Fatalf("x: %+v", l)
+	}
+	for _, name := range []string{"y", "z"} {
+		if l := c.ask(name, want); l.For != 0 || l.Wait > Patience {
+			t.Fatalf("%s: %+v", name, l)
+		}
+	}
+	if got := c.called(); got != nil {
+		t.Fatalf("called %v while x has it", got)
+	}
+	c.back("x", Give{Subject: host, Used: true})
+	if got := c.called(); !slices.Equal(got, []string{"y a.example"}) {
+		t.Fatalf("called %v", got)
+	}
+	if l := c.ask("z", want); l.For != 0 {
+		t.Errorf("z is before its turn: %+v", l)
+	}
+	if l := c.ask("x", want); l.For != 0 {
+		t.Errorf("x has it again at once: %+v", l)
+	}
+	if got := c.called(); got != nil {
+		t.Errorf("called %v again", got)
+	}
+	if l := c.ask("y", want); l.For != MaxLease || l.Wait != time.Second {
+		t.Fatalf("y: %+v", l)
+	}
+	// z gives up while it waits: x is next.
+	c.back("z", Give{Subject: host})
+	c.after(time.Second)
+	c.back("y", Give{Subject: host, Used: true})
+	if got := c.called(); !slices.Equal(got, []string{"x a.example"}) {
+		t.Fatalf("called %v", got)
+	}
+	// The Call is lost, and x as well: that costs z a second.
+	if l := c.ask("z", want); l.For != 0 {
+		t.Fatalf("z: %+v", l)
+	}
+	c.after(leaseEarly/2 + askAgain)
+	if l := c.ask("z", want); l.For != MaxLease {
+		t.Errorf("z waits for one that has gone: %+v", l)
+	}
+}
+
+// Nobody waits in line who would have to for long.
+func TestLongLinesAreNotStoodIn(t *testing.T) {
+	c := newCounter(LeaseConfig{Wait: 2 * time.Second, PerServer: 1})
+	want := Want{Subject: Subject{Host: "a.example"}}
+	c.ask("x", want)
+	for i, wait := range []time.Duration{callAgain, 3500 * time.Millisecond, 3500 * time.Millisecond} {
+		if l := c.ask(fmt.Sprint("y", i), want); l.For != 0 || l.Wait != wait {
+			t.Errorf("number %d is to wait for %v, want %v", i, l.Wait, wait)
+		}
+	}
+	slow := Want{Subject: Subject{Host: "b.example"}, Wait: time.Minute}
+	c.ask("x", slow)
+	if l := c.ask("y", slow); l.For != 0 || l.Wait < 50*time.Second {
+		t.Errorf("of a host that is asked once a minute: %+v", l)
+	}
+}
+
+// An address has as many connections as on one node, whoever they are of: few, until it
+// serves many domains, and then more. Whatever falls free goes to who waits.
+func TestAddressesOfCDNs(t *testing.T) {
+	c := newCounter(LeaseConfig{PerServer: 4, PerCDN: 32, Domains: 50})
+	addr := netip.MustParseAddr("192.0.2.1")
+	want := func(i int) Want { return Want{Subject: Subject{fmt.Sprintf("www.site%d.example", i), addr}} }
+	node := func(i int) string { return string(rune('a' + i%3)) }
+	granted := map[int]bool{}
+	for i := range 50 {
+		l := c.ask(node(i), want(i))
+		if granted[i] = l.For > 0; l.Many {
+			t.Fatalf("%d domains make a CDN", i+1)
+		}
+	}
+	count := func() (n int) {
+		for _, is := range granted {
+			if is {
+				n++
+			}
+		}
+		return n
+	}
+	if n := count(); n != 4 {
+		t.Fatalf("an address of few domains has %d connections", n)
+	}
+	if l := c.ask("c", Want{Subject: Subject{"other.site7.example", addr}}); l.Many {
+		t.Fatal("a second host of a domain counts as another")
+	}
+	if l := c.ask("a", want(50)); !l.Many {
+		t.Fatal("51 domains make no CDN")
+	}
+	for i := range 80 {
+		if l := c.ask(node(i), want(i)); l.For > 0 {
+			granted[i] = true
+		}
+	}
+	// Those in line come first, and are called.
+	for range 3 {
+		for _, x := range c.Calls() {
+			var i int
+			fmt.Sscanf(x.Subject.Host, "www.site%d.example", &i)
+			if l := c.ask(x.To, Want{Subject: x.Subject}); l.For > 0 {
+				granted[i] = true
+			}
+		}
+	}
+	if n := count(); n > 32 || n < 28 {
+		t.Errorf("an address of many domains has %d connections", n)
+	}
+	// Another owner is told by whoever knows.
+	other := newCounter(LeaseConfig{PerServer: 1, PerCDN: 2, Domains: 50})
+	w := want(0)
+	w.Many = true
+	if l := other.ask("a", w); l.For == 0 || !l.Many {
+		t.Errorf("the first: %+v", l)
+	}
+	if l := other.ask("b", want(1)); l.For == 0 || !l.Many {
+		t.Errorf("the second: %+v", l)
+	}
+	if l := other.ask("c", want(2)); l.For != 0 {
+		t.Errorf("the third: %+v", l)
+	}
+}
+
+// How long a host wants to be left alone is told until it was heard, and to a new
+// owner of its partition too. It does not give a lease back that is held since.
+func TestLongRestsAreTold(t *testing.T) {
+	keys := NewKeys(Scheme{By: ByURL}, 1)
+	h := NewHolder(keys, 1)
+	host := Subject{Host: "a.example"}
+	now := page.Time(time.Hour)
+	told := func() (rests []time.Duration, id uint64) {
+		for _, l := range h.Letters(now) {
+			if l.Return != nil {
+				for _, g := range l.Return.Gives {
+					if !g.Sure || !g.Used {
+						t.Errorf("returned %+v", g)
+					}
+					rests, id = append(rests, g.Rest), l.Return.ID
+				}
+			}
+		}
+		return rests, id
+	}
+	h.Want(now, host, time.Second, false)
+	told()
+	h.Drop(now, host, true, now, time.Hour)
+	for i := range 3 {
+		if got, _ := told(); !slices.Equal(got, []time.Duration{time.Hour - time.Duration(i)*askAgain}) {
+			t.Fatalf("told %v", got)
+		}
+		if h.Next() != now.Add(askAgain) {
+			t.Fatalf("to be told again in %v", h.Next().Sub(now))
+		}
+		now = now.Add(askAgain)
+	}
+	_, id := told()
+	h.Answer(now, &Answer{Session: 1, ID: id})
+	now = now.Add(time.Minute)
+	if got, _ := told(); got != nil || h.Next() != notHere {
+		t.Fatalf("told %v though it was heard", got)
+	}
+	h.Moved(now, 0)
+	if got, _ := told(); len(got) != 1 || got[0] > time.Hour-time.Minute {
+		t.Fatalf("a new owner is told %v", got)
+	}
+	h.Want(now, host, time.Second, false)
+	now = now.Add(askAgain)
+	if got, _ := told(); got != nil {
+		t.Fatalf("told %v while it is wanted again", got)
+	}
+	h.Moved(now, 0)
+	if got, _ := told(); got != nil {
+		t.Fatalf("told %v to a new owner while it is wanted again", got)
+	}
+	// A usual rest is not worth it: the granter reckons with it anyway.
+	other := Subject{Host: "b.example"}
+	h.Want(now, other, time.Second, false)
+	h.Letters(now)
+	h.Drop(now, other, true, now, time.Second)
+	for _, l := range h.Letters(now) {
+		if l.Return != nil && l.Return.Gives[0].Sure {
+			t.Errorf("returned %+v", l.Return)
+		}
+	}
+}
