@@ -208,6 +208,15 @@ func (s *settings) agree(now time.Time, d *dues) (fresh []wish, notes []string, 
 	return fresh, notes, nil
 }
 
+const endless = "deadlines without a limit: how much the link brings is not known, so a promise goes by the speed of its site alone; --limit says it"
+
+// bounded takes back that warning where nodes have a limit together.
+func bounded(cfg *node.Config, limit int64) {
+	if limit > 0 {
+		cfg.Warnings = slices.DeleteFunc(cfg.Warnings, func(w string) bool { return w == endless })
+	}
+}
+
 // setupDeadlines makes demands of the deadlines, with the sizes that are told.
 func setupDeadlines(s *settings, cfg *node.Config) error {
 	for _, t := range telling("deadline", s.Deadline) {
@@ -240,7 +249,7 @@ func setupDeadlines(s *settings, cfg *node.Config) error {
 		return usage("choose another order, as in --order siteopic", "--order %s holds pages back until their batch comes, and cannot keep deadlines", s.Order)
 	}
 	if !cfg.Bandwidth.Limits.Set() {
-		cfg.Warnings = append(cfg.Warnings, "deadlines without a limit: how much the link brings is not known, so a promise goes by the speed of its site alone; --limit says it")
+		cfg.Warnings = append(cfg.Warnings, endless)
 	}
 	return nil
 }

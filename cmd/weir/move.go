@@ -224,7 +224,11 @@ func (c *submitCmd) inherit(e *env, given map[string]bool) (*task, *node.Config,
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, _, err := s.agree(time.Now(), dues); err != nil {
+	fresh, _, err := s.agree(time.Now(), dues)
+	if err == nil {
+		err = familiar(s, begun, fresh, nil)
+	}
+	if err != nil {
 		return nil, nil, err
 	}
 	scheme, err := overlay.ParseScheme(c.Scheme)

@@ -321,6 +321,7 @@ func (c *nodeRunCmd) config(e *env, sp cluster.Spec) (*node.Config, error) {
 		return nil, fmt.Errorf("the crawl that was submitted: %w", err)
 	}
 	cfg.Peer = &node.Peer{Name: c.Name, Scheme: scheme, Limit: t.Limit, Weight: c.Weight}
+	bounded(cfg, t.Limit)
 	for _, w := range cfg.Warnings {
 		fmt.Fprintf(e.err, "weir: warning: %s\n", w)
 	}

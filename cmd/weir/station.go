@@ -215,6 +215,8 @@ type nodeStatus struct {
 	Limit   int64   `json:"limit,omitempty"` // of all nodes
 	Share   int64   `json:"share,omitempty"` // of that
 
+	Promises []node.Promise `json:"promises,omitempty"` // of sites that it owns
+
 	Spoken map[string]int64 `json:"coordination_received"` // bytes, by what they are about
 
 	Cluster string   `json:"cluster"`
@@ -260,7 +262,7 @@ func (s *station) status(ctx context.Context) nodeStatus {
 		Name: cs.Name, Addr: s.cl.Addr(), Version: version(), State: "waiting", Crawl: s.crawl, Cluster: cs.Cluster, Leader: cs.Leader,
 		Owned: m.Owned, Queued: queuedAt(m), Flying: t.Flying, Fetched: t.Totals.Fetched, Errors: t.Totals.Errors(), Bytes: t.Totals.Bytes, Seen: t.Totals.Seen,
 		Pages: t.Pages, Rate: t.Rate, Unacked: m.Unacked, Limit: m.Limit, Share: m.Share, Teller: m.Teller, Warned: slices.Clone(s.warned),
-		Spoken: map[string]int64{}, From: s.from,
+		Promises: node.Promises(t.Promises), Spoken: map[string]int64{}, From: s.from,
 	}
 	if err != nil {
 		st.Warned = append(st.Warned, "warning: "+line(err.Error()))

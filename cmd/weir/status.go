@@ -251,6 +251,11 @@ func (f *fleetStatus) print(w io.Writer) error {
 	if from := f.from(); from != nil {
 		fmt.Fprintf(w, "%s were fetched before, by the crawl in %s on %s, which this cluster has taken over\n", many(from.Pages, "page"), from.Dir, from.Machine)
 	}
+	for _, n := range f.Nodes {
+		for _, p := range n.Promises {
+			fmt.Fprintf(w, "%s (%s): %s\n", p.Site, n.Name, promiseLine(p, time.Now()))
+		}
+	}
 	if missing := f.missing(); len(missing) > 0 {
 		fmt.Fprintf(w, "what %s fetched is not counted\n", strings.Join(missing, " and "))
 	}

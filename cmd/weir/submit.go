@@ -33,11 +33,14 @@ func (c *submitCmd) Help() string {
 Examples:
   weir submit --at a.example.org:7400 --certs me https://example.org/
   weir submit --scope domain --depth 3 --cluster-limit 20MB/s --seeds urls.txt
+  weir submit --cluster-limit 20MB/s --deadline example.org=06:00 https://example.org/ https://example.net/
   weir submit --program needle.dl --wait-done https://example.org/
   weir submit --from big --at a.example.org:7400 --certs me
 
 With --from a crawl of one machine goes on in the cluster: nothing is fetched again and nothing forgotten. Its archive
 stays where it is, and weir export --dir reads it. Cut short, the same command goes on.
+
+The node that owns a site answers for its deadline, also when the site has moved to another; weir status shows it.
 
 Without --at and --certs the node in the folder weir-node of this machine is asked.`
 }
@@ -102,11 +105,15 @@ func (c *submitCmd) task(e *env, given map[string]bool) (*task, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, _, err := s.agree(time.Now(), dues); err != nil {
+	fresh, _, err := s.agree(time.Now(), dues)
+	if err != nil {
 		return nil, err
 	}
 	seeds, err := e.seeds(c.URLs, s.Seeds)
 	if err != nil {
+		return nil, err
+	}
+	if err := familiar(s, vacant, fresh, seeds); err != nil {
 		return nil, err
 	}
 	if len(seeds) == 0 && len(s.Program) == 0 {
@@ -132,6 +139,7 @@ func (c *submitCmd) task(e *env, given map[string]bool) (*task, error) {
 		return nil, err
 	}
 	e.warn(s, seeds)
+	bounded(cfg, int64(c.Limit))
 	for _, w := range cfg.Warnings {
 		fmt.Fprintf(e.err, "weir: warning: %s\n", w)
 	}

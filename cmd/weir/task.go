@@ -110,7 +110,6 @@ var local = map[string]string{
 	"yield":       "it is of one node's link: weir node --yield",
 	"yield-probe": "it is of one node's link: weir node --yield-probe",
 	"memory":      "it is of one machine: weir node --memory",
-	"deadline":    "deadlines are not planned across nodes yet; weir crawl --deadline keeps them on one machine",
 	"max-pages":   "nodes do not count together yet; --depth, --site-pages and the scope hold",
 	"max-bytes":   "nodes do not count together yet; --depth, --site-pages and the scope hold",
 	"max-time":    "weir drain ends a node's part in it",
@@ -133,8 +132,8 @@ func (s *settings) shareable(list []*program.Source, scheme overlay.Scheme) erro
 		}
 	}
 	for _, one := range s.Sites {
-		if one.Deadline != "" || len(one.Headers) > 0 {
-			return usage("leave deadlines and headers out", "%s: the deadline or headers of %s do not go with a cluster", one.where(), one.Site)
+		if len(one.Headers) > 0 {
+			return usage("leave them out", "%s: the headers of %s do not go with a cluster, since all nodes could read them", one.where(), one.Site)
 		}
 	}
 	if scheme.Second != overlay.Stay {
