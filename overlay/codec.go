@@ -30,10 +30,10 @@ const codecVersion = 1
 const (
 	MaxBatch = 8 << 20 // bytes of a batch
 	MaxName  = 255     // bytes of a node's name
+	MaxParts = 1 << 16 // partitions
 
 	maxSpan   = 10 * 365 * 24 * time.Hour // nothing rests longer
 	maxShared = 255                       // so that few bytes do not become many
-	maxParts  = 1 << 16
 )
 
 // ErrVersion says that a node of a later version wrote a batch.

@@ -184,7 +184,7 @@ func (r *reader) posts() []Post {
 	}
 	list := make([]Post, 0, min(int(n), r.atLeast(2)))
 	for range n {
-		p := Post{Part: int(r.uint(maxParts - 1))}
+		p := Post{Part: int(r.uint(MaxParts - 1))}
 		records := r.uint(uint64(len(r.b)))
 		for range records {
 			p.Records = append(p.Records, r.record())

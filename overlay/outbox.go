@@ -24,7 +24,9 @@ const (
 // while one of its links is not.
 //
 // Every partition has a lane: one append is under way in it at a time, and what
-// comes meanwhile goes with the next.
+// comes meanwhile goes with the next. When a lane has waited long enough, those that
+// share its log go with it: the carrier makes one message of them all, and what a
+// message costs hardly hangs on what is in it.
 type outbox struct {
 	origin uint64
 	limit  int
@@ -72,6 +74,9 @@ type entry struct {
 	ended  bool
 }
 
+// waits reports whether the lane has something to append, and may.
+func (l *lane) waits() bool { return l.id == 0 && len(l.queue) > 0 }
+
 func newOutbox(origin uint64, parts, limit int) outbox {
 	return outbox{origin: origin, limit: limit, lanes: make([]*lane, parts), due: never}
 }
@@ -105,8 +110,9 @@ func (o *outbox) add(now page.Time, p Parcel) {
 }
 
 // wait is how long a record waits for others to its partition; alone says that
-// nothing else waits for acknowledgement. An append costs a kilobyte between the
-// servers, whatever it holds, so what nobody waits for is gathered for long.
+// nothing else waits for acknowledgement. A message to a log costs half a kilobyte
+// between the servers, whatever it holds, so what nobody waits for is gathered for
+// long.
 func (o *outbox) wait(part int, alone bool) time.Duration {
 	switch {
 	case o.hasty:
@@ -275,10 +281,16 @@ func (o *outbox) run(now page.Time, out []Action) []Action {
 		return out
 	}
 	o.due = never
+	var goes [Logs]bool
+	for _, p := range o.busy {
+		if o.lanes[p].waits() && now >= o.lanes[p].due {
+			goes[LogOf(int(p))] = true
+		}
+	}
 	kept := o.busy[:0]
 	for _, p := range o.busy {
 		l := o.lanes[p]
-		if l.id == 0 && len(l.queue) > 0 && now >= l.due {
+		if l.waits() && (now >= l.due || goes[LogOf(int(p))] && l.pause == 0) {
 			out = append(out, o.flush(int(p), l))
 		}
 		if l.busy = len(l.queue) > 0; !l.busy {

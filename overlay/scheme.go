@@ -15,6 +15,14 @@ import (
 // otherwise would not find one another's pages.
 const Parts = 256
 
+// Logs is how many logs there are. The partitions share them: what is said at once in
+// partitions of one log is one message (see outbox), and each log costs its keepers
+// something, whether anything is written there or not.
+const Logs = 8
+
+// LogOf returns the log that a partition is in.
+func LogOf(part int) int { return part % Logs }
+
 // Scheme says which partition a page lives in, and whether another one may fetch
 // it. The zero Scheme is host. As text:
 //

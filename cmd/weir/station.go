@@ -95,7 +95,7 @@ func (s *station) warn(err error) {
 // serve answers whoever asks the node from now on.
 func (s *station) serve(cl *cluster.Node) {
 	s.cl = cl
-	cl.Answer(statusTopic, func(ctx context.Context, _ []byte) ([]byte, error) { return json.Marshal(s.status(ctx)) })
+	cl.Answer(statusTopic, func(context.Context, []byte) ([]byte, error) { return json.Marshal(s.status()) })
 	cl.Answer(submitTopic, func(ctx context.Context, b []byte) ([]byte, error) { return nil, s.submit(ctx, b) })
 	cl.Answer(drainTopic, func(context.Context, []byte) ([]byte, error) {
 		s.drain("somebody asked for it with weir drain")
@@ -251,10 +251,8 @@ func queuedAt(m overlay.Status) int64 {
 }
 
 // status tells how the node is doing.
-func (s *station) status(ctx context.Context) nodeStatus {
-	ctx, cancel := context.WithTimeout(ctx, silentTime/2) // or it would be taken for silent itself
-	defer cancel()
-	cs, err := s.cl.Status(ctx)
+func (s *station) status() nodeStatus {
+	cs := s.cl.Status()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t, m := s.last, s.member
@@ -263,9 +261,6 @@ func (s *station) status(ctx context.Context) nodeStatus {
 		Owned: m.Owned, Queued: queuedAt(m), Flying: t.Flying, Fetched: t.Totals.Fetched, Errors: t.Totals.Errors(), Bytes: t.Totals.Bytes, Seen: t.Totals.Seen,
 		Pages: t.Pages, Rate: t.Rate, Unacked: m.Unacked, Limit: m.Limit, Share: m.Share, Teller: m.Teller, Warned: slices.Clone(s.warned),
 		Promises: node.Promises(t.Promises), Spoken: map[string]int64{}, From: s.from,
-	}
-	if err != nil {
-		st.Warned = append(st.Warned, "warning: "+line(err.Error()))
 	}
 	if s.crawl != "" {
 		switch {
@@ -286,6 +281,9 @@ func (s *station) status(ctx context.Context) nodeStatus {
 	}
 	for _, l := range cs.Logs {
 		st.Lag = max(st.Lag, l.Lag)
+	}
+	if len(cs.Headless) > 0 {
+		st.Warned = append(st.Warned, "warning: no node leads "+strings.Join(cs.Headless, ", ")+" just now: what goes there waits")
 	}
 	for _, k := range overlay.Traffics() {
 		st.Spoken[k.String()] = cs.Account.Received[k]
@@ -379,7 +377,7 @@ func (s *station) forsaken(ctx context.Context, end func()) {
 func (s *station) done() {
 	ctx, cancel := context.WithTimeout(context.Background(), silentTime)
 	defer cancel()
-	st := s.status(ctx)
+	st := s.status()
 	pages, nodes := st.Fetched, 1
 	for _, p := range st.Peers {
 		if p.Name == st.Name {

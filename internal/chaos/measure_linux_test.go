@@ -25,7 +25,7 @@ func attempt(b *testing.B, cfg Config) *Result {
 		b.Skipf("no network of namespaces here: %v", err)
 	}
 	cfg.Weir, cfg.Seed, cfg.Settle = build(b), *seed, *settle
-	cfg.Dir = folder(b, strings.ToLower(strings.TrimPrefix(b.Name(), "Benchmark")))
+	cfg.Dir = folder(b, strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(b.Name(), "Benchmark")), "/", "-"))
 	r, err := Run(context.Background(), cfg)
 	if err != nil {
 		b.Fatal(err)

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -17,24 +19,40 @@ const (
 	appendTime = 5 * time.Second // an election takes longer: the Member tries again
 	maxFlying  = 4096            // appends that are not answered yet
 	sweepEvery = 250 * time.Millisecond
+	linger     = 5 * time.Millisecond // appends that come within this time go together
 )
 
-// appender writes batches to logs. It sends them in the order they came and
-// matches the servers' answers by the subject of the reply.
+// appender writes batches to logs. What comes at about the same time for one log
+// goes in one message. Batches of a partition are sent in the order they came; the
+// servers' answers are matched by the subject of the reply.
 type appender struct {
 	n      *Node
 	prefix string
 	queue  chan overlay.Append
+	origin atomic.Uint64 // of the last batch: the node's own
 
 	mu     sync.Mutex
 	serial uint64
-	flying map[uint64]flight
-	turned []uint64 // turned away, and not told yet: Do must not call Tell
+	flying map[uint64]flight // messages
+	count  int               // appends in them
+	turned []uint64          // turned away, and not told yet: Do must not call Tell
 }
 
 type flight struct {
-	id    uint64
+	log   int
+	ids   []uint64
 	until time.Time
+}
+
+// load is a message that is being put together.
+type load struct {
+	ids    []uint64
+	slices []slice
+	size   int
+}
+
+func (l *load) has(part int) bool {
+	return slices.ContainsFunc(l.slices, func(s slice) bool { return s.part == part })
 }
 
 func newAppender(n *Node) *appender {
@@ -53,57 +71,106 @@ func (p *appender) add(a overlay.Append) {
 }
 
 func (p *appender) send(ctx context.Context) {
-	var raw, buf []byte
+	var loads [overlay.Logs]load
+	timer := time.NewTimer(0)
+	defer timer.Stop()
 	for {
-		var a overlay.Append
 		select {
 		case <-ctx.Done():
 			return
-		case a = <-p.queue:
+		case a := <-p.queue:
+			p.load(&loads, a)
 		}
-		raw = overlay.AppendBatch(raw[:0], &a.Batch)
-		if len(raw) > overlay.MaxBatch {
-			p.n.warn(tooLong(a.Part, len(raw)))
-			p.n.answer(overlay.Failed{ID: a.ID})
-			continue
+		timer.Reset(linger)
+		for more := true; more; {
+			select {
+			case <-ctx.Done():
+				return
+			case a := <-p.queue:
+				p.load(&loads, a)
+			case <-timer.C:
+				more = false
+			}
 		}
-		buf = pack(buf[:0], raw)
-		serial, ok := p.enter(a.ID)
-		if !ok {
-			p.n.answer(overlay.Failed{ID: a.ID})
-			continue
+		for i := range loads {
+			p.publish(i, &loads[i])
 		}
-		m := &nats.Msg{Subject: logSubject(a.Part, p.n.cfg.logs), Reply: p.prefix + strconv.FormatUint(serial, 36), Data: buf}
-		if err := p.n.nc.PublishMsg(m); err != nil {
-			p.leave(serial, false)
-		}
-		p.n.count.sentBatch(raw, len(buf))
 	}
 }
 
-func (p *appender) enter(id uint64) (serial uint64, ok bool) {
+// load puts an append into the message for its log.
+func (p *appender) load(loads *[overlay.Logs]load, a overlay.Append) {
+	raw := overlay.AppendBatch(nil, &a.Batch)
+	if len(raw) > maxSlice {
+		p.n.warn(tooLong(a.Part, len(raw)))
+		p.n.answer(overlay.Failed{ID: a.ID})
+		return
+	}
+	p.origin.Store(a.Batch.Origin)
+	log := overlay.LogOf(a.Part)
+	l := &loads[log]
+	if l.has(a.Part) || l.size+len(raw) > fullBundle {
+		p.publish(log, l)
+	}
+	l.ids = append(l.ids, a.ID)
+	l.slices = append(l.slices, slice{a.Part, raw})
+	l.size += len(raw)
+}
+
+// publish sends a message, if there is anything in it, and begins another.
+func (p *appender) publish(log int, l *load) {
+	if len(l.ids) == 0 {
+		return
+	}
+	raw := appendBundle(make([]byte, 0, l.size+8*len(l.slices)+8), l.slices)
+	m := &nats.Msg{Subject: logSubject(log), Data: pack(nil, raw)}
+	for _, s := range l.slices {
+		p.n.count.sentBatch(s.data, len(s.data)*len(m.Data)/len(raw))
+	}
+	ids := l.ids
+	*l = load{}
+	serial, ok := p.enter(log, ids)
+	if !ok {
+		for _, id := range ids {
+			p.n.answer(overlay.Failed{ID: id})
+		}
+		return
+	}
+	m.Reply = p.prefix + strconv.FormatUint(serial, 36)
+	if err := p.n.nc.PublishMsg(m); err != nil {
+		p.leave(serial, 0)
+	}
+}
+
+func (p *appender) enter(log int, ids []uint64) (serial uint64, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.flying) >= maxFlying {
+	if p.count+len(ids) > maxFlying {
 		return 0, false
 	}
+	p.count += len(ids)
 	p.serial++
-	p.flying[p.serial] = flight{id, time.Now().Add(appendTime)}
+	p.flying[p.serial] = flight{log, ids, time.Now().Add(appendTime)}
 	return p.serial, true
 }
 
-// leave answers an append, unless that was done.
-func (p *appender) leave(serial uint64, ok bool) {
+// leave answers the appends of a message, unless that was done: they are in the log
+// at an offset, or (0) nobody knows.
+func (p *appender) leave(serial, offset uint64) {
 	p.mu.Lock()
 	f, was := p.flying[serial]
 	delete(p.flying, serial)
+	p.count -= len(f.ids)
 	p.mu.Unlock()
-	switch {
-	case !was:
-	case ok:
-		p.n.answer(overlay.Acked{ID: f.id})
-	default:
-		p.n.answer(overlay.Failed{ID: f.id})
+	if was && offset > 0 {
+		p.n.readers[f.log].hint(offset)
+	}
+	for _, id := range f.ids {
+		if offset > 0 {
+			p.n.answer(overlay.Acked{ID: id})
+		} else {
+			p.n.answer(overlay.Failed{ID: id})
+		}
 	}
 }
 
@@ -123,7 +190,10 @@ func (p *appender) acked(m *nats.Msg) {
 	if a.Error != nil {
 		p.n.warn(fmt.Errorf("an append was refused: %s", a.Error.Description))
 	}
-	p.leave(serial, err == nil && a.Error == nil && a.Seq > 0)
+	if err != nil || a.Error != nil {
+		a.Seq = 0
+	}
+	p.leave(serial, a.Seq)
 }
 
 // sweep fails what was not answered in time.
@@ -149,7 +219,7 @@ func (p *appender) sweep(ctx context.Context) {
 				p.n.answer(overlay.Failed{ID: id})
 			}
 			for _, serial := range late {
-				p.leave(serial, false)
+				p.leave(serial, 0)
 			}
 		}
 	}

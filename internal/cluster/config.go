@@ -39,14 +39,12 @@ type Config struct {
 	version, least int
 	clock          func() time.Time
 	ttl            time.Duration
-	logs           int
 }
 
 const (
 	defaultExpect   = 3
 	defaultReplicas = 3
 	defaultForget   = 24 * time.Hour
-	streams         = 8 // few: each is a Raft group of its own
 )
 
 // The protocol between nodes. A node talks to those whose version is at least
@@ -54,9 +52,10 @@ const (
 // know before they are asked for it; least, when older nodes would do harm.
 //
 //	2  records of lost pages, see Refetch
+//	3  logs of bundles, letters of several pieces: older nodes would read neither
 const (
-	version = 2
-	least   = 1
+	version = 3
+	least   = 3
 )
 
 // ErrTwo refuses a cluster of two nodes.
@@ -104,9 +103,6 @@ func (c Config) filled() (Config, error) {
 	}
 	if c.ttl == 0 {
 		c.ttl = overlay.TTL
-	}
-	if c.logs == 0 {
-		c.logs = streams
 	}
 	return c, nil
 }

@@ -7,16 +7,19 @@
 // Raft groups, three copies of everything), the others only take part. What is
 // kept:
 //
-//	logs 0 to 7   the batches of the partitions: partition p is subject l.(p mod 8).p,
-//	              its offsets are the stream's sequence numbers
+//	logs 0 to 7   the batches of the partitions: partition p is in log p mod 8,
+//	              subject l.(p mod 8); a message is a bundle of batches for several
+//	              of its partitions, their offset the message's sequence number
 //	members       m.NAME, the node's session; empty when it has ended (member.go)
 //	owners        o.PART, changed by compare-and-swap; the revision is the epoch
 //	              r.NAME, a node that was removed
 //	crawls        c.NAME, what was submitted
 //
 // An append is acknowledged when two of three nodes have it in their logs, and on
-// disk a second later. Reading goes on where it stopped after whatever happened to
-// a server: a batch may come twice, none is left out.
+// disk a second later. A node that keeps a log reads its own copy, one that does not
+// asks a node that does for what it follows (read.go, source.go). Reading goes on
+// where it stopped after whatever happened to a server: a batch may come twice, none
+// is left out.
 //
 // A node listens on two ports. At the first one, the lobby (lobby.go), it answers
 // those who want to join and those who ask questions from the command line; there

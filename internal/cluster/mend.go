@@ -25,31 +25,32 @@ func (e *CutError) Error() string {
 }
 
 // mend makes a log that was cut long enough for what follows to come after all
-// that was read of it: offsets must rise.
-func (n *Node) mend(ctx context.Context, part int, after uint64) {
+// that was read of it: offsets must rise. It returns how long the log is then.
+func (n *Node) mend(ctx context.Context, part int, after uint64) uint64 {
 	last, ok := n.end(ctx, part)
 	if !ok || last >= after {
-		return
+		return last
 	}
 	n.warn(&CutError{Part: part, Last: last, Read: after})
-	empty := pack(nil, overlay.AppendBatch(nil, &overlay.Batch{}))
-	for i := uint64(0); last < after && i < maxMend && ctx.Err() == nil; i++ {
+	empty := pack(nil, appendBundle(nil, nil))
+	for i := 0; last < after && i < maxMend && ctx.Err() == nil; i++ {
 		rctx, cancel := context.WithTimeout(ctx, requestTime)
-		ack, err := n.js.Publish(rctx, logSubject(part, n.cfg.logs), empty)
+		ack, err := n.js.Publish(rctx, logSubject(overlay.LogOf(part)), empty)
 		cancel()
 		if err == nil {
 			last = ack.Sequence
 		} else if !pause(ctx, tailPause) {
-			return
+			return last
 		}
 	}
+	return last
 }
 
 // end is the last offset of the stream that a partition's log is in.
 func (n *Node) end(ctx context.Context, part int) (uint64, bool) {
 	for {
 		rctx, cancel := context.WithTimeout(ctx, requestTime)
-		info, err := n.streams[logStream(part, n.cfg.logs)].Info(rctx)
+		info, err := n.streams[logStream(overlay.LogOf(part))].Info(rctx)
 		cancel()
 		if err == nil {
 			return info.State.LastSeq, true

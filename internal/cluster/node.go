@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -30,6 +29,7 @@ type Node struct {
 	streams map[string]jetstream.Stream // not changed after Open
 
 	append  *appender
+	readers [overlay.Logs]*reader
 	members *members
 	owners  *owners
 	crawls  *crawls
@@ -41,9 +41,8 @@ type Node struct {
 	stop context.CancelFunc
 	wg   sync.WaitGroup
 
-	mu      sync.Mutex
-	closed  bool
-	follows map[int]context.CancelFunc
+	mu     sync.Mutex
+	closed bool
 
 	opened chan struct{} // closed when Open succeeds: nothing is told before
 
@@ -82,7 +81,7 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	if err := id.save(cfg.Dir); err != nil {
 		return nil, err
 	}
-	n := &Node{cfg: cfg, tell: cfg.Tell, streams: map[string]jetstream.Stream{}, follows: map[int]context.CancelFunc{}, opened: make(chan struct{})}
+	n := &Node{cfg: cfg, tell: cfg.Tell, streams: map[string]jetstream.Stream{}, opened: make(chan struct{})}
 	n.ctx, n.stop = context.WithCancel(context.Background())
 	defer func() {
 		if err != nil {
@@ -156,14 +155,27 @@ func (n *Node) begin(ctx context.Context) error {
 	if err := n.talk.listen(); err != nil {
 		return err
 	}
-	for _, run := range []func(context.Context){
+	runs := []func(context.Context){
 		n.append.send, n.append.sweep,
 		n.members.renewals, n.members.watch, n.members.expiries,
 		n.owners.claims, n.owners.watch, n.owners.poll,
 		n.crawls.watch,
 		n.talk.send,
 		n.health.watch,
-	} {
+	}
+	for i := range n.readers {
+		var err error
+		if n.readers[i], err = newReader(n, i); err != nil {
+			return err
+		}
+		runs = append(runs, n.readers[i].run)
+		if n.cfg.Storage {
+			if err := n.lend(i); err != nil {
+				return err
+			}
+		}
+	}
+	for _, run := range runs {
 		n.wg.Go(func() { run(n.ctx) })
 	}
 	if err := n.members.first(ctx); err != nil {
@@ -183,9 +195,9 @@ func (n *Node) Do(a overlay.Action) {
 	case overlay.Claim:
 		n.owners.claim(a)
 	case overlay.Follow:
-		n.follow(a)
+		n.readers[overlay.LogOf(a.Part)].follow(a.Part, a.After)
 	case overlay.Unfollow:
-		n.unfollow(a.Part)
+		n.readers[overlay.LogOf(a.Part)].unfollow(a.Part)
 	case overlay.Append:
 		n.append.add(a)
 	case overlay.Say:
@@ -194,58 +206,6 @@ func (n *Node) Do(a overlay.Action) {
 		n.talk.say(a.To, a.Data)
 	default:
 		panic(fmt.Sprintf("cluster: %T is not for a carrier", a))
-	}
-}
-
-// follow reads a log from where the caller has it.
-func (n *Node) follow(a overlay.Follow) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.closed {
-		return
-	}
-	if stop := n.follows[a.Part]; stop != nil {
-		stop()
-	}
-	ctx, stop := context.WithCancel(n.ctx)
-	n.follows[a.Part] = stop
-	t := &tail{n: n, stream: logStream(a.Part, n.cfg.logs), subject: logSubject(a.Part, n.cfg.logs), after: a.After}
-	t.each = func(m jetstream.Msg, meta *jetstream.MsgMetadata) bool {
-		raw, err := unpack(m.Data())
-		var b overlay.Batch
-		if err == nil {
-			n.count.receivedBatch(raw, len(m.Data()))
-			b, err = overlay.ReadBatch(raw)
-		}
-		if errors.Is(err, overlay.ErrVersion) || errors.Is(err, errPacking) {
-			// Going on would leave it out for good.
-			n.warn(fmt.Errorf("stopped to follow partition %d at %d: %w", a.Part, meta.Sequence.Stream, err))
-			return false
-		}
-		if err != nil {
-			n.warn(fmt.Errorf("partition %d at %d: %w", a.Part, meta.Sequence.Stream, err))
-			b = overlay.Batch{}
-		}
-		if ctx.Err() != nil {
-			return false
-		}
-		n.answer(overlay.Delivered{Part: a.Part, Offset: meta.Sequence.Stream, Batch: b})
-		return true
-	}
-	n.wg.Go(func() {
-		if a.After > 0 {
-			n.mend(ctx, a.Part, a.After)
-		}
-		t.run(ctx)
-	})
-}
-
-func (n *Node) unfollow(part int) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if stop := n.follows[part]; stop != nil {
-		stop()
-		delete(n.follows, part)
 	}
 }
 

@@ -65,5 +65,5 @@ func unpack(b []byte) ([]byte, error) {
 }
 
 func tooLong(part, n int) error {
-	return fmt.Errorf("a batch of %d bytes for partition %d is not appended: the limit is %d", n, part, overlay.MaxBatch)
+	return fmt.Errorf("a batch of %d bytes for partition %d is not appended: the limit is %d", n, part, maxSlice)
 }

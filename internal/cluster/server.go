@@ -56,6 +56,9 @@ func startServer(cfg Config, c *certs, id *identity, routes address, release fun
 			Advertise:  routes.reach(),
 			TLSConfig:  c.conf.Clone(),
 			TLSTimeout: 5,
+			// A server that has a copy of a log reads it for its own node only: the
+			// others have their own, or ask in a way that costs less (source.go).
+			Permissions: &server.RoutePermissions{Import: &server.SubjectPermission{Deny: []string{directGet + ">"}}},
 			// Batches come compressed.
 			Compression: server.CompressionOpts{Mode: server.CompressionOff},
 		},

@@ -1,11 +1,10 @@
 package cluster
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"strconv"
+	"strings"
 	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
 
 	"weir/overlay"
 )
@@ -17,8 +16,10 @@ type Status struct {
 	Leader  string // the node whose server leads the cluster; "" when there is none
 	Storing bool   // this node's server keeps logs
 	Peers   []PeerStatus
-	Logs    []LogStatus
 	Account overlay.Account
+
+	Logs     []LogStatus // that this node's server leads; each log has one that does
+	Headless []string    // logs that nobody leads, as far as this node knows: what goes there waits
 }
 
 // PeerStatus is another node, or this one.
@@ -45,44 +46,44 @@ type LogStatus struct {
 	Copies int    // that are up to date
 }
 
-// Status asks around. What is not known in time is left out, with the error.
-func (n *Node) Status(ctx context.Context) (Status, error) {
+// Status says what the node knows, and asks nobody: every second, and for each node
+// that is asked, that would be a good part of all that nodes say to one another.
+func (n *Node) Status() Status {
 	s := Status{Cluster: n.Cluster(), Name: n.cfg.Name, Leader: n.leader(), Storing: n.cfg.Storage && n.srv.JetStreamEnabled()}
 	s.Peers = n.Peers()
 	s.Account = n.Account()
-	for i := range n.cfg.logs {
-		l, err := n.logStatus(ctx, "log"+strconv.Itoa(i))
-		if err != nil {
-			return s, err
+	for _, l := range n.logs() {
+		switch l.Leader {
+		case n.cfg.Name:
+			s.Logs = append(s.Logs, l)
+		case "":
+			s.Headless = append(s.Headless, l.Name)
 		}
-		s.Logs = append(s.Logs, l)
 	}
-	return s, nil
+	return s
 }
 
-func (n *Node) logStatus(ctx context.Context, name string) (LogStatus, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTime)
-	defer cancel()
-	st, err := n.js.Stream(ctx, name) // not the one made by Open: its answers are kept there
-	if errors.Is(err, context.DeadlineExceeded) {
-		return LogStatus{Name: name}, fmt.Errorf("no node leads %s just now: what goes there waits", name)
-	}
+// logs lists the logs that the node's server has copies of. How the others' are, only
+// who leads knows.
+func (n *Node) logs() (list []LogStatus) {
+	d, err := n.srv.JszAccount(&server.JSzOptions{Account: account, Streams: true})
 	if err != nil {
-		return LogStatus{Name: name}, fmt.Errorf("ask about %s: %w", name, err)
+		return nil // it keeps none
 	}
-	info := st.CachedInfo()
-	l := LogStatus{Name: name, Count: info.State.Msgs, Bytes: info.State.Bytes}
-	if info.Cluster == nil {
-		return l, nil
-	}
-	l.Leader, l.Copies = info.Cluster.Leader, 1
-	for _, r := range info.Cluster.Replicas {
-		l.Lag = max(l.Lag, r.Lag)
-		if r.Current {
-			l.Copies++
+	for _, st := range d.Streams {
+		if !strings.HasPrefix(st.Name, "log") || st.Cluster == nil {
+			continue
 		}
+		l := LogStatus{Name: st.Name, Leader: st.Cluster.Leader, Count: st.State.Msgs, Bytes: st.State.Bytes, Copies: 1}
+		for _, r := range st.Cluster.Replicas {
+			l.Lag = max(l.Lag, r.Lag)
+			if r.Current {
+				l.Copies++
+			}
+		}
+		list = append(list, l)
 	}
-	return l, nil
+	return list
 }
 
 // Peers lists the nodes of the cluster that were met, and this one; not those that

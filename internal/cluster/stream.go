@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"weir/overlay"
 )
 
 // Names of the streams that hold state; logs are log0, log1, ...
@@ -17,17 +19,17 @@ const (
 	crawlsStream  = "crawls"
 )
 
-func logStream(part, logs int) string { return "log" + strconv.Itoa(part%logs) }
-func logSubject(part, logs int) string {
-	return "l." + strconv.Itoa(part%logs) + "." + strconv.Itoa(part)
-}
+func logStream(log int) string         { return "log" + strconv.Itoa(log) }
+func logSubject(log int) string        { return "l." + strconv.Itoa(log) }
+func lendSubject(log int) string       { return "w." + strconv.Itoa(log) }
 func memberSubject(name string) string { return "m." + name }
 func ownerSubject(part int) string     { return "o." + strconv.Itoa(part) }
 func bannedSubject(name string) string { return "r." + name }
 func crawlSubject(name string) string  { return "c." + name }
 
 // layout lists the streams of a cluster. State is read from whoever leads its
-// group, never from a copy that may lag (AllowDirect stays off).
+// group, never from a copy that may lag (AllowDirect stays off); for logs a copy
+// will do (read.go).
 func layout(cfg Config) []jetstream.StreamConfig {
 	state := func(name, subject string) jetstream.StreamConfig {
 		return jetstream.StreamConfig{Name: name, Subjects: []string{subject}, Replicas: cfg.Replicas, MaxMsgsPerSubject: 1, Storage: jetstream.FileStorage}
@@ -37,10 +39,10 @@ func layout(cfg Config) []jetstream.StreamConfig {
 	owners := state(ownersStream, "o.*")
 	owners.Subjects = append(owners.Subjects, "r.*")
 	out := []jetstream.StreamConfig{state(membersStream, "m.*"), owners, crawls}
-	for i := range cfg.logs {
+	for i := range overlay.Logs {
 		out = append(out, jetstream.StreamConfig{
-			Name: "log" + strconv.Itoa(i), Subjects: []string{"l." + strconv.Itoa(i) + ".*"},
-			Replicas: cfg.Replicas, Storage: jetstream.FileStorage,
+			Name: logStream(i), Subjects: []string{logSubject(i)},
+			Replicas: cfg.Replicas, Storage: jetstream.FileStorage, AllowDirect: true,
 		})
 	}
 	return out

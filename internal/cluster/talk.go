@@ -2,11 +2,13 @@ package cluster
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -14,8 +16,10 @@ import (
 )
 
 const (
-	maxSaying  = 1024 // messages that wait to be sent; more are lost
-	maxAnswers = 32   // questions that are worked on at once
+	maxSaying  = 1024                  // messages that wait to be sent; more are lost
+	letterWait = 20 * time.Millisecond // what is said to one node within this time goes together
+	fullLetter = 64 << 10              // bytes: with so many it goes at once
+	maxAnswers = 32                    // questions that are worked on at once
 	errHeader  = "Weir-Error"
 )
 
@@ -24,10 +28,11 @@ const (
 var ErrSilent = errors.New("nobody answers")
 
 // talk is what nodes say to one another beside the logs: it is not kept, and may
-// be lost.
+// be lost. Much of it is short, and many are told at about the same time: what is for
+// one node goes as a letter of several pieces, each after its length, packed.
 type talk struct {
 	n     *Node
-	queue chan *nats.Msg
+	queue chan piece
 	slots chan struct{}
 	wg    sync.WaitGroup
 
@@ -36,14 +41,20 @@ type talk struct {
 	topics map[string]func(ctx context.Context, data []byte) ([]byte, error)
 }
 
+// piece is something to say, to one node or ("") to all.
+type piece struct {
+	to   string
+	data []byte
+}
+
 func newTalk(n *Node) *talk {
-	return &talk{n: n, queue: make(chan *nats.Msg, maxSaying), slots: make(chan struct{}, maxAnswers), topics: map[string]func(context.Context, []byte) ([]byte, error){}}
+	return &talk{n: n, queue: make(chan piece, maxSaying), slots: make(chan struct{}, maxAnswers), topics: map[string]func(context.Context, []byte) ([]byte, error){}}
 }
 
 // Subjects: s.FROM for all, t.TO.FROM for one, q.TO.TOPIC for questions.
 func (t *talk) listen() error {
 	name := t.n.cfg.Name
-	for subject, fn := range map[string]nats.MsgHandler{"s.*": t.heard, "t." + name + ".*": t.heard, "q." + name + ".*": t.asked} {
+	for subject, fn := range map[string]nats.MsgHandler{"s.*": t.heard, "t." + name + ".*": t.letter, "q." + name + ".*": t.asked} {
 		if _, err := t.n.nc.Subscribe(subject, fn); err != nil {
 			return fmt.Errorf("listen to other nodes: %w", err)
 		}
@@ -52,38 +63,76 @@ func (t *talk) listen() error {
 }
 
 func (t *talk) say(to string, data []byte) {
-	m := &nats.Msg{Subject: "s." + t.n.cfg.Name, Data: data}
-	if to != "" {
-		m.Subject = "t." + to + "." + t.n.cfg.Name
-	}
-	if len(data) > maxAsk || to != "" && checkName(to) != nil {
+	if len(data) > maxAsk/2 || to != "" && checkName(to) != nil {
 		return
 	}
 	select {
-	case t.queue <- m:
+	case t.queue <- piece{to, data}:
 	default:
 	}
 }
 
 func (t *talk) send(ctx context.Context) {
+	letters := map[string][]byte{}
+	timer := time.NewTimer(letterWait)
+	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case m := <-t.queue:
-			_ = t.n.nc.PublishMsg(m) // it may be lost
-			t.n.count.sent(overlay.TrafficOfWord(m.Data), len(m.Data))
+		case <-timer.C:
+			for to, b := range letters {
+				t.post(to, b)
+			}
+			clear(letters)
+		case p := <-t.queue:
+			t.n.count.sent(overlay.TrafficOfWord(p.data), len(p.data))
+			if p.to == "" {
+				_ = t.n.nc.Publish("s."+t.n.cfg.Name, p.data) // it may be lost
+				continue
+			}
+			if len(letters) == 0 {
+				timer.Reset(letterWait)
+			}
+			b := append(binary.AppendUvarint(letters[p.to], uint64(len(p.data))), p.data...)
+			if letters[p.to] = b; len(b) >= fullLetter {
+				t.post(p.to, b)
+				delete(letters, p.to)
+			}
 		}
 	}
 }
 
+func (t *talk) post(to string, letter []byte) {
+	_ = t.n.nc.Publish("t."+to+"."+t.n.cfg.Name, pack(nil, letter)) // it may be lost
+}
+
 func (t *talk) heard(m *nats.Msg) {
 	from := m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]
-	if from == t.n.cfg.Name && strings.HasPrefix(m.Subject, "s.") {
+	if from == t.n.cfg.Name {
 		return
 	}
 	t.n.count.received(overlay.TrafficOfWord(m.Data), len(m.Data))
 	t.n.answer(overlay.Heard{From: from, Data: slices.Clone(m.Data)})
+}
+
+// letter takes a letter apart. What is damaged is left out: it might have been lost.
+func (t *talk) letter(m *nats.Msg) {
+	from := m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]
+	raw, err := unpack(m.Data)
+	if err != nil {
+		return
+	}
+	for whole := len(raw); len(raw) > 0; {
+		n, k := binary.Uvarint(raw)
+		if k <= 0 || n > uint64(len(raw)-k) {
+			return
+		}
+		data := slices.Clone(raw[k : k+int(n)])
+		t.n.count.received(overlay.TrafficOfWord(data), (k+int(n))*len(m.Data)/whole)
+		t.n.answer(overlay.Heard{From: from, Data: data})
+		raw = raw[k+int(n):]
+	}
 }
 
 // Answer sets what answers the questions of a topic. It is called from several

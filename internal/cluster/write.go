@@ -20,11 +20,11 @@ func (n *Node) Write(ctx context.Context, posts []overlay.Post) error {
 	acks := make([]jetstream.PubAckFuture, 0, len(posts))
 	for _, p := range posts {
 		raw := overlay.AppendBatch(nil, &overlay.Batch{Records: p.Records})
-		if len(raw) > overlay.MaxBatch {
+		if len(raw) > maxSlice {
 			return tooLong(p.Part, len(raw))
 		}
-		data := pack(nil, raw)
-		ack, err := n.js.PublishMsgAsync(&nats.Msg{Subject: logSubject(p.Part, n.cfg.logs), Data: data}, jetstream.WithRetryAttempts(0))
+		data := pack(nil, appendBundle(nil, []slice{{p.Part, raw}}))
+		ack, err := n.js.PublishMsgAsync(&nats.Msg{Subject: logSubject(overlay.LogOf(p.Part)), Data: data}, jetstream.WithRetryAttempts(0))
 		if err != nil {
 			return fmt.Errorf("write to the log of partition %d: %w", p.Part, err)
 		}

@@ -49,6 +49,7 @@ func Run(t *testing.T, open func(t *testing.T) World) {
 	}{
 		{"all read the same order", order},
 		{"a log is read from an offset", offsets},
+		{"partitions that share a log", sharing},
 		{"one claim wins", claims},
 		{"sessions last while they are renewed", sessions},
 		{"what is said is heard", talk},

@@ -78,6 +78,79 @@ func offsets(s *scene) {
 	s.until("b reads on after it had stopped", func() bool { return b.has(7, more) })
 }
 
+// Partitions that share a log are appended to together. Each follower reads its own,
+// all of it and nothing else, wherever it begins and whenever it joins in.
+func sharing(s *scene) {
+	a, b, c := s.nodes["a"], s.nodes["b"], s.nodes["c"]
+	parts := []int{3, 3 + overlay.Logs, 3 + 2*overlay.Logs}
+	a.follow(parts[0], 0)
+	b.follow(parts[1], 0)
+	own := map[*node][3][]uint64{}
+	var all [3][]uint64
+	round := func() {
+		for _, n := range []*node{a, b, c} {
+			mine := own[n]
+			for i, part := range parts {
+				id := n.append(part)
+				mine[i] = append(mine[i], id)
+				all[i] = append(all[i], id)
+			}
+			own[n] = mine
+		}
+	}
+	settled := func() bool {
+		for _, n := range []*node{a, b, c} {
+			for i, part := range parts {
+				if !n.settled(part, own[n][i]) {
+					return false
+				}
+			}
+		}
+		return true
+	}
+	for range 10 {
+		round()
+	}
+	s.until("each has read its partition", func() bool {
+		return settled() && a.has(parts[0], all[0]) && b.has(parts[1], all[1])
+	})
+	at, _ := a.log(parts[0])
+	// While more is written a follows a second one from the beginning, b one from the
+	// middle, and c all of them.
+	a.follow(parts[1], 0)
+	b.follow(parts[0], at[len(at)/2])
+	for _, part := range parts {
+		c.follow(part, 0)
+	}
+	for range 10 {
+		round()
+	}
+	s.until("all have read theirs", func() bool {
+		return settled() && a.has(parts[0], all[0]) && a.has(parts[1], all[1]) && b.has(parts[1], all[1]) &&
+			c.has(parts[0], all[0]) && c.has(parts[1], all[1]) && c.has(parts[2], all[2])
+	})
+	_, whole := c.log(parts[0])
+	s.until("b has read the rest of its second one", func() bool {
+		_, got := b.log(parts[0])
+		return slices.Equal(got, whole[len(at)/2+1:])
+	})
+	for _, x := range []struct {
+		n     *node
+		part  int
+		other *node
+	}{{a, parts[0], c}, {a, parts[1], c}, {b, parts[1], c}} {
+		o, got := x.n.log(x.part)
+		if p, want := x.other.log(x.part); !slices.Equal(got, want) || !slices.Equal(o, p) {
+			s.t.Errorf("partition %d: %s has read\n%v at %v, %s\n%v at %v", x.part, x.n.name, got, o, x.other.name, want, p)
+		}
+	}
+	for n, part := range map[*node]int{a: parts[2], b: parts[2]} {
+		if _, got := n.log(part); got != nil {
+			s.t.Errorf("%s was given partition %d, that it does not follow", n.name, part)
+		}
+	}
+}
+
 func claims(s *scene) {
 	const parts = 16
 	for part := range parts {

@@ -1,0 +1,202 @@
+package cluster
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+
+	"weir/overlay"
+)
+
+// eyes are what a node was told of logs.
+type eyes struct {
+	mu   sync.Mutex
+	read map[int][]overlay.Delivered
+	acks map[uint64]bool
+}
+
+func (e *eyes) tell(ev overlay.Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch ev := ev.(type) {
+	case overlay.Delivered:
+		log := e.read[ev.Part]
+		if len(log) > 0 && ev.Offset <= log[len(log)-1].Offset {
+			return // again
+		}
+		e.read[ev.Part] = append(log, ev)
+	case overlay.Acked:
+		e.acks[ev.ID] = true
+	case overlay.Failed:
+		e.acks[ev.ID] = false
+	}
+}
+
+// marks are the numbers of the marks that were read of a partition.
+func (e *eyes) marks(part int) (ids []uint64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, d := range e.read[part] {
+		for _, r := range d.Batch.Records {
+			ids = append(ids, r.(overlay.Mark).ID)
+		}
+	}
+	return ids
+}
+
+func newEyes() *eyes { return &eyes{read: map[int][]overlay.Delivered{}, acks: map[uint64]bool{}} }
+
+// Whatever becomes of a node's own copy of a log, its follower reads on: without it,
+// with it, and when it was lost and is made anew, it is given everything once and in
+// order. So is a node that never had one.
+func TestFollowersDoNotCareWhereCopiesAre(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	seen := map[string]*eyes{}
+	w.tune = func(c *Config) {
+		if seen[c.Name] == nil {
+			seen[c.Name] = newEyes()
+		}
+		c.Tell = seen[c.Name].tell
+	}
+	nodes := w.three(nil)
+	a, c := nodes["a"], nodes["c"]
+	cfg := w.config("d")
+	cfg.Storage = false
+	cfg.Join = []string{a.Addr()}
+	d := w.open(cfg)
+
+	const part, neighbour, stranger = 4, 4 + overlay.Logs, 4 + 2*overlay.Logs
+	next, ids := uint64(0), []uint64(nil)
+	// Each round is one message for three partitions, as a rule; two are followed.
+	write := func(rounds int) {
+		t.Helper()
+		for range rounds {
+			var round []uint64
+			for _, p := range []int{part, neighbour, stranger} {
+				next++
+				round = append(round, next)
+				a.Do(overlay.Append{ID: next, Part: p, Batch: overlay.Batch{Origin: 1, Records: []overlay.Record{overlay.Mark{ID: next, Node: "a"}}}})
+			}
+			w.Until("it is acknowledged", func() bool {
+				seen["a"].mu.Lock()
+				defer seen["a"].mu.Unlock()
+				for i, id := range round {
+					if ok, answered := seen["a"].acks[id]; answered && !ok {
+						delete(seen["a"].acks, id)
+						a.Do(overlay.Append{ID: id, Part: part + i*overlay.Logs, Batch: overlay.Batch{Origin: 1, Records: []overlay.Record{overlay.Mark{ID: id, Node: "a"}}}})
+					}
+				}
+				return seen["a"].acks[round[0]] && seen["a"].acks[round[1]] && seen["a"].acks[round[2]]
+			})
+			ids = append(ids, round[0])
+		}
+	}
+	reads := func(what string, names ...string) {
+		t.Helper()
+		w.Until(what, func() bool {
+			for _, name := range names {
+				if got := slices.Compact(seen[name].marks(part)); !slices.Equal(got, ids) {
+					return false
+				}
+			}
+			return true
+		})
+		for _, name := range names {
+			if got := seen[name].marks(stranger); got != nil {
+				t.Fatalf("%s was given a partition that it does not follow: %v", name, got)
+			}
+		}
+	}
+	for _, n := range []*Node{a, c, d} {
+		n.Do(overlay.Follow{Part: part})
+		n.Do(overlay.Follow{Part: neighbour})
+	}
+	write(20)
+	reads("all have read, with a copy and without", "a", "c", "d")
+	if c.readers[part].far.Load() || !d.readers[part].far.Load() {
+		t.Error("c does not read its own copy, or d has one")
+	}
+
+	if err := c.srv.ShutdownJetStream(); err != nil {
+		t.Fatal(err)
+	}
+	write(20)
+	reads("c reads on without its copy", "c", "d")
+
+	c.kill()
+	if err := os.RemoveAll(filepath.Join(w.dir, "c", "server", "jetstream", "$G", "streams", logStream(part))); err != nil {
+		t.Fatal(err)
+	}
+	write(5)
+	c = w.open(w.config("c"))
+	at := seen["c"].read[part]
+	c.Do(overlay.Follow{Part: part, After: at[len(at)-1].Offset})
+	c.Do(overlay.Follow{Part: neighbour}) // from the beginning: it is behind
+	write(20)
+	reads("c has read what it missed", "a", "c", "d")
+	w.Until("c has a copy again", func() bool { return !c.readers[part].far.Load() })
+	write(20)
+	reads("c reads it", "a", "c", "d")
+	if got := len(seen["c"].marks(neighbour)); got != len(ids) {
+		t.Errorf("c has read %d batches of %d", got, len(ids))
+	}
+}
+
+func TestBundlesAreTakenApart(t *testing.T) {
+	list := []slice{{3, []byte("three")}, {300, nil}, {11, bytes.Repeat([]byte("x"), 300)}}
+	got, err := unbundle(pack(nil, appendBundle(nil, list)))
+	if err != nil || fmt.Sprint(got) != fmt.Sprint(list) {
+		t.Errorf("%v, %v", got, err)
+	}
+	x := &extract{upto: 9, more: true, messages: []excerpt{{seq: 3, slices: list}, {seq: 8, slices: list[:1]}}}
+	back, err := readExtract(appendExtract(nil, x))
+	if err != nil || back.upto != 9 || !back.more || len(back.messages) != 2 || fmt.Sprint(back.messages[0].slices) != fmt.Sprint(list) {
+		t.Errorf("%+v, %v", back, err)
+	}
+	q, err := readQuery(appendQuery(nil, &query{after: 1 << 40, parts: []int{1, 9, 256}}))
+	if err != nil || q.after != 1<<40 || !slices.Equal(q.parts, []int{1, 9, 256}) {
+		t.Errorf("%+v, %v", q, err)
+	}
+}
+
+func FuzzBundle(f *testing.F) {
+	f.Add(appendBundle(nil, nil))
+	f.Add(appendBundle(nil, []slice{{3, []byte("three")}, {300, nil}}))
+	f.Add([]byte{255, 255, 255, 255, 15})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		list, err := readBundle(b)
+		if err != nil {
+			if !errors.Is(err, errBundle) || list != nil {
+				t.Fatalf("%v, %v", list, err)
+			}
+			return
+		}
+		again, err := readBundle(appendBundle(nil, list))
+		if err != nil || fmt.Sprint(again) != fmt.Sprint(list) {
+			t.Fatalf("%v became %v: %v", list, again, err)
+		}
+	})
+}
+
+func FuzzExtract(f *testing.F) {
+	f.Add(appendExtract(nil, &extract{upto: 9, messages: []excerpt{{seq: 3, slices: []slice{{3, []byte("three")}}}}}))
+	f.Add([]byte{0, 1, 0, 1, 1, 0})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if x, err := readExtract(b); err == nil {
+			if _, err := readExtract(appendExtract(nil, x)); err != nil {
+				t.Fatalf("%+v: %v", x, err)
+			}
+		}
+		if q, err := readQuery(b); err == nil {
+			if again, err := readQuery(appendQuery(nil, q)); err != nil || again.after != q.after || !slices.Equal(again.parts, q.parts) {
+				t.Fatalf("%+v became %+v: %v", q, again, err)
+			}
+		}
+	})
+}
