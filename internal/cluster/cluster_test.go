@@ -473,13 +473,15 @@ func TestDeadNodeIsReplaced(t *testing.T) {
 	}
 
 	lost := make(chan overlay.Lost, 8)
-	tl := &tail{n: a, stream: logStream(3, streams), subject: logSubject(3, streams)}
+	tl := &tail{n: a, stream: logStream(3), subject: logSubject(3)}
 	tl.each = func(m jetstream.Msg, _ *jetstream.MsgMetadata) bool {
-		raw, err := unpack(m.Data())
-		x, _ := overlay.ReadBatch(raw)
-		for _, r := range x.Records {
-			if l, ok := r.(overlay.Lost); ok {
-				lost <- l
+		list, err := unbundle(m.Data())
+		for _, s := range list {
+			x, _ := overlay.ReadBatch(s.data)
+			for _, r := range x.Records {
+				if l, ok := r.(overlay.Lost); ok {
+					lost <- l
+				}
 			}
 		}
 		return err == nil
@@ -509,7 +511,7 @@ func (w *world) append(n *Node, part int, r overlay.Record) {
 	b := overlay.Batch{Origin: 1, Records: []overlay.Record{r}}
 	ctx, cancel := context.WithTimeout(w.ctx, 20*time.Second)
 	defer cancel()
-	if _, err := n.js.Publish(ctx, logSubject(part, n.cfg.logs), pack(nil, overlay.AppendBatch(nil, &b))); err != nil {
+	if _, err := n.js.Publish(ctx, logSubject(overlay.LogOf(part)), pack(nil, appendBundle(nil, []slice{{part, overlay.AppendBatch(nil, &b)}}))); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -37,7 +35,7 @@ func (n *Node) Refetch(ctx context.Context, name string) (pages int, err error) 
 			return fail(fmt.Errorf("%s runs an older weir that would not hear of it: upgrade it first", r.Name))
 		}
 	}
-	for i := range n.cfg.logs {
+	for i := range overlay.Logs {
 		found, err := n.search(ctx, name, i)
 		if err != nil {
 			return fail(err)
@@ -59,7 +57,7 @@ func (n *Node) search(ctx context.Context, name string, log int) (*searches, err
 	defer cancel()
 	defer context.AfterFunc(n.ctx, cancel)()
 	out := &searches{of: map[int]*overlay.Search{}}
-	stream := "log" + strconv.Itoa(log)
+	stream := logStream(log)
 	info, err := n.streams[stream].Info(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", stream, err)
@@ -69,7 +67,7 @@ func (n *Node) search(ctx context.Context, name string, log int) (*searches, err
 	}
 	out.last = info.State.LastSeq
 	var bad error
-	t := &tail{n: n, stream: stream, subject: "l." + strconv.Itoa(log) + ".*"}
+	t := &tail{n: n, stream: stream, subject: logSubject(log)}
 	t.each = func(m jetstream.Msg, meta *jetstream.MsgMetadata) bool {
 		bad = out.take(n, name, m)
 		return bad == nil && meta.Sequence.Stream < out.last
@@ -92,27 +90,24 @@ type searches struct {
 }
 
 func (s *searches) take(n *Node, name string, m jetstream.Msg) error {
-	subject := m.Subject()
-	part, err := strconv.Atoi(subject[strings.LastIndexByte(subject, '.')+1:])
-	if err != nil {
-		return nil // nobody follows it
-	}
-	raw, err := unpack(m.Data())
-	var b overlay.Batch
-	if err == nil {
-		b, err = overlay.ReadBatch(raw)
-	}
-	if errors.Is(err, overlay.ErrVersion) || errors.Is(err, errPacking) {
+	list, err := unbundle(m.Data())
+	if errors.Is(err, errPacking) {
 		return err
 	}
-	if err != nil {
-		return nil // as those who follow it do
+	for _, x := range list { // none if it is damaged: those who follow leave it out, too
+		b, err := overlay.ReadBatch(x.data)
+		if errors.Is(err, overlay.ErrVersion) {
+			return err
+		}
+		if err != nil {
+			continue
+		}
+		if s.of[x.part] == nil {
+			s.of[x.part] = overlay.NewSearch(name, n.secret)
+			s.parts = append(s.parts, x.part)
+		}
+		s.of[x.part].Take(b)
 	}
-	if s.of[part] == nil {
-		s.of[part] = overlay.NewSearch(name, n.secret)
-		s.parts = append(s.parts, part)
-	}
-	s.of[part].Take(b)
 	return nil
 }
 
@@ -125,7 +120,8 @@ func (n *Node) lose(ctx context.Context, node string, part int, last uint64, row
 		id := fmt.Sprintf("lost %s %d %d %d", node, part, last, count)
 		count++
 		rctx, cancel := context.WithTimeout(ctx, requestTime)
-		_, err := n.js.Publish(rctx, logSubject(part, n.cfg.logs), pack(nil, overlay.AppendBatch(nil, &b)), jetstream.WithMsgID(id))
+		bundle := appendBundle(nil, []slice{{part, overlay.AppendBatch(nil, &b)}})
+		_, err := n.js.Publish(rctx, logSubject(overlay.LogOf(part)), pack(nil, bundle), jetstream.WithMsgID(id))
 		cancel()
 		if err != nil {
 			return fmt.Errorf("append to partition %d: %w", part, err)
