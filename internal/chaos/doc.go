@@ -27,15 +27,16 @@ type Config struct {
 	Weir   string // the binary
 	Dir    string // where nodes, logs and records go
 	Seed   uint64
-	Nodes  int           // that found the cluster: 3, 5 or 7
-	Spares int           // that join and leave besides
-	Pages  int           // of the web, about
-	Faults time.Duration // how long things break; none at all for a quiet run
-	Settle time.Duration // how long it may take afterwards until nothing is left
-	Pace   time.Duration // between connections to a host; 0: such that the crawl lasts as long as the faults
-	Script []Fault       // what breaks, instead of what the seed says
-	Poll   bool          // ask all the time who owns how much
-	Log    func(string)  // of what happens, as it happens
+	Nodes  int            // that found the cluster: 3, 5 or 7
+	Spares int            // that join and leave besides
+	Pages  int            // of the web, about
+	Faults time.Duration  // how long things break; none at all for a quiet run
+	Settle time.Duration  // how long it may take afterwards until nothing is left
+	Pace   time.Duration  // between connections to a host; 0: such that the crawl lasts as long as the faults
+	Script []Fault        // what breaks, instead of what the seed says
+	Poll   bool           // ask all the time who owns how much
+	Web    []testweb.Site // what there is to crawl, instead of so many Pages
+	Log    func(string)   // of what happens, as it happens
 }
 
 // perConn is how many pages are fetched over one connection.

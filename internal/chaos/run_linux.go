@@ -57,39 +57,56 @@ func (r *run) fail(format string, args ...any) {
 
 func (r *run) certOf(name string) string { return filepath.Join(r.certs, name) }
 
-// Run carries a run out. What the nodes did wrong is in the result; the error is of the laboratory.
-func Run(ctx context.Context, cfg Config) (_ *Result, err error) {
-	r := &run{cfg: cfg, begin: time.Now(), certs: filepath.Join(cfg.Dir, "certs"), noticed: make(chan struct{}, 1)}
+// begin builds a laboratory, and lets its nodes begin to crawl; end takes it down.
+func begin(ctx context.Context, cfg Config) (r *run, end func(), err error) {
+	r = &run{cfg: cfg, begin: time.Now(), certs: filepath.Join(cfg.Dir, "certs"), noticed: make(chan struct{}, 1)}
+	var undo []func()
+	end = func() {
+		for _, f := range slices.Backward(undo) {
+			f()
+		}
+	}
+	defer func() {
+		if err != nil {
+			end()
+		}
+	}()
 	if err := os.MkdirAll(cfg.Dir, 0o777); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if r.log, err = os.Create(filepath.Join(cfg.Dir, "events.log")); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	defer r.log.Close()
+	undo = append(undo, func() { r.log.Close() })
 	if r.lan, err = newLAN(cfg.Nodes + cfg.Spares); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	defer r.lan.close()
+	undo = append(undo, r.lan.close)
 	if err := r.serve(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	defer r.web.Close()
+	undo = append(undo, func() { r.web.Close() })
 	for i := range cfg.Nodes + cfg.Spares {
 		r.machines = append(r.machines, &machine{run: r, i: i, room: r.lan.nodes[i], dir: filepath.Join(cfg.Dir, fmt.Sprintf("n%d", i))})
 	}
-	defer r.tasks.Wait()
-	defer func() {
+	undo = append(undo, r.tasks.Wait, func() {
 		for _, m := range r.machines {
 			m.kill()
 		}
-	}()
+	})
 	if err := r.found(ctx); err != nil {
+		return nil, nil, err
+	}
+	return r, end, r.submit(ctx)
+}
+
+// Run carries a run out. What the nodes did wrong is in the result; the error is of the laboratory.
+func Run(ctx context.Context, cfg Config) (*Result, error) {
+	r, end, err := begin(ctx, cfg)
+	if err != nil {
 		return nil, err
 	}
-	if err := r.submit(ctx); err != nil {
-		return nil, err
-	}
+	defer end()
 	faults := cfg.Script
 	if faults == nil && cfg.Faults > 0 {
 		faults = schedule(cfg.Seed, cfg.Nodes, cfg.Spares, cfg.Faults)
@@ -137,10 +154,13 @@ func (r *run) record(res *Result) error {
 
 // serve starts the web.
 func (r *run) serve() error {
-	sites := r.cfg.sites()
+	web := r.cfg.Web
+	if web == nil {
+		n := r.cfg.sites()
+		web = testweb.Even(n, testweb.Site{Pages: max(1, r.cfg.Pages/n), Links: 12, Size: 4000, Latency: 5 * time.Millisecond})
+	}
 	cfg := testweb.Config{
-		Seed: r.cfg.Seed, First: webFirst, Port: 80, Addresses: sites,
-		Sites: testweb.Even(sites, testweb.Site{Pages: max(1, r.cfg.Pages/sites), Links: 12, Size: 4000, Latency: 5 * time.Millisecond}),
+		Seed: r.cfg.Seed, First: webFirst, Port: 80, Addresses: len(web), Sites: web,
 		Gone:  func(a netip.Addr, opened time.Time) bool { return r.machines[nodeAt(a)].gone(opened) },
 		Visited: func(v testweb.Visit) {
 			r.mu.Lock()

@@ -129,6 +129,9 @@ func (s *site) fan() int { return max(1, s.Links/2) }
 func (s *site) links(page int, yield func(link)) {
 	n := s.fan()
 	left := s.Links
+	if s.Leaves > 0 && page*n+1 >= s.Pages {
+		left = s.Leaves
+	}
 	for c := page*n + 1; c <= page*n+n && c < s.Pages; c++ {
 		yield(link{site: s.index, page: c})
 		left--

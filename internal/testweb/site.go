@@ -40,13 +40,13 @@ func newSite(w *Web, i int, desc Site) (*site, error) {
 	s := &site{Site: desc, web: w, index: i, name: strings.ToLower(desc.Name), spent: make(map[int]int)}
 	s.Pages = max(1, s.Pages)
 	switch {
-	case s.Links < 0 || s.Size < 0 || s.Rate < 0 || s.Latency < 0 || s.Delay < 0 || s.PerConn < 0 || s.Piece < 0:
+	case s.Links < 0 || s.Leaves < 0 || s.Size < 0 || s.Rate < 0 || s.Latency < 0 || s.Delay < 0 || s.PerConn < 0 || s.Piece < 0:
 		return nil, errors.New("negative number")
 	case s.Slows.After < 0 || !(s.Slows.Factor >= 0 && s.Slows.Factor <= 1):
 		return nil, errors.New("it slows down by a factor that is not between 0 and 1")
 	case s.Slows.Factor > 0 && s.Rate == 0:
 		return nil, errors.New("it slows down from no rate")
-	case s.Links > 10_000 || s.Size > 64<<20:
+	case max(s.Links, s.Leaves) > 10_000 || s.Size > 64<<20:
 		return nil, errors.New("more than 10000 links or 64 MB a page")
 	case s.Pages > 1 && s.Links == 0 && s.Folder == "":
 		return nil, errors.New("several pages and no links")

@@ -66,6 +66,8 @@ type Site struct {
 	// Pages is their number, at least 1. Links is how many each has: half of them form a tree that reaches every page, the
 	// rest are drawn, 88 of 100 within the site when there are others. Size is the mean length of the HTML in bytes.
 	Pages, Links, Size int
+	// Leaves is how many links those pages have that the tree does not go on from; 0: as many as the others.
+	Leaves int
 
 	// Latency passes before the first byte of an answer.
 	Latency time.Duration

@@ -1,0 +1,144 @@
+package chaos
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"weir/internal/testweb"
+	"weir/overlay"
+)
+
+// hoard are the URLs that wait on the node that BenchmarkTakeover kills.
+var hoard = flag.Int("hoard", 100_000, "URLs on the node that BenchmarkTakeover kills")
+
+// hoarder is the node that has them.
+const hoarder = 1
+
+// hoards is a web whose URLs nearly all belong to one of three nodes: a host in each of its partitions, whose first pages
+// have a thousand links to pages that nobody has heard of. The others have a few pages.
+func hoards(urls int) []testweb.Site {
+	owners := overlay.NewOwners(overlay.Parts)
+	var peers []overlay.Peer
+	for i := range 3 {
+		peers = append(peers, overlay.Peer{Name: fmt.Sprintf("n%d", i)})
+	}
+	owners.Set(peers)
+	keys := overlay.NewKeys(overlay.Scheme{}, overlay.Parts)
+	mine := 0
+	for p := range overlay.Parts {
+		if owners.Of(p) == peers[hoarder].Name {
+			mine++
+		}
+	}
+	var web []testweb.Site
+	others, has := 0, map[int]bool{}
+	for i := 0; len(has) < mine; i++ {
+		name := fmt.Sprintf("s%04d.test", i)
+		part := keys.HostPart(name)
+		switch {
+		case owners.Of(part) != peers[hoarder].Name:
+			if others++; others <= 30 {
+				web = append(web, testweb.Site{Name: name, Pages: 200, Links: 10, Size: 3000, Latency: 5 * time.Millisecond})
+			}
+		case !has[part]:
+			has[part] = true
+			web = append(web, testweb.Site{Name: name, Pages: urls / mine, Links: 2000, Leaves: 8, Size: 3000, Latency: 5 * time.Millisecond})
+		}
+	}
+	return web
+}
+
+// BenchmarkTakeover kills a node that has most of the URLs, while they wait: how long after the kill was the first host of each
+// of its partitions visited again, by whom it went to? Its last renewal was at most overlay.Renewal before.
+//
+//	go test -run '^$' -bench Takeover -benchtime 1x -timeout 1h ./internal/chaos -hoard 5000000
+func BenchmarkTakeover(b *testing.B) {
+	if err := Usable(); err != nil {
+		b.Skipf("no network of namespaces here: %v", err)
+	}
+	ctx := context.Background()
+	cfg := Config{Weir: build(b), Dir: folder(b, "takeover"), Seed: *seed, Nodes: 3, Pace: 2 * time.Second, Web: hoards(*hoard)}
+	r, end, err := begin(ctx, cfg)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer end()
+	start := r.now()
+	queued, same := int64(0), 0
+	for same < 6 && queued < int64(*hoard)*9/10 { // until so many wait, or no more come
+		r.until(ctx, r.now()+5*time.Second)
+		s, err := r.status(ctx, r.machines[0])
+		if err != nil {
+			continue
+		}
+		for _, n := range s.Nodes {
+			if n.Name != r.machines[hoarder].name() {
+				continue
+			}
+			if same++; n.Queued > queued {
+				queued, same = n.Queued, 0
+			}
+		}
+		r.say("%v", s)
+	}
+	b.ReportMetric(float64(queued), "URLs-queued")
+	b.ReportMetric((r.now() - start).Seconds(), "s-to-queue")
+	r.until(ctx, r.now()+10*time.Second)
+
+	killed := r.now()
+	r.say("kill %s", r.machines[hoarder].name())
+	r.machines[hoarder].kill()
+	asked, read := r.back(ctx, killed, 2*time.Minute)
+	for _, s := range []struct {
+		what  string
+		times []time.Duration
+	}{{"asked", asked}, {"page", read}} {
+		slices.Sort(s.times)
+		if n := len(s.times); n > 0 {
+			b.ReportMetric(s.times[0].Seconds(), "s-first-"+s.what)
+			b.ReportMetric(s.times[n*9/10].Seconds(), "s-90%-"+s.what)
+			b.ReportMetric(s.times[n-1].Seconds(), "s-last-"+s.what)
+		}
+	}
+	b.ReportMetric(float64(len(asked)), "hosts-back")
+	b.ReportMetric(0, "ns/op")
+}
+
+// back waits until every host that a node had visited before it was killed is visited by others. It returns how long after
+// the kill each was asked for anything, and for a page.
+func (r *run) back(ctx context.Context, killed, most time.Duration) (asked, read []time.Duration) {
+	for r.until(ctx, r.now()+time.Second) {
+		mine, first, page := map[string]bool{}, map[string]time.Duration{}, map[string]time.Duration{}
+		r.mu.Lock()
+		for _, v := range r.visits {
+			switch {
+			case v.Node == hoarder:
+				mine[v.Host] = true
+			case v.At > killed && mine[v.Host]:
+				if _, ok := first[v.Host]; !ok {
+					first[v.Host] = v.At - killed
+				}
+				if _, ok := page[v.Host]; !ok && v.Path != "/robots.txt" {
+					page[v.Host] = v.At - killed
+				}
+			}
+		}
+		r.mu.Unlock()
+		if len(page) < len(mine) && r.now() < killed+most {
+			continue
+		}
+		for _, d := range first {
+			asked = append(asked, d)
+		}
+		for _, d := range page {
+			read = append(read, d)
+		}
+		r.say("%d of %d hosts are back, %d with a page", len(first), len(mine), len(page))
+		return asked, read
+	}
+	return nil, nil
+}
