@@ -14,8 +14,13 @@ type Peer struct {
 }
 
 // Members tells which nodes have sessions now: all of them, in the order of their
-// names, and never less news than before. Peers is the Member's from then on.
-type Members struct{ Peers []Peer }
+// names, and never less news than before; and of those that have none which have lost
+// theirs since they did not renew it for TTL, in the same order. Both are the Member's
+// from then on.
+type Members struct {
+	Peers  []Peer
+	Lapsed []Peer
+}
 
 // Renewed answers a Renew.
 type Renewed struct {

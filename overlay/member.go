@@ -57,8 +57,9 @@ type Member struct {
 	draining bool
 	left     bool
 
-	peers []Peer
-	homes *Owners
+	peers  []Peer
+	lapsed []Peer
+	homes  *Owners
 	here  bool // the session is among peers
 
 	common   common
@@ -255,7 +256,7 @@ func (m *Member) fence() {
 // onMembers learns who is there.
 func (m *Member) onMembers(ev Members) {
 	m.missed(ev.Peers)
-	m.peers = ev.Peers
+	m.peers, m.lapsed = ev.Peers, ev.Lapsed
 	if m.cfg.Homes != nil {
 		m.homes = m.cfg.Homes(ev.Peers)
 	} else {

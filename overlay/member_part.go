@@ -12,6 +12,10 @@ const (
 	maxClaims   = 16              // under way at once
 	claimAgain  = 3 * time.Second // after which a claim that nothing answered is made again
 	confirmGone = time.Second     // how long a session must be missing before it counts as over
+
+	// lapsed is how long ago a node has stopped whose session was not renewed for TTL,
+	// as clocks may run a little differently.
+	lapsed = (TTL - Hold) * 9 / 10
 )
 
 // phase is how far the node has come with a partition.
@@ -46,11 +50,12 @@ type part struct {
 
 	warm uint64 // ID of the Mark that a standby reads up to; 0 = it has, or is none
 
-	since   page.Time // nobody else has granted leases or asked hosts since then
+	since   page.Time // nobody but its owner has granted leases or asked hosts since then
 	mark    uint64    // emptied: the last parcel that may tell of it
 	probe   uint64    // ID of the Mark that is on its way; 0 = none
 	asked   page.Time // when the claim under way was sent; never = there is none
 	missing page.Time // since when the owner's session is; never = it is not
+	rested  page.Time // missing: after this the owner has granted no lease
 }
 
 // seat finds a peer.
@@ -137,7 +142,10 @@ func (m *Member) watch(s *part) {
 	if at, ok := seat(m.peers, s.node); ok && m.peers[at].Session == s.session {
 		s.seen, s.missing = true, never
 	} else if s.missing == never {
-		s.missing = m.now
+		s.missing, s.rested = m.now, m.now
+		if at, ok := seat(m.lapsed, s.node); ok && m.lapsed[at].Session == s.session {
+			s.rested = m.now.Add(-lapsed)
+		}
 	}
 }
 
@@ -249,9 +257,10 @@ func (m *Member) onOwner(ev Owner) {
 	if s.phase != idle {
 		m.lose(ev.Part)
 	}
-	s.since = m.now
 	if s.missing != never && s.seen && ev.Before == s.epoch {
-		s.since = s.missing // its session had ended by then
+		s.since = max(s.since, s.rested) // the session of the last owner had ended
+	} else {
+		s.since = m.now
 	}
 	s.node, s.session, s.epoch = ev.Node, ev.Session, ev.Epoch
 	s.seen, s.missing = false, never
@@ -334,7 +343,7 @@ func (m *Member) onTaken(p int, t Taken) {
 		if s.phase != idle {
 			m.lose(p)
 		}
-		s.node, s.session, s.epoch = t.Node, 0, t.Epoch
+		s.node, s.session, s.epoch, s.since = t.Node, 0, t.Epoch, m.now
 		s.seen, s.missing = false, never
 		m.answered(s)
 		m.settle(p)

@@ -58,9 +58,10 @@ func TestStandby(t *testing.T) {
 		t.Errorf("what the owner does is work: %+v", s.m.talk)
 	}
 
-	// The owner dies. All that is left to read is what was said last.
-	s.members(Peer{Name: s.m.cfg.Name, Session: 100})
-	gone := s.now
+	// The owner dies, some time later. All that is left to read is what was said last.
+	s.after(TTL)
+	s.step(Members{Peers: []Peer{{Name: s.m.cfg.Name, Session: 100}}, Lapsed: []Peer{{Name: home, Session: 1}}})
+	gone := s.now.Add(-lapsed) // and its hosts have rested since it had to stop
 	s.after(confirmGone)
 	s.step(Owner{0, s.m.cfg.Name, 100, 4, 3})
 	want[Follow](s)
@@ -87,7 +88,7 @@ func TestStandbyYields(t *testing.T) {
 	o.Set(peers)
 	s := newRig(t, Config{Name: peers[0].Name, Session: peers[0].Session, Parts: Parts})
 	s.renewed()
-	s.step(Members{peers})
+	s.step(Members{Peers: peers})
 	var mine, next int
 	for p := range Parts {
 		if o.Of(p) == peers[0].Name {

@@ -57,7 +57,7 @@ func (s *rig) join(others ...Peer) []Action {
 
 func (s *rig) members(peers ...Peer) []Action {
 	slices.SortFunc(peers, func(a, b Peer) int { return slices.Compare([]byte(a.Name), []byte(b.Name)) })
-	return s.step(Members{peers})
+	return s.step(Members{Peers: peers})
 }
 
 // load tells it how busy it is, with all that it was given.

@@ -140,7 +140,7 @@ func FuzzReadWord(f *testing.F) {
 		// No node says anything that harms another.
 		m := NewMember(Config{Name: "a", Session: 1, Parts: 1, Limit: 1000})
 		m.Step(0, Renewed{1, 0})
-		m.Step(0, Members{[]Peer{{Name: "a", Session: 1}, {Name: "b", Session: 1}}})
+		m.Step(0, Members{Peers: []Peer{{Name: "a", Session: 1}, {Name: "b", Session: 1}}})
 		m.Step(0, Owner{0, "a", 1, 1, 0})
 		m.Step(0, Delivered{0, 1, Batch{Records: []Record{Taken{1, "a"}}}})
 		for range 5 {

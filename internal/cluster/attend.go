@@ -43,7 +43,7 @@ func (m *members) repeat() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.told != nil {
-		m.n.answer(overlay.Members{Peers: slices.Clone(m.told)})
+		m.n.answer(overlay.Members{Peers: slices.Clone(m.told), Lapsed: m.lapsed()})
 	}
 }
 

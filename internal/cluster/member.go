@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"weir/overlay"
@@ -52,6 +54,7 @@ type members struct {
 	mu       sync.Mutex
 	told     []overlay.Peer
 	known    map[string]record
+	late     map[string]uint64 // sessions that were ended in place of their nodes
 	ages     map[string]age
 	seq      uint64            // of the last news
 	begun    map[string]record // a reading from the start that is not complete
@@ -61,6 +64,10 @@ type members struct {
 
 	now atomic.Pointer[map[string]record] // what is known, for those who must not wait
 }
+
+// lapsedHeader is in the record that ends a session in place of its node: which
+// session that was. A node that ends its own writes none.
+const lapsedHeader = "Lapsed"
 
 // age is how long the same renewal was seen.
 type age struct {
@@ -74,7 +81,7 @@ type renewal struct {
 }
 
 func newMembers(n *Node) *members {
-	return &members{n: n, next: make(chan renewal, 1), known: map[string]record{}, ages: map[string]age{}, complete: make(chan struct{})}
+	return &members{n: n, next: make(chan renewal, 1), known: map[string]record{}, late: map[string]uint64{}, ages: map[string]age{}, complete: make(chan struct{})}
 }
 
 // renew asks for a renewal. One that has not been sent yet is replaced: its time
@@ -201,6 +208,10 @@ func (m *members) news(msg jetstream.Msg, meta *jetstream.MsgMetadata) bool {
 	seq := meta.Sequence.Stream
 	if m.ages[name].revision < seq {
 		m.ages[name] = age{seq, m.fresh}
+		delete(m.late, name)
+		if session, err := strconv.ParseUint(msg.Headers().Get(lapsedHeader), 10, 64); gone && err == nil {
+			m.late[name] = session
+		}
 	}
 	if m.begun != nil {
 		if !gone {
@@ -262,7 +273,15 @@ func (m *members) tell() {
 	}
 	m.n.meet(m.known, m.told)
 	m.told = peers
-	m.n.answer(overlay.Members{Peers: slices.Clone(peers)})
+	m.n.answer(overlay.Members{Peers: slices.Clone(peers), Lapsed: m.lapsed()})
+}
+
+// lapsed lists the sessions that were not renewed in time, by name.
+func (m *members) lapsed() (peers []overlay.Peer) {
+	for _, name := range slices.Sorted(maps.Keys(m.late)) {
+		peers = append(peers, overlay.Peer{Name: name, Session: m.late[name]})
+	}
+	return peers
 }
 
 // first waits until all sessions are known, and looks for one that has this
@@ -312,11 +331,13 @@ func (m *members) expire(ctx context.Context, now time.Time) {
 			old = append(old, name)
 		}
 	}
-	ages := maps.Clone(m.ages)
+	ages, known := maps.Clone(m.ages), maps.Clone(m.known)
 	m.mu.Unlock()
 	for _, name := range old {
 		// Others do the same, and one of us is first.
-		_, _ = m.n.put(ctx, memberSubject(name), nil, ages[name].revision)
+		_, _ = m.n.putMsg(ctx, &nats.Msg{
+			Subject: memberSubject(name), Header: nats.Header{lapsedHeader: {strconv.FormatUint(known[name].Session, 10)}},
+		}, ages[name].revision)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"weir/overlay"
@@ -133,9 +134,13 @@ func (n *Node) last(ctx context.Context, stream, subject string) (data []byte, s
 // put writes the next message of a subject if the last one was before, and
 // returns its sequence number.
 func (n *Node) put(ctx context.Context, subject string, data []byte, before uint64) (uint64, error) {
+	return n.putMsg(ctx, &nats.Msg{Subject: subject, Data: data}, before)
+}
+
+func (n *Node) putMsg(ctx context.Context, m *nats.Msg, before uint64) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
-	ack, err := n.js.Publish(ctx, subject, data, jetstream.WithExpectLastSequencePerSubject(before), jetstream.WithRetryAttempts(0))
+	ack, err := n.js.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(before), jetstream.WithRetryAttempts(0))
 	if err != nil {
 		return 0, err
 	}

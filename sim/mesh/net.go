@@ -35,7 +35,8 @@ type Net struct {
 	readers  [][]*Port // who follows a log
 	owners   []overlay.Owner
 	revision uint64
-	sessions []session // in the order of names
+	sessions []session      // in the order of names
+	lapsed   []overlay.Peer // likewise; the slice is never changed
 	view     []overlay.Peer
 	stale    bool // view is to be made anew
 
@@ -136,7 +137,7 @@ func (n *Net) Open(name string, clock func() page.Time, hear func(overlay.Event)
 			p.news = append(p.news, o)
 		}
 	}
-	p.tell(overlay.Members{Peers: n.peers()})
+	p.tell(overlay.Members{Peers: n.peers(), Lapsed: n.lapsed})
 	return p
 }
 
@@ -390,6 +391,7 @@ func (n *Net) renew(peer overlay.Peer) {
 	at, ok := slices.BinarySearchFunc(n.sessions, peer.Name, func(s session, name string) int { return strings.Compare(s.peer.Name, name) })
 	if !ok {
 		n.sessions = slices.Insert(n.sessions, at, session{})
+		n.lapse(peer, false)
 	}
 	s := &n.sessions[at]
 	if s.peer != peer {
@@ -408,9 +410,23 @@ func (n *Net) expire(name string) {
 	case n.now < n.stall:
 		n.agenda.Add(n.stall, func() { n.expire(name) })
 	default:
+		n.lapse(n.sessions[at].peer, true)
 		n.sessions = slices.Delete(n.sessions, at, at+1)
 		n.changed()
 	}
+}
+
+// lapse notes whether the session that a node had was not renewed in time.
+func (n *Net) lapse(peer overlay.Peer, is bool) {
+	at, ok := slices.BinarySearchFunc(n.lapsed, peer.Name, func(p overlay.Peer, name string) int { return strings.Compare(p.Name, name) })
+	list := slices.Clone(n.lapsed)
+	if ok {
+		list = slices.Delete(list, at, at+1)
+	}
+	if is {
+		list = slices.Insert(list, at, peer)
+	}
+	n.lapsed = list
 }
 
 // changed lets all know who is there, soon.
@@ -422,7 +438,7 @@ func (n *Net) changed() {
 	n.stale = true
 	n.After(debounce, func() {
 		n.stale = false
-		view := overlay.Members{Peers: n.peers()}
+		view := overlay.Members{Peers: n.peers(), Lapsed: n.lapsed}
 		for _, p := range n.ports {
 			p.tell(view)
 		}

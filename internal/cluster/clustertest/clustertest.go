@@ -84,6 +84,7 @@ type node struct {
 
 	mu        sync.Mutex
 	members   []overlay.Peer
+	lapsed    []overlay.Peer
 	heardOf   bool
 	renewed   int
 	owners    map[int]overlay.Owner
@@ -152,7 +153,7 @@ func (n *node) tell(e overlay.Event) {
 	defer n.mu.Unlock()
 	switch e := e.(type) {
 	case overlay.Members:
-		n.members, n.heardOf = e.Peers, true
+		n.members, n.lapsed, n.heardOf = e.Peers, e.Lapsed, true
 		if !slices.IsSortedFunc(e.Peers, func(a, b overlay.Peer) int { return compare(a.Name, b.Name) }) {
 			n.unordered = fmt.Sprintf("%s was told of members out of order: %v", n.name, e.Peers)
 		}

@@ -291,6 +291,16 @@ func death(s *scene) {
 	epoch := a.owner(5).Epoch
 	a.claim(5, epoch)
 	s.until("a owns what c did", func() bool { return a.owner(5).Node == "a" && b.owner(5).Node == "a" })
+	for _, n := range []*node{a, b} {
+		n.mu.Lock()
+		if lapsed := n.lapsed; len(lapsed) != 1 || lapsed[0].Name != "c" || lapsed[0].Session != s.nodes["c"].session {
+			s.t.Errorf("%s takes these for dead: %v", n.name, lapsed)
+		}
+		n.mu.Unlock()
+		if o := n.owner(5); o.Before != epoch {
+			s.t.Errorf("%s was told of %+v, which comes after %d", n.name, o, epoch)
+		}
+	}
 
 	last := map[int]uint64{}
 	for _, part := range parts {
