@@ -122,7 +122,7 @@ func (l *Ledger) pack(w Writer, ev *Committed) {
 	for _, part := range sh.offsets {
 		st := &sh.stakes[part]
 		st.moved = false
-		w.Set(logKey(part), binary.BigEndian.AppendUint64(nil, st.offset))
+		w.Set(logKey(part), binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, st.offset), st.stamp))
 	}
 	sh.offsets = sh.offsets[:0]
 	ev.Waiting = l.Waiting()

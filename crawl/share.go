@@ -61,6 +61,7 @@ type stake struct {
 	parked  int64  // of it that are parked, likewise
 	known   int64  // of it altogether, likewise
 	offset  uint64 // of its log, as applied
+	stamp   uint64 // of the last batch of that; 0 = not known
 	moved   bool   // the offset, since it was written
 }
 
@@ -70,12 +71,12 @@ func (l *Ledger) openShare(cfg Sharing) error {
 	l.shareRules()
 	var bad error
 	err := l.kv.Scan([]byte{keyShare, shareLog}, []byte{keyShare, shareLog + 1}, func(key, value []byte) bool {
-		if len(key) != 4 || len(value) != 8 {
+		if len(key) != 4 || len(value) != 16 {
 			bad = errRow
 			return false
 		}
 		if p := int(binary.BigEndian.Uint16(key[2:])); p <= cfg.Parts {
-			l.share.stakes[p].offset = binary.BigEndian.Uint64(value)
+			l.share.stakes[p].offset, l.share.stakes[p].stamp = binary.BigEndian.Uint64(value), binary.BigEndian.Uint64(value[8:])
 		}
 		return true
 	})
@@ -105,7 +106,7 @@ func (l *Ledger) shareRules() {
 //
 //	c|d|host             -> the crawl-delay that it asks for
 //	c|i                  -> the store's own number, see ReadOrigin
-//	c|l|partition        -> offset of its log, as applied
+//	c|l|partition        -> offset of its log, as applied, and the stamp of the batch there
 //	c|o|seq              -> outbox: a parcel that may not be with the others yet
 //	c|s|partition|site   -> the sites of a partition
 const (
@@ -183,6 +184,15 @@ func (l *Ledger) Offsets() []uint64 {
 		offsets[i] = s.offset
 	}
 	return offsets
+}
+
+// Stamps returns those of the batches there, 0 where they are not known.
+func (l *Ledger) Stamps() []uint64 {
+	stamps := make([]uint64, len(l.share.stakes))
+	for i, s := range l.share.stakes {
+		stamps[i] = s.stamp
+	}
+	return stamps
 }
 
 // Waiting returns how many pages wait in the partitions that are adopted, those
@@ -452,11 +462,25 @@ func (l *Ledger) Apply(part int, offset uint64, b overlay.Batch) error {
 			return err
 		}
 	}
-	if st.offset = offset; !st.moved {
+	l.move(part, offset, b.Stamp)
+	return nil
+}
+
+// Rewind says that the log of a partition has lost its end, and what was applied of
+// it after an offset. That stays: whoever has written it writes it again.
+func (l *Ledger) Rewind(part int, offset uint64) {
+	if offset < l.share.stakes[part].offset {
+		l.move(part, offset, 0)
+	}
+}
+
+// move notes how far a log was applied.
+func (l *Ledger) move(part int, offset, stamp uint64) {
+	st := &l.share.stakes[part]
+	if st.offset, st.stamp = offset, stamp; !st.moved {
 		st.moved = true
 		l.share.offsets = append(l.share.offsets, part)
 	}
-	return nil
 }
 
 func (l *Ledger) applyRows(part int, rows []overlay.Row) error {

@@ -20,10 +20,12 @@ type (
 		Session uint64
 	}
 
-	// Follow asks for all batches of a log after an offset, until Unfollow.
+	// Follow asks for all batches of a log after an offset, until Unfollow. Stamp is
+	// that of the batch at the offset, 0 if it is not known.
 	Follow struct {
 		Part  int
 		After uint64
+		Stamp uint64
 	}
 	Unfollow struct{ Part int }
 
@@ -50,6 +52,13 @@ type (
 		Part   int
 		Offset uint64
 		Batch  Batch
+	}
+
+	// Rewind says that the log has lost its end: of what the Ledger has applied it has
+	// all up to an offset, and other batches come after that.
+	Rewind struct {
+		Part   int
+		Offset uint64
 	}
 
 	// Adopt lets the pages of a partition be crawled: all that others have written to
@@ -96,6 +105,7 @@ func (Append) action() string   { return "append" }
 func (Say) action() string      { return "say" }
 func (Send) action() string     { return "send" }
 func (Apply) action() string    { return "apply" }
+func (Rewind) action() string   { return "rewind" }
 func (Adopt) action() string    { return "adopt" }
 func (Disown) action() string   { return "disown" }
 func (Fence) action() string    { return "fence" }

@@ -47,6 +47,14 @@ type Delivered struct {
 	Batch  Batch
 }
 
+// Rewound says that a log that is followed has lost its end, and agrees with what was
+// read of it up to an offset only: what comes next comes after that one. Nodes with
+// storage acknowledge a moment before their disks do, and may all lose power in it.
+type Rewound struct {
+	Part   int
+	Offset uint64
+}
+
 // Parcel is what a durable group of the Ledger has to say to the others. Rows go
 // first; Ended when all the rows of this and of earlier parcels are acknowledged.
 type Parcel struct {
@@ -105,6 +113,7 @@ func (Members) event() string   { return "members" }
 func (Renewed) event() string   { return "renewed" }
 func (Owner) event() string     { return "owner" }
 func (Delivered) event() string { return "delivered" }
+func (Rewound) event() string   { return "rewound" }
 func (Parcel) event() string    { return "parcel" }
 func (Acked) event() string     { return "acked" }
 func (Failed) event() string    { return "failed" }

@@ -25,6 +25,7 @@ type Config struct {
 	Parts   int      // 0 = Parts
 	Weight  uint16   // see Peer
 	Offsets []uint64 // by partition, then of the common log: what the Ledger has applied; nil = nothing
+	Stamps  []uint64 // of the last batches that it has; nil = they are not known
 	Limit   int64    // bytes a second that all nodes have together; 0 = no limit
 	Unacked int      // bytes that may wait for acknowledgement; 0 = 64 MB
 	Rounds  int      // equal rounds in which all are idle before they are Quiet; 0 = 2
@@ -60,7 +61,7 @@ type Member struct {
 	peers  []Peer
 	lapsed []Peer
 	homes  *Owners
-	here  bool // the session is among peers
+	here   bool // the session is among peers
 
 	common   common
 	parts    []part
@@ -93,11 +94,17 @@ func NewMember(cfg Config) *Member {
 		if p < len(cfg.Offsets) {
 			m.parts[p].offset = cfg.Offsets[p]
 		}
+		if p < len(cfg.Stamps) {
+			m.parts[p].stamp = cfg.Stamps[p]
+		}
 		m.parts[p].asked = never
 		m.parts[p].missing = never
 	}
 	if len(cfg.Offsets) > cfg.Parts {
 		m.common.offset = cfg.Offsets[cfg.Parts]
+	}
+	if len(cfg.Stamps) > cfg.Parts {
+		m.common.stamp = cfg.Stamps[cfg.Parts]
 	}
 	m.posts = newOutbox(cfg.Origin, cfg.Parts+1, cfg.Unacked)
 	m.posts.patient = m.patient
@@ -123,6 +130,8 @@ func (m *Member) Step(now page.Time, ev Event) []Action {
 		m.onOwner(ev)
 	case Delivered:
 		m.onDelivered(ev)
+	case Rewound:
+		m.onRewound(ev)
 	case Parcel:
 		m.talk.moves++
 		m.posts.add(m.now, ev)
@@ -179,7 +188,7 @@ func (m *Member) do(a Action) { m.out = append(m.out, a) }
 func (m *Member) run() {
 	if !m.common.followed {
 		m.common.followed = true
-		m.do(Follow{Part: m.cfg.Parts, After: m.common.offset})
+		m.do(Follow{Part: m.cfg.Parts, After: m.common.offset, Stamp: m.common.stamp})
 	}
 	if m.now >= m.renewAt {
 		m.renew()

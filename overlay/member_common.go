@@ -4,6 +4,7 @@ package overlay
 type common struct {
 	followed bool
 	offset   uint64 // of what was applied
+	stamp    uint64 // of the last batch of that
 
 	// Of a teller: the Mark that it reads back before a round begins, and where that
 	// was. Whoever has come as far has read what all had to say before the round.
@@ -17,7 +18,7 @@ func (m *Member) onCommon(ev Delivered) {
 	if ev.Offset <= c.offset {
 		return
 	}
-	c.offset = ev.Offset
+	c.offset, c.stamp = ev.Offset, ev.Batch.Stamp
 	m.applied++
 	m.do(Apply(ev))
 	for _, r := range ev.Batch.Records {

@@ -40,6 +40,7 @@ type part struct {
 	session uint64 // 0: only its Taken was read
 	epoch   uint64
 	offset  uint64 // in its log, of what was applied
+	stamp   uint64 // of the last batch of that
 
 	phase    phase
 	ready    bool // taking: its own Taken was read
@@ -257,8 +258,8 @@ func (m *Member) onOwner(ev Owner) {
 	if s.phase != idle {
 		m.lose(ev.Part)
 	}
-	if s.missing != never && s.seen && ev.Before == s.epoch {
-		s.since = max(s.since, s.rested) // the session of the last owner had ended
+	if last := m.sessionOf(s.node); s.missing != never && s.seen && ev.Before == s.epoch && (last == 0 || last > s.session) {
+		s.since = max(s.since, s.rested) // the session of the last owner had ended, and is not hidden by a late renewal of an older one
 	} else {
 		s.since = m.now
 	}
@@ -312,7 +313,7 @@ func (m *Member) onDelivered(ev Delivered) {
 		return
 	}
 	s := &m.parts[ev.Part]
-	s.offset = ev.Offset
+	s.offset, s.stamp = ev.Offset, ev.Batch.Stamp
 	m.applied++
 	m.do(Apply(ev))
 	for _, r := range ev.Batch.Records {

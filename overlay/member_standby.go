@@ -52,7 +52,7 @@ func (m *Member) attend(p int) {
 func (m *Member) follow(p int) {
 	if s := &m.parts[p]; !s.followed {
 		s.followed = true
-		m.do(Follow{Part: p, After: s.offset})
+		m.do(Follow{Part: p, After: s.offset, Stamp: s.stamp})
 	}
 }
 

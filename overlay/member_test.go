@@ -112,7 +112,7 @@ func TestTake(t *testing.T) {
 	s.step(Owner{0, "a", 100, 3, 0})
 	want(s, Follow{Part: 0, After: 7})
 	append := done[Append](s)
-	if len(append) != 1 || fmt.Sprint(append[0].Batch) != fmt.Sprint(Batch{5, []Record{Taken{3, "a"}}}) {
+	if len(append) != 1 || fmt.Sprint(append[0].Batch) != fmt.Sprint(Batch{Origin: 5, Records: []Record{Taken{3, "a"}}}) {
 		t.Fatalf("it says %+v", append)
 	}
 	s.step(Delivered{0, 9, Batch{Origin: 6, Records: []Record{Hosts{}}}})
@@ -227,7 +227,7 @@ func TestLateDelivery(t *testing.T) {
 	s.step(Delivered{0, 11, Batch{Records: []Record{Tuples{}}}})
 	want(s, Apply{0, 11, Batch{Records: []Record{Tuples{}}}})
 	s.step(Owner{0, "a", 100, 5, 0})
-	want(s, Follow{0, 11})
+	want(s, Follow{Part: 0, After: 11})
 	s.step(Delivered{0, 11, Batch{Records: []Record{Tuples{}}}}) // a carrier may say things twice
 	want[Apply](s)
 }

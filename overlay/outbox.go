@@ -54,6 +54,7 @@ type parcel struct {
 	rows  int       // records that are not acknowledged
 	ended int       // the same; not in lanes before rows is 0
 	posts []Post    // Ended
+	sent  Parcel    // all of it: until it is on disks it may have to be said again
 	at    page.Time // when the last was acknowledged
 }
 
@@ -88,7 +89,7 @@ func (o *outbox) add(now page.Time, p Parcel) {
 	}
 	o.last = p.Seq
 	alone := o.quiet()
-	x := parcel{seq: p.Seq, posts: p.Ended}
+	x := parcel{seq: p.Seq, posts: p.Ended, sent: p}
 	for _, post := range p.Rows {
 		for _, r := range post.Records {
 			for _, r := range split(r) {

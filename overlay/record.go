@@ -10,6 +10,10 @@ import (
 type Batch struct {
 	Origin  uint64 // of the node's store: who has it applied already
 	Records []Record
+
+	// Stamp is the carrier's: no other batch that could lie at its offset, were the log
+	// to lose its end, has the same. It is not written.
+	Stamp uint64
 }
 
 // Record is one entry of a partition's log.

@@ -129,7 +129,7 @@ func (p *peer) open() (err error) {
 	p.leases = newLeases(p, session)
 	p.member = overlay.NewMember(overlay.Config{
 		Name: p.cfg.Name, Session: session, Origin: p.origin, Parts: overlay.Parts, Weight: p.cfg.Weight,
-		Offsets: p.n.ledger.Offsets(), Limit: p.cfg.Limit,
+		Offsets: p.n.ledger.Offsets(), Stamps: p.n.ledger.Stamps(), Limit: p.cfg.Limit,
 	})
 	parcels, err := p.n.ledger.Outbox()
 	if err != nil {
@@ -253,7 +253,7 @@ func (p *peer) step(ctx context.Context, ev overlay.Event) {
 		case overlay.Disown:
 			p.leases.do(func(d *crawl.Desk) { d.Stop(a.Part) })
 			p.work(a)
-		case overlay.Apply, overlay.Posted:
+		case overlay.Apply, overlay.Posted, overlay.Rewind:
 			p.work(a)
 		case overlay.Throttle:
 			p.n.send(ctx, crawl.Hold{On: a.On})
@@ -417,6 +417,11 @@ func (c *committer) share(ctx context.Context, a overlay.Action) error {
 		c.pages++
 		c.applied++
 		return n.ledger.Apply(a.Part, a.Offset, a.Batch)
+	case overlay.Rewind:
+		c.open()
+		n.log.event("log-cut", map[string]any{"partition": a.Part, "offset": a.Offset})
+		n.ledger.Rewind(a.Part, a.Offset)
+		return nil
 	case overlay.Posted:
 		n.ledger.Posted(a.Seq)
 		return nil

@@ -79,6 +79,28 @@ func TestTrouble(t *testing.T) {
 	t.Logf("%d pages of %d were fetched again, the longest crawl took %v", again, 500**seeds, longest)
 }
 
+// All nodes lose power again and again, and their logs what was not on disks yet:
+// every page is fetched, and they know when they are through.
+func TestOutages(t *testing.T) {
+	for seed := range uint64(*seeds) {
+		s := trouble(seed)
+		s.Fetch = time.Second
+		w := NewWorld(s, 4)
+		w.nodes[0].seed(0, 1, 2)
+		w.Outages(2 * time.Minute)
+		if !w.Net.Run(minutes(20), w.finished) {
+			t.Errorf("seed %d: the crawl does not end", seed)
+		}
+		for _, f := range w.faults {
+			t.Errorf("seed %d: %s", seed, f)
+		}
+		if t.Failed() {
+			w.dump(t)
+			break
+		}
+	}
+}
+
 // Nodes that join and leave in peace cost nothing: no page is fetched twice.
 func TestComeAndGo(t *testing.T) {
 	for seed := range uint64(*seeds / 4) {

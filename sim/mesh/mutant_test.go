@@ -65,6 +65,7 @@ var mutants = []struct {
 	make  func(c overlay.Config) *mutant
 	set   func(*Setting)
 	calm  bool // without trouble, on a chain
+	dark  bool // with outages, and no other trouble
 	fault string
 }{
 	{
@@ -152,6 +153,19 @@ var mutants = []struct {
 		fault: "adopts partition",
 	},
 	{
+		name: "does not go back in a log that has lost its end",
+		make: func(c overlay.Config) *mutant {
+			return &mutant{Member: overlay.NewMember(c), hear: func(m *mutant, ev overlay.Event) overlay.Event {
+				if _, ok := ev.(overlay.Rewound); ok {
+					return overlay.Tick{}
+				}
+				return ev
+			}}
+		},
+		dark:  true,
+		fault: "is quiet, and page",
+	},
+	{
 		name:  "believes one round",
 		make:  func(c overlay.Config) *mutant { return &mutant{Member: overlay.NewMember(c)} },
 		set:   func(s *Setting) { s.Rounds = 1 },
@@ -174,7 +188,10 @@ func TestMutants(t *testing.T) {
 				s.New = func(c overlay.Config) Machine { return x.make(c) }
 				w := NewWorld(s, 5)
 				w.nodes[0].seed(0)
-				if !x.calm {
+				switch {
+				case x.dark:
+					w.Outages(2 * time.Minute)
+				case !x.calm:
 					w.Trouble(2*time.Minute, 8)
 				}
 				w.Net.Run(minutes(5), func() bool { return len(w.faults) > 0 || w.finished() })

@@ -35,6 +35,7 @@ type Net struct {
 	readers  [][]*Port // who follows a log
 	owners   []overlay.Owner
 	revision uint64
+	stamp    uint64
 	sessions []session      // in the order of names
 	lapsed   []overlay.Peer // likewise; the slice is never changed
 	view     []overlay.Peer
@@ -42,7 +43,10 @@ type Net struct {
 
 	// Appended is called for each batch as it enters a log.
 	Appended func(part int, offset uint64, b overlay.Batch)
-	Traffic  Traffic
+	// Lost is called for each log that has lost its end, with what was the offset of the
+	// first batch of that.
+	Lost    func(part int, offset uint64)
+	Traffic Traffic
 }
 
 // Traffic counts what was received.
@@ -54,6 +58,7 @@ type Traffic struct {
 
 type entry struct {
 	offset uint64
+	at     page.Time
 	batch  overlay.Batch
 }
 
@@ -120,6 +125,7 @@ type Port struct {
 type follow struct {
 	part    int
 	after   uint64
+	rewound bool // the log has lost its end since the node read it, which it does not know
 	pending bool
 	gone    *bool
 }
@@ -222,7 +228,8 @@ func (p *Port) Do(a overlay.Action) {
 		})
 	case overlay.Follow:
 		p.unfollow(a.Part)
-		p.follows = append(p.follows, follow{part: a.Part, after: a.After, gone: new(bool)})
+		after := n.agreed(a)
+		p.follows = append(p.follows, follow{part: a.Part, after: after, rewound: after < a.After, gone: new(bool)})
 		n.readers[a.Part] = append(n.readers[a.Part], p)
 		p.pump(&p.follows[len(p.follows)-1])
 	case overlay.Unfollow:
@@ -333,7 +340,7 @@ func (p *Port) flush() {
 func (p *Port) pump(f *follow) {
 	n := p.net
 	log := n.logs[f.part]
-	if f.pending || !p.hears() || len(log) == 0 || log[len(log)-1].offset <= f.after {
+	if f.pending || !p.hears() || !f.rewound && (len(log) == 0 || log[len(log)-1].offset <= f.after) {
 		return
 	}
 	f.pending = true
@@ -361,7 +368,12 @@ func (p *Port) pump(f *follow) {
 			return int(min(e.offset-offset, 1))
 		})
 		batch := log[at:min(at+64, len(log))]
-		if f != nil {
+		if f != nil && f.rewound {
+			f.rewound = false
+			p.hear(overlay.Rewound{Part: part, Offset: after})
+			f = p.following(part)
+		}
+		if f != nil && len(batch) > 0 {
 			f.after = batch[len(batch)-1].offset
 		}
 		for _, e := range batch {
@@ -468,6 +480,37 @@ func (n *Net) claim(c overlay.Claim) {
 	}
 }
 
+// Lose cuts from the logs what was appended in the last moments, as when all disks lose
+// power. Nobody must be following them.
+func (n *Net) Lose(last time.Duration) {
+	for part, log := range n.logs {
+		for len(log) > 0 && log[len(log)-1].at.Add(last) > n.now {
+			log = log[:len(log)-1]
+		}
+		if cut := len(log) < len(n.logs[part]); cut && n.Lost != nil {
+			n.Lost(part, n.logs[part][len(log)].offset)
+		}
+		n.logs[part] = slices.Clip(log)
+	}
+}
+
+// agreed is how far what a node has read of a log is still in it. Without a stamp
+// that is all, if the log is long enough.
+func (n *Net) agreed(f overlay.Follow) uint64 {
+	log := n.logs[f.Part]
+	at := len(log)
+	for at > 0 && (log[at-1].offset > f.After || f.Stamp != 0 && log[at-1].batch.Stamp > f.Stamp) {
+		at--
+	}
+	switch {
+	case f.After == 0 || f.Stamp == 0 && at < len(log) || at > 0 && log[at-1].offset == f.After:
+		return f.After
+	case at == 0:
+		return 0
+	}
+	return log[at-1].offset
+}
+
 // push adds a batch to a log.
 func (n *Net) push(part int, b overlay.Batch) {
 	log := n.logs[part]
@@ -475,7 +518,9 @@ func (n *Net) push(part int, b overlay.Batch) {
 	if len(log) > 0 {
 		offset += log[len(log)-1].offset
 	}
-	n.logs[part] = append(log, entry{offset, b})
+	n.stamp++
+	b.Stamp = n.stamp
+	n.logs[part] = append(log, entry{offset, n.now, b})
 	if n.Appended != nil {
 		n.Appended(part, offset, b)
 	}

@@ -2,6 +2,7 @@ package mesh
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"weir/overlay"
@@ -24,6 +25,7 @@ type Machine interface {
 type disk struct {
 	known, ended []bool // by page: what the Ledger knows
 	offsets      []uint64
+	stamps       []uint64
 	seq          uint64
 	outbox       []overlay.Parcel
 }
@@ -70,7 +72,7 @@ type fetched struct {
 }
 
 func (w *World) newDisk() *disk {
-	return &disk{known: make([]bool, w.Pages), ended: make([]bool, w.Pages), offsets: make([]uint64, w.Parts+1)}
+	return &disk{known: make([]bool, w.Pages), ended: make([]bool, w.Pages), offsets: make([]uint64, w.Parts+1), stamps: make([]uint64, w.Parts+1)}
 }
 
 // start begins a life.
@@ -82,7 +84,7 @@ func (n *node) start() {
 	n.rate = 1 + w.Skew*(2*w.random.Float64()-1)
 	n.m = w.New(overlay.Config{
 		Name: n.name, Session: n.life << 32, Origin: uint64(n.id) + 1, Parts: w.Parts, Limit: w.Limit, Rounds: w.Rounds,
-		Offsets: append([]uint64(nil), n.disk.offsets...), Homes: w.homes,
+		Offsets: slices.Clone(n.disk.offsets), Stamps: slices.Clone(n.disk.stamps), Homes: w.homes,
 	})
 	n.epochs = make([]uint64, w.Parts)
 	n.pending = make([][]int, w.Parts)
@@ -170,6 +172,8 @@ func (n *node) do(a overlay.Action) {
 	switch a := a.(type) {
 	case overlay.Apply:
 		n.apply(a)
+	case overlay.Rewind:
+		n.disk.offsets[a.Part], n.disk.stamps[a.Part] = a.Offset, 0
 	case overlay.Adopt:
 		n.adopt(a)
 	case overlay.Disown:
@@ -227,7 +231,7 @@ func (n *node) apply(a overlay.Apply) {
 	if a.Offset <= d.offsets[a.Part] {
 		n.w.fail("%s applied %d of partition %d after %d", n.name, a.Offset, a.Part, d.offsets[a.Part])
 	}
-	d.offsets[a.Part] = a.Offset
+	d.offsets[a.Part], d.stamps[a.Part] = a.Offset, a.Batch.Stamp
 	n.applied++
 	if a.Batch.Origin == uint64(n.id)+1 {
 		return

@@ -22,6 +22,7 @@ func (w *World) Trouble(length time.Duration, limit int) {
 			for _, n := range w.nodes {
 				w.kill(n, w.between(0, 20*time.Second))
 			}
+			w.Net.Lose(w.between(0, time.Second))
 		case 2:
 			w.Net.Stall(w.between(time.Second, 25*time.Second))
 		case 3:
@@ -36,6 +37,23 @@ func (w *World) Trouble(length time.Duration, limit int) {
 		w.Net.After(w.between(0, 10*time.Second), next)
 	}
 	next()
+}
+
+// Outages has all nodes lose power again and again for a while, and the logs their ends.
+func (w *World) Outages(length time.Duration) {
+	end := w.Net.now.Add(length)
+	var next func()
+	next = func() {
+		if w.Net.now >= end {
+			return
+		}
+		for _, n := range w.nodes {
+			w.kill(n, w.between(0, time.Second))
+		}
+		w.Net.Lose(w.between(0, time.Second))
+		w.Net.After(w.between(2*time.Second, 8*time.Second), next)
+	}
+	w.Net.After(w.between(2*time.Second, 8*time.Second), next)
 }
 
 func (w *World) between(low, high time.Duration) time.Duration {

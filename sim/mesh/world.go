@@ -2,6 +2,7 @@ package mesh
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"strconv"
 	"time"
@@ -44,8 +45,8 @@ type World struct {
 	queued  []bool   // by page: it is in its log
 	doneAt  []uint64 // by page: where its log first says that it has ended; 0 = nowhere
 	takenAt []map[uint64]uint64
-	fetches []int // by page
-	again   int   // fetches of pages that were fetched before
+	fetches []int   // by page
+	again   int     // fetches of pages that were fetched before
 	visits  []visit // by partition: the last one
 	faults  []string
 
@@ -67,7 +68,7 @@ func NewWorld(s Setting, nodes int) *World {
 		pagesOf: make([][]int, s.Parts), queued: make([]bool, s.Pages), doneAt: make([]uint64, s.Pages),
 		takenAt: make([]map[uint64]uint64, s.Parts), visits: make([]visit, s.Parts), fetches: make([]int, s.Pages),
 	}
-	w.Net.Loss, w.Net.Late, w.Net.Slow, w.Net.Appended = s.Loss, s.Late, s.Slow, w.appended
+	w.Net.Loss, w.Net.Late, w.Net.Slow, w.Net.Appended, w.Net.Lost = s.Loss, s.Late, s.Slow, w.appended, w.lost
 	for id := range s.Pages {
 		w.pagesOf[w.part(id)] = append(w.pagesOf[w.part(id)], id)
 	}
@@ -164,6 +165,19 @@ func (w *World) appended(part int, offset uint64, b overlay.Batch) {
 			}
 		}
 	}
+}
+
+// lost sees a log without its end.
+func (w *World) lost(part int, offset uint64) {
+	if part == w.Parts {
+		return
+	}
+	for _, id := range w.pagesOf[part] {
+		if w.doneAt[id] >= offset {
+			w.doneAt[id] = 0
+		}
+	}
+	maps.DeleteFunc(w.takenAt[part], func(_, at uint64) bool { return at >= offset })
 }
 
 // visit is what the hosts of a partition see.
