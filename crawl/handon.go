@@ -36,7 +36,7 @@ func (l *Ledger) Pressed(is bool) {
 
 // fetcher returns the partition that is to fetch a new page in place of its own.
 func (l *Ledger) fetcher(s *siteRecord, row *Row) (part int, ok bool) {
-	if l.share == nil || !l.share.stakes[s.part].adopted {
+	if l.share == nil || !l.share.stakes[s.part].adopted || l.several != nil { // whose programs' rows stay at home
 		return 0, false
 	}
 	keys := l.share.Keys
@@ -82,7 +82,7 @@ func (l *Ledger) spread(s *siteRecord, host string, over int) int {
 }
 
 // handOn leaves a new page to another partition.
-func (l *Ledger) handOn(s *siteRecord, r *pageRecord, part int, row *Row) {
+func (l *Ledger) handOn(s *siteRecord, r *pageRecord, part int, row *Row) error {
 	moved := *row
 	moved.moves++
 	l.logRow(part, &moved)
@@ -97,7 +97,7 @@ func (l *Ledger) handOn(s *siteRecord, r *pageRecord, part int, row *Row) {
 	if l.purse == nil {
 		r.score = row.Score
 	}
-	l.postEnd(s, r)
 	l.touch(s)
 	l.mark(r)
+	return l.postEnd(s, r)
 }

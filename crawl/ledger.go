@@ -489,7 +489,9 @@ func (l *Ledger) finish(r *pageRecord, f *page.Facts, at Archived) error {
 		l.lose(r)
 	}
 	if l.share != nil {
-		l.logEnd(s, r)
+		if err := l.logEnd(s, r); err != nil {
+			return err
+		}
 	}
 	if l.cfg.Said {
 		l.keepSaid(f)

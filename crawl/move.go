@@ -34,8 +34,7 @@ func Land(keys overlay.Keys, parts int, secret page.Secret, holder string, cargo
 			if part == flow.Everywhere {
 				part = parts
 			}
-			to := all.to(part)
-			to.ships = append(to.ships, overlay.Ship{Input: c.Tuple.Input, Row: c.Tuple.Row})
+			all.to(part).ship(0, overlay.Ship{Input: c.Tuple.Input, Row: c.Tuple.Row})
 		case c.Host.Name != "":
 			to := all.to(keys.HostPart(c.Host.Name))
 			to.hosts = append(to.hosts, c.Host)
@@ -62,8 +61,8 @@ func Land(keys overlay.Keys, parts int, secret page.Secret, holder string, cargo
 		if len(p.hosts) > 0 {
 			records = append(records, overlay.Hosts{Hosts: p.hosts})
 		}
-		if len(p.ships) > 0 {
-			records = append(records, overlay.Shipped{Rows: p.ships})
+		for _, s := range p.ships {
+			records = append(records, s)
 		}
 		list[i] = overlay.Post{Part: p.part, Records: records}
 	}

@@ -3,6 +3,7 @@ package crawl
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"weir/frontier"
 	"weir/overlay"
@@ -19,7 +20,7 @@ type post struct {
 	rows  []overlay.Row
 	hosts []overlay.Host
 	wide  []overlay.Wide
-	ships []overlay.Ship
+	ships []overlay.Shipped // by program
 	ended []overlay.Ended
 }
 
@@ -34,6 +35,16 @@ func (p *posts) to(part int) *post {
 		p.list = append(p.list, post{part: part})
 	}
 	return &p.list[i]
+}
+
+// ship adds a row of a program.
+func (p *post) ship(program uint8, row overlay.Ship) {
+	i := slices.IndexFunc(p.ships, func(s overlay.Shipped) bool { return s.Program == program })
+	if i < 0 {
+		i = len(p.ships)
+		p.ships = append(p.ships, overlay.Shipped{Program: program})
+	}
+	p.ships[i].Rows = append(p.ships[i].Rows, row)
 }
 
 // sent remembers rows that were sent of late, with their depths and, if these count,
@@ -70,29 +81,35 @@ func (l *Ledger) logRow(part int, row *Row) {
 }
 
 // logEnd tells a page's partition that it has ended.
-func (l *Ledger) logEnd(s *siteRecord, r *pageRecord) {
+func (l *Ledger) logEnd(s *siteRecord, r *pageRecord) error {
 	if st := &l.share.stakes[s.part]; st.adopted {
 		st.queued--
 	}
-	l.postEnd(s, r)
+	return l.postEnd(s, r)
 }
 
 // logAgain tells the same of a page that was delivered again.
 func (l *Ledger) logAgain(r *pageRecord) error {
 	s, err := l.site(r.key.Site)
-	if err == nil {
-		l.postEnd(s, r)
+	if err != nil {
+		return err
 	}
-	return err
+	return l.postEnd(s, r)
 }
 
-func (l *Ledger) postEnd(s *siteRecord, r *pageRecord) {
+func (l *Ledger) postEnd(s *siteRecord, r *pageRecord) (err error) {
 	e := overlay.Ended{Site: s.name, Hash: r.key.Hash, Outcome: r.outcome, Status: uint16(r.status), Depth: r.depth}
 	if l.cfg.Traits.Score && l.purse == nil {
 		e.Score = r.score
 	}
+	if l.several != nil {
+		if e.Asked, err = l.several.print(r.key); err != nil {
+			return err
+		}
+	}
 	to := l.share.posts.to(int(s.part))
 	to.ended = append(to.ended, e)
+	return nil
 }
 
 // logHost tells the partition of a host what was learned of it.
@@ -142,8 +159,8 @@ func (l *Ledger) pack(w Writer, ev *Committed) {
 		if len(p.wide) > 0 {
 			rows = append(rows, overlay.Spread{Hosts: p.wide})
 		}
-		if len(p.ships) > 0 {
-			rows = append(rows, overlay.Shipped{Program: l.cfg.Version, Rows: p.ships})
+		for _, s := range p.ships {
+			rows = append(rows, s)
 		}
 		if len(rows) > 0 {
 			ev.Parcel.Rows = append(ev.Parcel.Rows, overlay.Post{Part: p.part, Records: rows})

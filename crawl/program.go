@@ -195,8 +195,12 @@ func (p *Program) Start(out *Out) error {
 // it owns; see flow.Part.
 func (p *Program) Share(parts int, owns func(part int) bool) { p.part.Share(parts, owns) }
 
-// Tuple takes a row that a partition has sent.
-func (p *Program) Tuple(t flow.Tuple, out *Out) error {
+// Tuple takes a row that a partition has sent; one of another program means nothing
+// to it.
+func (p *Program) Tuple(program uint8, t flow.Tuple, out *Out) error {
+	if program != p.cfg.Version {
+		return nil
+	}
 	p.out.Reset()
 	if err := p.part.Tuple(t, &p.out); err != nil {
 		return err
@@ -290,7 +294,9 @@ func (p *Program) hand(f *page.Facts, out *Out) {
 	for _, c := range p.out.Put {
 		out.Put = append(out.Put, Pair{Key: append([]byte{p.cfg.Version}, c.Key...), Value: c.Value, Gone: c.Gone})
 	}
-	out.Send = append(out.Send, p.out.Send...)
+	for _, t := range p.out.Send {
+		out.Send = append(out.Send, Sent{p.cfg.Version, t})
+	}
 	if out.Stop == "" {
 		out.Stop = p.out.Stop
 	}

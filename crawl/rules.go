@@ -3,6 +3,7 @@ package crawl
 import (
 	"time"
 
+	"weir/overlay"
 	"weir/page"
 	"weir/query/flow"
 )
@@ -40,9 +41,9 @@ type Out struct {
 	Put   []Pair // changes of the rules' own part of the store
 	Stop  string // why the crawl shall stop; "" = it goes on
 	Waits []Wait
-	Send  []flow.Tuple // of a crawl that is shared: rows on their way to other partitions
-	Stale bool         // the facts of pages that ended before may mean more now
-	Quit  bool         // one of several programs asks for nothing more: what waits may not be wanted any more
+	Send  []Sent // of a crawl that is shared: rows on their way to other partitions
+	Stale bool   // the facts of pages that ended before may mean more now
+	Quit  bool   // one of several programs asks for nothing more: what waits may not be wanted any more
 }
 
 func (o *Out) reset() {
@@ -67,7 +68,15 @@ type Row struct {
 	Score float32
 	By    Rule
 
-	moves uint8 // how often it was handed on, see handon.go
+	moves uint8         // how often it was handed on, see handon.go
+	part  uint16        // of several programs that several nodes run: its partition
+	bids  []overlay.Row // and what each of them asks, as far as its partition's log does not say so
+}
+
+// Sent is a row of a program on its way to another partition.
+type Sent struct {
+	Program uint8
+	flow.Tuple
 }
 
 // plain says that of a page that is known only its depth could be better.

@@ -22,8 +22,14 @@ import (
 type Several struct {
 	members []*sharer
 	claims  claims
-	site    func(name string) (page.SiteID, error) // the Ledger's
-	merged  map[page.Key]int                       // rows of this delivery, where more than one program has some
+	merged  map[page.Key]int // rows of this delivery, where more than one program has some
+
+	// Of the Ledger: the partition of a page, and whether the page is kept here; and
+	// the number of a site in a partition.
+	part func(u page.URL) (part int, here bool)
+	site func(name string, part int) (page.SiteID, error)
+
+	applying int // the partition whose log's row is being taken; -1: it was derived here
 }
 
 // Member is one of several programs.
@@ -45,7 +51,7 @@ type sharer struct {
 // NewSeveral returns the rules of programs that share a crawl, with what earlier
 // runs have kept.
 func NewSeveral(kv KV, list []Member) *Several {
-	s := &Several{claims: newClaims(kv), merged: map[page.Key]int{}}
+	s := &Several{claims: newClaims(kv), merged: map[page.Key]int{}, applying: -1}
 	for _, m := range list {
 		s.members = append(s.members, &sharer{Member: m, traits: m.Rules.Traits(), number: m.Rules.cfg.Version})
 	}
@@ -204,6 +210,7 @@ func (s *Several) take(m *sharer, f *page.Facts, out *Out) error {
 func (s *Several) hand(m *sharer, out *Out) {
 	out.Put = append(out.Put, m.out.Put...)
 	out.Waits = append(out.Waits, m.out.Waits...)
+	out.Send = append(out.Send, m.out.Send...)
 	out.Stale = out.Stale || m.out.Stale
 	if m.out.Stop != "" && m.stopped == "" {
 		m.stopped = m.out.Stop
@@ -214,24 +221,42 @@ func (s *Several) hand(m *sharer, out *Out) {
 // claim puts the pages that a program orders into its crawl table, and hands them
 // on, each once.
 func (s *Several) claim(m *sharer, f *page.Facts, out *Out) error {
-	last, site := "", page.SiteID(0)
+	last, lastPart, site := "", -1, page.SiteID(0)
+	applying := s.applying
+	s.applying = -1
 	for i := range m.out.Crawl {
 		row := &m.out.Crawl[i]
-		if name := row.URL.Site(); name != last {
-			var err error
-			if site, err = s.site(name); err != nil {
+		part, here := applying, true
+		if applying < 0 {
+			part, here = s.part(row.URL)
+		}
+		row.part = uint16(part)
+		k := page.Key{Hash: m.Rules.cfg.Secret.Hash(row.URL.String())} // of a page that is kept elsewhere
+		if here {
+			if name := row.URL.Site(); name != last || part != lastPart {
+				var err error
+				if site, err = s.site(name, part); err != nil {
+					return err
+				}
+				last, lastPart = name, part
+			}
+			row.Site = site
+			k = page.Key{Site: site, Hash: row.Hash}
+		}
+		bid := m.bid(row)
+		if here {
+			news, put, err := s.better(m, f, k, row, out)
+			if err != nil {
 				return err
 			}
-			last = name
-		}
-		row.Site = site
-		k := page.Key{Site: site, Hash: row.Hash}
-		news, err := s.better(m, f, k, row, out)
-		if err != nil {
-			return err
-		}
-		if news && m.traits.Crawled {
-			m.news = append(m.news, *row)
+			if news && m.traits.Crawled {
+				m.news = append(m.news, *row)
+			}
+			if put && applying < 0 {
+				row.bids = append(row.bids, bid)
+			}
+		} else {
+			row.bids = append(row.bids, bid)
 		}
 		at, twice := s.merged[k]
 		if !twice {
@@ -245,18 +270,19 @@ func (s *Several) claim(m *sharer, f *page.Facts, out *Out) error {
 }
 
 // better puts a row into a program's crawl table if it is new there, or better in
-// any column, and says whether it was. What the program has not seen the facts of,
-// or would see with other eyes, is to be delivered again.
-func (s *Several) better(m *sharer, f *page.Facts, k page.Key, row *Row, out *Out) (bool, error) {
+// any column, and says whether it was, and whether the table has changed at all. What
+// the program has not seen the facts of, or would see with other eyes, is to be
+// delivered again.
+func (s *Several) better(m *sharer, f *page.Facts, k page.Key, row *Row, out *Out) (news, put bool, err error) {
 	id := claimID{m.number, k}
 	had, ok, err := s.claims.get(id)
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
 	if !ok {
 		row.Anew = true
 		s.claims.put(id, Claim{Depth: row.Depth, Root: row.Root, Score: row.Score, By: row.By, Parent: f.Key}, out)
-		return true, s.visit(m, k.Site, row, out)
+		return true, true, s.visit(m, k.Site, row, out)
 	}
 	now := had
 	now.Root = had.Root || row.Root
@@ -271,7 +297,7 @@ func (s *Several) better(m *sharer, f *page.Facts, k page.Key, row *Row, out *Ou
 	if now != had {
 		s.claims.put(id, now, out)
 	}
-	return nearer || dearer, nil
+	return nearer || dearer, now != had, nil
 }
 
 // visit notes that a program asks for a page of a site, whose robots.txt it has to
@@ -311,4 +337,5 @@ func (r *Row) merge(o *Row) {
 	r.Root, r.Seed = r.Root || o.Root, r.Seed || o.Seed
 	r.Anew, r.Hear = r.Anew || o.Anew, r.Hear || o.Hear
 	r.Score = max(r.Score, o.Score)
+	r.bids = append(r.bids, o.bids...)
 }

@@ -50,7 +50,7 @@ type share struct {
 // sharing are Rules that several nodes follow together.
 type sharing interface {
 	Share(parts int, owns func(part int) bool)
-	Tuple(t flow.Tuple, out *Out) error
+	Tuple(program uint8, t flow.Tuple, out *Out) error
 }
 
 // stake is what this node has to do with a partition.
@@ -407,6 +407,10 @@ func (l *Ledger) short(r *pageRecord, e *overlay.Ended) (bool, error) {
 	if !l.meansMore(e.Outcome) {
 		return false, nil
 	}
+	if l.several != nil {
+		asked, err := l.several.print(r.key)
+		return asked != e.Asked, err
+	}
 	if l.cfg.Traits.Depth && r.depth < e.Depth {
 		return true, nil
 	}
@@ -438,8 +442,8 @@ func (l *Ledger) Apply(part int, offset uint64, b overlay.Batch) error {
 		case overlay.Tuples:
 			err = l.applyRows(part, r.Rows)
 		case overlay.Shipped:
-			if r.Program == l.cfg.Version && !(own && part == l.share.Parts) {
-				err = l.applyShipped(part, r.Rows)
+			if !(own && part == l.share.Parts) {
+				err = l.applyShipped(part, &r)
 			}
 		case overlay.Done:
 			if !own {
@@ -484,6 +488,9 @@ func (l *Ledger) move(part int, offset, stamp uint64) {
 }
 
 func (l *Ledger) applyRows(part int, rows []overlay.Row) error {
+	if l.several != nil {
+		return l.applyBids(part, rows)
+	}
 	l.out.reset()
 	for _, r := range rows {
 		l.out.Crawl = append(l.out.Crawl, Row{
@@ -496,16 +503,16 @@ func (l *Ledger) applyRows(part int, rows []overlay.Row) error {
 }
 
 // applyShipped gives the rules rows of theirs.
-func (l *Ledger) applyShipped(part int, rows []overlay.Ship) error {
+func (l *Ledger) applyShipped(part int, s *overlay.Shipped) error {
 	if l.share.rules == nil {
 		return nil
 	}
 	if part == l.share.Parts {
 		part = flow.Everywhere
 	}
-	for _, r := range rows {
+	for _, r := range s.Rows {
 		l.out.reset()
-		if err := l.share.rules.Tuple(flow.Tuple{To: part, Input: r.Input, Row: r.Row}, &l.out); err != nil {
+		if err := l.share.rules.Tuple(s.Program, flow.Tuple{To: part, Input: r.Input, Row: r.Row}, &l.out); err != nil {
 			return err
 		}
 		if err := l.follow(&page.Facts{}, false); err != nil {
@@ -516,14 +523,13 @@ func (l *Ledger) applyShipped(part int, rows []overlay.Ship) error {
 }
 
 // ship sends a row of the rules to a partition, or to all.
-func (l *Ledger) ship(t *flow.Tuple) {
+func (l *Ledger) ship(t *Sent) {
 	part := t.To
 	if part == flow.Everywhere {
 		part = l.share.Parts
 	}
 	l.bytes += int64(len(t.Row) + pairCost)
-	to := l.share.posts.to(part)
-	to.ships = append(to.ships, overlay.Ship{Input: t.Input, Row: t.Row})
+	l.share.posts.to(part).ship(t.Program, overlay.Ship{Input: t.Input, Row: t.Row})
 }
 
 // applyDone ends pages that another node has fetched. They are not among this
@@ -585,6 +591,10 @@ func (l *Ledger) applyDone(part int, d overlay.Done) error {
 func (l *Ledger) place(rows []Row) error {
 	sh := l.share
 	sh.parts, sh.waiting = sh.parts[:0], l.Waiting()
+	if l.several != nil {
+		l.placeBids(rows)
+		return nil
+	}
 	last, lastPart, id := "", -1, page.SiteID(0)
 	for i := range rows {
 		part := sh.applying

@@ -58,7 +58,7 @@ func TestSharedBounds(t *testing.T) {
 // alike holds the pages that the fleet has fetched to those of one node alone.
 func (f *fleet) alike() (alone *ship) {
 	one := newFleet(f.t, f.plan, f.own)
-	one.web, one.moved, one.seeds = f.web, f.moved, f.seeds
+	one.web, one.moved, one.seeds, one.more = f.web, f.moved, f.seeds, f.more
 	alone = one.board(&ship{name: "alone", alone: true})
 	for alone.again(); len(alone.queued) > 0; alone.again() {
 		alone.fetch()

@@ -25,6 +25,7 @@ type fleet struct {
 	nodes []*ship
 	owner []int // by partition; -1 = nobody
 	plan  *flow.Plan
+	more  []*flow.Plan // of other programs that share the crawl
 	own   bool
 	seeds []string
 	web   map[string][]string
@@ -44,6 +45,7 @@ type ship struct {
 	alone  bool // it shares with nobody
 	l      *Ledger
 	rules  *Program
+	others []*Program
 	stop   string              // why the crawl shall end, if it is to
 	held   map[page.Key]string // pages whose records it has
 	outbox []overlay.Parcel
@@ -59,6 +61,17 @@ func (s *ship) open() {
 	s.rules, err = NewProgram(ProgramConfig{Plan: s.fl.plan, Own: s.fl.own, Secret: worldSecret}, s.kv)
 	s.must(err)
 	cfg := LedgerConfig{Order: frontier.Length{}, Trap: frontier.DefaultTrap(), Rules: s.rules, Traits: s.rules.Traits(), Secret: worldSecret, Again: true}
+	if s.others = nil; len(s.fl.more) > 0 {
+		members := []Member{{Name: "0", Rules: s.rules}}
+		for i, plan := range s.fl.more {
+			p, err := NewProgram(ProgramConfig{Plan: plan, Own: true, Secret: worldSecret, Version: uint8(i + 1)}, s.kv)
+			s.must(err)
+			s.others = append(s.others, p)
+			members = append(members, Member{Name: fmt.Sprint(i + 1), Rules: p})
+		}
+		several := NewSeveral(s.kv, members)
+		cfg.Rules, cfg.Traits = several, several.Traits()
+	}
 	if !s.alone {
 		cfg.Share = &Sharing{Keys: s.fl.keys, Parts: fleetParts, Node: s.name, Origin: s.origin}
 	}
@@ -161,7 +174,7 @@ func (s *ship) adopt(part int) {
 			s.fl.t.Fatalf("%s: %d pages of %s, %d are said to wait", s.name, len(got.Entries), k.Name, k.Queued)
 		}
 		for _, e := range got.Entries {
-			if end, ok := s.fl.ended[fmt.Sprint(part, k.Name, e.Hash)]; ok && !(s.l.cfg.Traits.Depth && e.Depth < end.Depth || s.l.cfg.Traits.Score && e.Score > end.Score) {
+			if end, ok := s.fl.ended[fmt.Sprint(part, k.Name, e.Hash)]; ok && s.others == nil && !(s.l.cfg.Traits.Depth && e.Depth < end.Depth || s.l.cfg.Traits.Score && e.Score > end.Score) {
 				s.fl.t.Fatalf("%s: %s%s has ended, and waits", s.name, k.Name, e.Rest)
 			}
 			s.queued[page.Key{Site: k.ID, Hash: e.Hash}] = k.Name + e.Rest

@@ -24,7 +24,7 @@ import (
 func (l *Ledger) use(rules Rules, traits RuleTraits) {
 	l.cfg.Rules, l.cfg.Traits = rules, traits
 	if l.several, _ = rules.(*Several); l.several != nil {
-		l.several.site = l.siteID
+		l.several.site, l.several.part = l.siteOf, l.partOf
 	}
 	if l.share != nil {
 		l.shareRules()

@@ -72,7 +72,11 @@ func (l *Ledger) take(f *page.Facts, links bool) error {
 	for i := range l.out.Crawl {
 		row := &l.out.Crawl[i]
 		if l.keys[i].Site == 0 {
-			l.send(row, l.prints[i])
+			if l.several != nil {
+				l.sendBids(row, l.prints[i])
+			} else {
+				l.send(row, l.prints[i])
+			}
 			continue
 		}
 		if l.purse != nil && row.Seed && row.Score <= 0 {
@@ -82,7 +86,11 @@ func (l *Ledger) take(f *page.Facts, links bool) error {
 		if err != nil {
 			return err
 		}
-		if news && l.share != nil && l.share.applying < 0 {
+		switch {
+		case l.share == nil:
+		case l.several != nil:
+			l.logBids(row)
+		case news && l.share.applying < 0:
 			l.logRow(l.share.parts[i], row)
 		}
 		if news && l.cfg.Traits.Crawled {
@@ -228,8 +236,7 @@ func (l *Ledger) crawl(f *page.Facts, key page.Key, print uint64, row *Row) (new
 		return true, nil
 	}
 	if to, other := l.fetcher(s, row); other {
-		l.handOn(s, r, to, row)
-		return true, nil
+		return true, l.handOn(s, r, to, row)
 	}
 	s.queued++
 	l.totals.Queued++

@@ -318,6 +318,7 @@ const (
 	newPlace               // a site follows
 	newLevel               // depth: other than that of the page before
 	newWorth               // score: likewise
+	newAsked               // what was asked of it: likewise
 )
 
 func (w *writer) ended(e, last *Ended) {
@@ -341,6 +342,10 @@ func (w *writer) ended(e, last *Ended) {
 	if math.Float32bits(e.Score) != math.Float32bits(last.Score) {
 		head |= newWorth
 		w.b = binary.LittleEndian.AppendUint32(w.b, math.Float32bits(e.Score))
+	}
+	if e.Asked != last.Asked {
+		head |= newAsked
+		w.b = binary.LittleEndian.AppendUint32(w.b, e.Asked)
 	}
 	*last = *e
 	w.b[at] = head

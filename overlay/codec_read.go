@@ -343,7 +343,7 @@ func (r *reader) head(known byte) byte {
 }
 
 func (r *reader) ended(x *Ended) {
-	head := r.head(newOutcome | newPlace | newLevel | newWorth)
+	head := r.head(newOutcome | newPlace | newLevel | newWorth | newAsked)
 	if head&newPlace != 0 {
 		r.place()
 	}
@@ -359,6 +359,11 @@ func (r *reader) ended(x *Ended) {
 	}
 	if head&newWorth != 0 {
 		x.Score = r.score()
+	}
+	if head&newAsked != 0 {
+		if s := r.bytes(4); s != nil {
+			x.Asked = binary.LittleEndian.Uint32(s)
+		}
 	}
 	switch {
 	case r.err != nil:

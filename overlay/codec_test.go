@@ -224,7 +224,7 @@ func TestBadBatch(t *testing.T) {
 
 func FuzzReadBatch(f *testing.F) {
 	f.Add(AppendBatch(nil, realistic(f, 20)))
-	f.Add(AppendBatch(nil, &Batch{Records: []Record{Taken{1, "a"}, Done{2, "a", []Ended{{"https://a.example", 3, page.OK, 200, 4, 0.5}}}, Hosts{[]Host{{Name: "a"}}}, Facts{1, []byte("x")}, Shipped{1, []Ship{{2, []byte("y")}}}}}))
+	f.Add(AppendBatch(nil, &Batch{Records: []Record{Taken{1, "a"}, Done{2, "a", []Ended{{"https://a.example", 3, page.OK, 200, 4, 0.5, 6}}}, Hosts{[]Host{{Name: "a"}}}, Facts{1, []byte("x")}, Shipped{1, []Ship{{2, []byte("y")}}}}}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		x, err := ReadBatch(b)
 		if err != nil {
@@ -282,7 +282,7 @@ func ended(n int) *Batch {
 	rng := rand.New(rand.NewPCG(1, 2))
 	d := Done{Epoch: 1234, Node: "node-7"}
 	for i := range n {
-		d.Pages = append(d.Pages, Ended{fmt.Sprintf("https://www.site-%d.example", i/20), rng.Uint64(), page.OK, 200, uint16(i / 100), 0})
+		d.Pages = append(d.Pages, Ended{fmt.Sprintf("https://www.site-%d.example", i/20), rng.Uint64(), page.OK, 200, uint16(i / 100), 0, 0})
 	}
 	return &Batch{Origin: 1 << 40, Records: []Record{d}}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"weir/crawl"
+	"weir/internal/ask"
 	"weir/internal/search"
 	"weir/overlay"
 	"weir/page"
@@ -122,16 +123,24 @@ func (c *searchCmd) searchAt(ctx context.Context, e *env, q *search.Query) error
 	return w.lacks("pages are shown")
 }
 
-// indexed says whether the crawl keeps an index.
+// indexed finds the program that keeps an index.
 func (w *swarm) indexed() error {
-	if w.own != nil {
-		index, length := w.own.Table("index"), w.own.Table("length")
-		if index != nil && length != nil && slices.Equal(index.Types, []query.Type{query.Text, query.URL, query.Int, query.Int}) && slices.Equal(length.Types, []query.Type{query.URL, query.Int}) {
+	if w.own != nil && keepsIndex(w.own) {
+		return nil
+	}
+	for _, src := range w.programs {
+		if own, err := ask.NewOwn(src, w.settings.plain(), w.options); err == nil && len(w.programs) > 1 && keepsIndex(own) {
+			w.of, w.own = src.As, own
 			return nil
 		}
 	}
 	return failure(errors.New("the nodes keep no index of this crawl together"),
 		"submit a crawl with --index, or with a program that has these rules; meanwhile weir search searches the folder of one node\n"+strings.TrimSpace(crawl.IndexRules))
+}
+
+func keepsIndex(own *ask.Own) bool {
+	index, length := own.Table("index"), own.Table("length")
+	return index != nil && length != nil && slices.Equal(index.Types, []query.Type{query.Text, query.URL, query.Int, query.Int}) && slices.Equal(length.Types, []query.Type{query.URL, query.Int})
 }
 
 // postings gathers the index as far as a question needs it: each word's from the

@@ -34,6 +34,7 @@ const (
 // rename.
 type want struct {
 	ID    uint64    `json:"id,omitempty"`    // one that was begun
+	Of    string    `json:"of,omitempty"`    // of several programs, the one whose crawl it is
 	Table string    `json:"table,omitempty"` // of the crawl's program, as far as this node owns it
 	First *string   `json:"first,omitempty"` // only rows with this text in their first column
 	Sum   bool      `json:"sum,omitempty"`   // only how many rows there are, and the sum of their second column
@@ -334,6 +335,9 @@ func (s *station) fill(ctx context.Context, w want, mine []bool, emit func(*batc
 		return err
 	}
 	defer done()
+	if f.View, err = ask.Of(f.View, w.Of); err != nil {
+		return err
+	}
 	out := &filler{ctx: ctx, emit: emit}
 	switch {
 	case w.Table != "":

@@ -62,7 +62,10 @@ type swarm struct {
 	cl *cluster.Client
 	crawlKnown
 	settings *settings
+	programs []*program.Source
+	options  flow.Options // how their rows are spread
 	seeds    []crawl.Seed
+	of       string   // the program that is asked about, of several
 	own      *ask.Own // nil: several programs share it
 	missing  map[string]error
 	orphans  int // partitions whose rows nobody has handed out
@@ -80,7 +83,7 @@ func (e *env) openSwarm(ctx context.Context, c *contact, of string) (*swarm, err
 	if err != nil {
 		return nil, err
 	}
-	w := &swarm{cl: cl, missing: map[string]error{}, note: func(text string) { fmt.Fprintln(e.err, "weir: "+text) }}
+	w := &swarm{cl: cl, of: of, missing: map[string]error{}, note: func(text string) { fmt.Fprintln(e.err, "weir: "+text) }}
 	if err := put(ctx, cl, "", crawlTopic, nil, &w.crawlKnown); err != nil {
 		return nil, err
 	}
@@ -99,23 +102,24 @@ func (e *env) openSwarm(ctx context.Context, c *contact, of string) (*swarm, err
 	for _, seed := range seeds {
 		w.seeds = append(w.seeds, crawl.Seed(seed))
 	}
-	src, err := w.choose(list, of)
-	if err != nil || len(list) > 1 && src == nil {
-		return w, err
-	}
 	scheme, err := overlay.ParseScheme(t.Scheme)
 	if err != nil {
 		return nil, err
 	}
-	var options flow.Options
-	options.Scheme, options.Spread = node.Tables(scheme)
-	w.own, err = ask.NewOwn(src, s.plain(), options)
+	w.options.Scheme, w.options.Spread = node.Tables(scheme)
+	w.programs = list
+	src, err := w.choose(of)
+	if err != nil || len(list) > 1 && src == nil {
+		return w, err
+	}
+	w.own, err = ask.NewOwn(src, s.plain(), w.options)
 	return w, err
 }
 
 // choose finds the program of a name; none for the flags of a crawl without one, or
 // when several share it and none is named.
-func (w *swarm) choose(list []*program.Source, of string) (*program.Source, error) {
+func (w *swarm) choose(of string) (*program.Source, error) {
+	list := w.programs
 	if of == "" {
 		if len(list) == 1 {
 			return list[0], nil
@@ -215,6 +219,7 @@ func (w *swarm) Facts(ctx context.Context, n ask.Need, fn func(*page.Facts) erro
 func (w *swarm) each(ctx context.Context, nodes []string, what want, fn func(*batch) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	what.Of = w.of
 	type news struct {
 		node  string
 		batch *batch

@@ -146,8 +146,8 @@ func (s *settings) shareable(list []*program.Source, scheme overlay.Scheme) erro
 	if t := order.Traits(); t.Ranked || t.Batched {
 		return usage("take --order siteopic, opic, length, depth or score", "--order %s ranks pages by all links of the crawl, and no node of a cluster has all of them", s.Order)
 	}
-	if len(list) > 1 {
-		return usage("name one of them, or crawl with all on one machine: weir crawl --program", "several programs do not share a crawl of a cluster yet")
+	if len(list) > 1 && scheme.Second != overlay.Stay {
+		return usage("take --scheme host, url or host-8", "--scheme %s hands pages on, and what several programs ask of them stays at home", scheme)
 	}
 	for _, src := range list {
 		if _, err := src.Compile(flow.Options{Scheme: flow.ByHost, Crawl: true, IgnoreRobots: s.IgnoreRobots}); err != nil {

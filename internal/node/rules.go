@@ -25,8 +25,8 @@ const forgetful = "warning: this crawl has no archive (--warc none), and when it
 // ErrOld says that the folder's crawl was begun before crawls were programs.
 var ErrOld = errors.New("the crawl was begun by an older weir, which kept less of what its rules had derived")
 
-// errPeers says that the crawl cannot be shared by programs, since nodes share it.
-var errPeers = errors.New("a crawl that several nodes share has one program")
+// errPeers says that the crawl cannot have other programs, since nodes share it.
+var errPeers = errors.New("a crawl that several nodes share keeps the programs that it was submitted with")
 
 // rules are those of a crawl's program, or of several that share it.
 type rules interface {
@@ -69,9 +69,6 @@ func (n *node) openRules() (rules, error) {
 		}
 	}
 	if len(programs.Each) > 0 {
-		if n.cfg.Peer != nil {
-			return nil, errPeers
-		}
 		return n.openSeveral(list)
 	}
 	plan, err := n.compile(first(list))

@@ -60,9 +60,6 @@ func (s *share) replace(t Turn) error {
 // name.
 func (s *share) join(t Turn) error {
 	src := &t.Program
-	if s.cfg.Peer != nil {
-		return errPeers
-	}
 	if src.As == "" {
 		return fmt.Errorf("a program that shares a crawl needs a name")
 	}

@@ -111,6 +111,9 @@ func (n *node) turn(ctx context.Context, t Turn) (Turned, error) {
 	if ctx.Err() != nil {
 		return Turned{}, ctx.Err()
 	}
+	if n.cfg.Peer != nil {
+		return Turned{}, errPeers
+	}
 	o, got, err := n.prepare(t)
 	if err != nil || got.Same {
 		return got, err

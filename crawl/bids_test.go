@@ -1,0 +1,89 @@
+package crawl
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"weir/overlay"
+	"weir/page"
+	"weir/query"
+	"weir/query/flow"
+)
+
+// claimed are the crawl tables of a node's programs, and the rows of their others.
+func (s *ship) claimed(rows map[string]bool) {
+	all := append([]*Program{s.rules}, s.others...)
+	for i, p := range all {
+		v := &View{kv: s.kv, secret: worldSecret, names: map[page.SiteID]string{}}
+		of := v.Of(Named{Name: fmt.Sprint(i), Number: uint8(i)})
+		note := func(x *PageInfo) bool {
+			if !x.Stray {
+				rows[fmt.Sprint(i, " crawl ", x.URL)] = true
+			}
+			return true
+		}
+		s.must(of.Pages(note))
+		s.must(of.Queue(note))
+		for _, t := range p.cfg.Plan.Program.Tables {
+			if t.Kind != query.Derived || t.Name == "crawl" {
+				continue
+			}
+			s.must(p.Rows(t, func(row flow.Row) bool {
+				text := fmt.Sprint(i, " ", t.Name)
+				for _, v := range row {
+					text += fmt.Sprintf(" %s %d", v.S, v.N)
+				}
+				rows[text] = true
+				return true
+			}))
+		}
+	}
+}
+
+// TestNodesShareSeveralPrograms: whatever nodes crash, hand over and come late, each
+// of several programs ends with the pages and rows that it has on one node.
+func TestNodesShareSeveralPrograms(t *testing.T) {
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(sharedPrograms)), func(name string) bool { return strings.Contains(sharedPrograms[name], "stop(") })
+	rapid.Check(t, func(t *rapid.T) {
+		scheme, err := overlay.ParseScheme(rapid.SampledFrom([]string{"host", "url", "host-2"}).Draw(t, "scheme"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pick := func() *flow.Plan {
+			return sharedPlan(t, sharedPrograms[rapid.SampledFrom(names).Draw(t, "program")], scheme)
+		}
+		f := newFleet(t, pick(), true)
+		f.more = []*flow.Plan{pick()}
+		f.keys = overlay.NewKeys(scheme, fleetParts)
+		var all []string
+		for i := range 14 {
+			all = append(all, fmt.Sprintf("http://h%d.test/p%d", i%5, i))
+		}
+		for _, u := range all {
+			if rapid.IntRange(0, 5).Draw(t, "redirects") == 0 {
+				f.moved[u] = rapid.SampledFrom(all).Draw(t, "target")
+				continue
+			}
+			for range 2 {
+				f.web[u] = append(f.web[u], rapid.SampledFrom(all).Draw(t, "link"))
+			}
+		}
+		f.seeds = all[:2]
+		f.sail()
+
+		alone := f.alike()
+		got, want := map[string]bool{}, map[string]bool{}
+		alone.claimed(want)
+		for _, s := range f.nodes {
+			s.claimed(got)
+		}
+		if !maps.Equal(got, want) {
+			t.Fatalf("together they have\n%s\nand one alone\n%s", strings.Join(slices.Sorted(maps.Keys(got)), "\n"), strings.Join(slices.Sorted(maps.Keys(want)), "\n"))
+		}
+	})
+}
