@@ -87,3 +87,55 @@ func TestNodesShareSeveralPrograms(t *testing.T) {
 		}
 	})
 }
+
+// TestAskedBeforeEnd: that another program asks for a page lies in the log before the
+// end of a fetch that had not read it. The next owner has the page fetched again;
+// unless who fetched it has said, by then, that this program has had it too.
+func TestAskedBeforeEnd(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) { // for the fleet's sake; nothing is drawn
+		plan := sharedPlan(t, "crawl(U) :- seed(U). crawl(V) :- crawl(U), link(U, V).", overlay.Scheme{})
+		f := newFleet(t, plan, true)
+		f.more = []*flow.Plan{plan}
+		f.keys = overlay.NewKeys(overlay.Scheme{}, fleetParts)
+		for i := range 3 {
+			f.nodes = append(f.nodes, f.board(&ship{name: fmt.Sprintf("n%d", i), origin: uint64(i + 1)}))
+		}
+		a, b, c := f.nodes[0], f.nodes[1], f.nodes[2]
+		u := "http://h.test/p"
+		part := f.keys.Home(mustURL(u))
+		f.web[u] = []string{"http://h.test/child"}
+		asks := func(program uint8) overlay.Post {
+			return overlay.Post{Part: part, Records: []overlay.Record{overlay.Tuples{Rows: []overlay.Row{{URL: mustURL(u), Program: program}}}}}
+		}
+		tell := func(s *ship) {
+			for s.commit(); len(s.outbox) > 0; {
+				s.post(false)
+			}
+		}
+		f.append(c, asks(0))
+		a.adopt(part)
+		f.append(c, asks(1)) // a has not read it
+		a.fetch()
+		tell(a)
+		a.disown(part)
+
+		b.adopt(part)
+		if got := slices.Sorted(maps.Values(b.queued)); !slices.Equal(got, []string{f.web[u][0], u}) {
+			t.Fatalf("%v wait, want the page that one program has not had, and its child", got)
+		}
+		b.disown(part)
+
+		a.read(part)
+		a.again()
+		tell(a)
+		c.adopt(part)
+		if got := slices.Collect(maps.Values(c.queued)); !slices.Equal(got, f.web[u]) {
+			t.Fatalf("%v wait, want the child of the page that was delivered again", got)
+		}
+		rows := map[string]bool{}
+		c.claimed(rows)
+		if want := map[string]bool{"0 crawl " + f.web[u][0]: true, "1 crawl " + f.web[u][0]: true}; !maps.Equal(rows, want) {
+			t.Fatalf("the new owner says that programs ask for %v", rows)
+		}
+	})
+}

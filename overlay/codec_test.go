@@ -84,7 +84,7 @@ var anyRecord = rapid.Custom(func(t *rapid.T) Record {
 			return Ended{
 				Site: anyURL.Draw(t, "url").Site(), Hash: number.Draw(t, "hash"),
 				Outcome: page.Outcome(rapid.Byte().Draw(t, "outcome")), Status: rapid.SampledFrom([]uint16{0, 200, 200, 404, 65535}).Draw(t, "status"),
-				Depth: rapid.SampledFrom([]uint16{0, 1, 1, 65535}).Draw(t, "depth"), Score: rapid.SampledFrom([]float32{0, 0, 0.5, -1}).Draw(t, "score"),
+				Depth: rapid.SampledFrom([]uint16{0, 1, 1, 65535}).Draw(t, "depth"), Score: rapid.SampledFrom([]float32{0, 0, 0.5, -1}).Draw(t, "score"), Asked: rapid.SampledFrom([]uint32{0, 0, 7, 1 << 31}).Draw(t, "asked"),
 			}
 		}), 0, 8).Draw(t, "pages")}
 	}
