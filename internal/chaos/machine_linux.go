@@ -44,6 +44,9 @@ const lobby = 7400
 
 func (m *machine) name() string { return fmt.Sprintf("n%d", m.i) }
 
+// said is the file of what the node says: not in its folder, that is its own.
+func (m *machine) said() string { return m.dir + ".stderr" }
+
 func (m *machine) addr() string { return netip.AddrPortFrom(place(m.i), lobby).String() }
 
 // on starts the node unless it runs.
@@ -66,10 +69,7 @@ func (m *machine) on() error {
 	if m.i >= m.run.cfg.Nodes {
 		args = append(args, "--no-storage")
 	}
-	if err := os.MkdirAll(m.dir, 0o777); err != nil {
-		return err
-	}
-	out, err := os.OpenFile(filepath.Join(m.dir, "stderr"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
+	out, err := os.OpenFile(m.said(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (m *machine) attend(cmd *exec.Cmd, ended chan struct{}) {
 	close(ended)
 	m.run.say("%s has ended: %v", m.name(), cmd.ProcessState)
 	if !m.meant {
-		m.run.fail("%s ended by itself: %v; see %s", m.name(), err, filepath.Join(m.dir, "stderr"))
+		m.run.fail("%s ended by itself: %v; see %s", m.name(), err, m.said())
 	}
 }
 
