@@ -155,8 +155,19 @@ func line(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
+// edition is a binary's version if it was built with -ldflags "-X main.edition=VERSION".
+// Protocol, and the least one that is understood, are set in tests of upgrades only;
+// 0: as package cluster has them.
+var (
+	edition         string
+	protocol, least int
+)
+
 // version is what this binary calls itself, also to servers.
 func version() string {
+	if edition != "" {
+		return edition
+	}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		if v := info.Main.Version; v != "" && v != "(devel)" {
 			return strings.TrimPrefix(v, "v")

@@ -23,7 +23,13 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(leakless{m}, map[string]func(){"weir": main})
+	as := func(name string, version, oldest int) func() {
+		return func() {
+			edition, protocol, least = name, version, oldest
+			main()
+		}
+	}
+	testscript.Main(leakless{m}, map[string]func(){"weir": main, "weir-next": as("0.2", 8, 3), "weir-later": as("1.0", 9, 9)})
 }
 
 // leakless fails a test run that leaves goroutines behind.
@@ -49,6 +55,7 @@ func (l leakless) Run() int {
 //	listens DIR                wait until the crawl in the folder can be steered
 //	ports NAME...              $NAME is an address that nobody listens at
 //	answers ADDR CERTS         wait until the node there answers questions
+//	exec weir-next, weir-later as weir: a version that understands this one, and one that does not
 //	hold DIR                   keep the crawl folder in use until the script ends
 //
 // The keys of web: pages, links, size, latency, rate (bytes per second),

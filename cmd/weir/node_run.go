@@ -220,7 +220,7 @@ func (c *nodeRunCmd) open(ctx context.Context, st *station, h *home) (*cluster.N
 	var once sync.Once
 	return cluster.Open(ctx, cluster.Config{
 		Dir: filepath.Join(c.Dir, serverDir), Certs: h.Certs, Name: h.Name, Join: h.Join, Listen: h.Listen, Routes: h.Routes, Advertise: h.Advertise,
-		Storage: h.Storage, Expect: h.Expect, Now: node.Now, Warn: st.warn,
+		Storage: h.Storage, Expect: h.Expect, Version: protocol, Least: least, Now: node.Now, Warn: st.warn,
 		Log: func(text string) {
 			select {
 			case <-opened:

@@ -35,10 +35,13 @@ type Config struct {
 	Warn func(error)         // something a person should know of; at most twice a minute while it lasts
 	Log  func(string)        // what the server has to say, and what a node waits for; nil is silence
 
+	// Of the protocol, and of the oldest one that is understood; 0: as this weir has
+	// them. Tests of upgrades set them.
+	Version, Least int
+
 	// Set by tests only.
-	version, least int
-	clock          func() time.Time
-	ttl            time.Duration
+	clock func() time.Time
+	ttl   time.Duration
 }
 
 const (
@@ -49,9 +52,10 @@ const (
 
 // The protocol between nodes. A node talks to those whose version is at least
 // its least, and the other way round. Version goes up with whatever others must
-// know before they are asked for it; least, when older nodes would do harm.
+// know before they are asked for it; least, when older nodes would do harm: then
+// all nodes are stopped before the first is upgraded.
 //
-//	2  records of lost pages, see Refetch
+//	2  ends of pages tell their depths, which older nodes misread
 //	3  logs of bundles, letters of several pieces: older nodes would read neither
 const (
 	version = 3
@@ -98,8 +102,8 @@ func (c Config) filled() (Config, error) {
 	if c.clock == nil {
 		c.clock = time.Now
 	}
-	if c.version == 0 {
-		c.version, c.least = version, least
+	if c.Version == 0 {
+		c.Version, c.Least = version, least
 	}
 	if c.ttl == 0 {
 		c.ttl = overlay.TTL

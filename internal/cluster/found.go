@@ -44,7 +44,7 @@ type host struct {
 }
 
 func (h *host) hello() hello {
-	return hello{place: h.self, Version: h.cfg.version, Least: h.cfg.least, Cluster: h.id.Cluster, Expect: h.cfg.Expect}
+	return hello{place: h.self, Version: h.cfg.Version, Least: h.cfg.Least, Cluster: h.id.Cluster, Expect: h.cfg.Expect}
 }
 
 // serve answers a guest.
@@ -89,8 +89,8 @@ func (h *host) judge(name string, g *hello) (Reason, string) {
 	switch {
 	case checkName(g.Name) != nil || g.Name != name:
 		return NotItself, fmt.Sprintf("it says that it is %q, and its certificate that it is %q", g.Name, name)
-	case g.Version < h.cfg.least || h.cfg.version < g.Least:
-		return OtherVersion, fmt.Sprintf("it speaks version %d of the protocol and understands %d and later; here it is version %d, from %d on: upgrade one of them", g.Version, g.Least, h.cfg.version, h.cfg.least)
+	case g.Version < h.cfg.Least || h.cfg.Version < g.Least:
+		return OtherVersion, fmt.Sprintf("it speaks version %d of the protocol and understands %d and later; here it is version %d, from %d on: upgrade one of them", g.Version, g.Least, h.cfg.Version, h.cfg.Least)
 	case g.Node == h.id.Node && g.Name == h.id.Name:
 		return "", "" // this very node: its own address is in its list
 	case g.Name == h.id.Name:

@@ -124,7 +124,7 @@ func (m *members) renewals(ctx context.Context) {
 func (m *members) write(ctx context.Context, p overlay.Peer) (bool, error) {
 	n := m.n
 	subject := memberSubject(n.cfg.Name)
-	r := record{place: n.host.self, Session: p.Session, Draining: p.Draining, Weight: p.Weight, Version: n.cfg.version, Least: n.cfg.least}
+	r := record{place: n.host.self, Session: p.Session, Draining: p.Draining, Weight: p.Weight, Version: n.cfg.Version, Least: n.cfg.Least}
 	data, err := json.Marshal(&r)
 	if err != nil {
 		return false, err

@@ -11,10 +11,7 @@ import (
 	"weir/overlay"
 )
 
-const (
-	lostVersion = 2    // of the protocol: older nodes do not know [overlay.Lost]
-	lostRows    = 1000 // in a batch
-)
+const lostRows = 1000 // in a batch
 
 // Refetch has the pages fetched again that a node has fetched, which was removed and
 // is gone with its archive: it finds them in the logs, and says there that they are
@@ -29,11 +26,6 @@ func (n *Node) Refetch(ctx context.Context, name string) (pages int, err error) 
 	}
 	if folder := n.host.folder(name); folder == "" || !n.owners.banned(folder) {
 		return fail(fmt.Errorf("%w: remove it first", ErrKeep))
-	}
-	for _, r := range n.members.all() {
-		if r.Version < lostVersion {
-			return fail(fmt.Errorf("%s runs an older weir that would not hear of it: upgrade it first", r.Name))
-		}
 	}
 	for i := range overlay.Logs {
 		found, err := n.search(ctx, name, i)
