@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"weir/internal/cluster"
@@ -81,6 +83,40 @@ func (c *drainCmd) watch(ctx context.Context, stop <-chan struct{}, cl *cluster.
 		all = now
 	}
 	return false, nil
+}
+
+// farewell tells the other nodes why this one ends though nobody asked it to.
+func (s *station) farewell(why error) {
+	ctx, cancel := context.WithTimeout(context.Background(), silentTime)
+	defer cancel()
+	peers := s.cl.Peers()
+	text, err := json.Marshal(farewell{peers[0].Name, why.Error()})
+	if err != nil {
+		return
+	}
+	var wg sync.WaitGroup
+	for _, p := range peers[1:] {
+		if p.Connected {
+			wg.Go(func() { _, _ = s.cl.Ask(ctx, p.Name, farewellTopic, text) }) // it may be gone, too
+		}
+	}
+	wg.Wait()
+}
+
+// farewell is what a node says that cannot go on.
+type farewell struct {
+	Name string `json:"name"`
+	Why  string `json:"why"`
+}
+
+// left takes the farewell of another node.
+func (s *station) left(_ context.Context, b []byte) ([]byte, error) {
+	var f farewell
+	if err := json.Unmarshal(b, &f); err != nil {
+		return nil, err
+	}
+	s.warn(fmt.Errorf("%s has left: %s", f.Name, f.Why))
+	return nil, nil
 }
 
 // node finds a node by its name.

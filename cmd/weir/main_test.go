@@ -56,6 +56,7 @@ func (l leakless) Run() int {
 //	ports NAME...              $NAME is an address that nobody listens at
 //	answers ADDR CERTS         wait until the node there answers questions
 //	exec weir-next, weir-later as weir: a version that understands this one, and one that does not
+//	disk DIR SIZE              make the folder a disk of that size, such as 20m; again: resize it. Needs Linux and root
 //	hold DIR                   keep the crawl folder in use until the script ends
 //
 // The keys of web: pages, links, size, latency, rate (bytes per second),
@@ -68,10 +69,13 @@ func TestScript(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "web": serve, "asked": asked, "manners": manners, "hold": hold, "fill": fill, "listens": listens, "ports": ports, "answers": answers, "samehits": sameHits,
+			"exits": exits, "web": serve, "asked": asked, "manners": manners, "hold": hold, "fill": fill, "listens": listens, "ports": ports, "disk": disk, "answers": answers, "samehits": sameHits,
 		},
 		// tmpfs: a script may mount a small file system, in a name space of its own.
 		Condition: func(cond string) (bool, error) {
+			if cond == "root" {
+				return os.Geteuid() == 0, nil
+			}
 			if cond != "tmpfs" {
 				return false, fmt.Errorf("unknown condition %q", cond)
 			}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"weir/internal/cluster"
 )
@@ -138,6 +139,8 @@ func clusterFault(err error) error {
 		hint = "take the address that weir node --listen has there"
 	case errors.Is(err, cluster.ErrTwo):
 		hint = "a third node may be small: it can run beside another one, though not on the same disk"
+	case errors.Is(err, syscall.ENOSPC):
+		hint = "make room on the disk, then start the node again"
 	case errors.As(err, &storage):
 		hint = "make room on the disk, then start the node again"
 	case errors.Is(err, cluster.ErrExists):

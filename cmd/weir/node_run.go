@@ -252,6 +252,7 @@ func (c *nodeRunCmd) crawl(ctx context.Context, e *env, st *station, sp cluster.
 	}
 	cfg.Peer.Secret = st.cl.Secret()
 	cfg.Peer.Watch = st.watch
+	cfg.Peer.Fail = st.farewell
 	cfg.Peer.Ready = st.ready(cfg.Dir, cfg.Peer.Scheme)
 	cfg.Peer.Open = func(tell func(overlay.Event)) (node.Carrier, error) { return attended{st.cl, st}, st.cl.Attend(tell) }
 	cfg.Peer.Quiet = func(is bool) {

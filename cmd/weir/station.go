@@ -19,12 +19,12 @@ import (
 
 // What nodes are asked, see cluster.Node.Answer.
 const (
-	submitTopic = "submit"
-	statusTopic = "status"
-	drainTopic  = "drain"
-	removeTopic = "remove"
-
-	refetchTopic = "refetch"
+	submitTopic   = "submit"
+	statusTopic   = "status"
+	drainTopic    = "drain"
+	removeTopic   = "remove"
+	refetchTopic  = "refetch"
+	farewellTopic = "farewell"
 )
 
 // station is a node while it runs: what the cluster has submitted, how its crawl is
@@ -109,6 +109,7 @@ func (s *station) serve(cl *cluster.Node) {
 		return nil, cl.RemovePeer(ctx, name)
 	})
 	cl.Answer(refetchTopic, s.refetch)
+	cl.Answer(farewellTopic, s.left)
 	cl.Answer(exportTopic, s.export)
 	cl.Answer(moveTopic, s.move)
 	cl.Answer(streamTopic, s.stream)

@@ -86,7 +86,7 @@ func (n *Node) logs() (list []LogStatus) {
 	return list
 }
 
-// Peers lists the nodes of the cluster that were met, and this one; not those that
+// Peers lists this node, and those of the cluster that were met; not those that
 // were removed.
 func (n *Node) Peers() []PeerStatus {
 	connected := map[string]bool{n.cfg.Name: true}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net/netip"
 	"sync"
@@ -39,6 +40,9 @@ type Peer struct {
 
 	// Quiet is told when nothing is left to do on any node, and when there is again.
 	Quiet func(bool)
+
+	// Fail is told why the node cannot go on, while the others can still be told.
+	Fail func(error)
 }
 
 // Now is the clock of a crawl: a carrier's times are by it.
@@ -160,6 +164,9 @@ func (p *peer) run(ctx context.Context, stop <-chan struct{}) {
 	defer func() {
 		closed := make(chan struct{})
 		go func() { // whoever tells must not be left hanging
+			if why := context.Cause(ctx); p.cfg.Fail != nil && !errors.Is(why, context.Canceled) {
+				p.cfg.Fail(why)
+			}
 			_ = p.carrier.Close()
 			close(closed)
 		}()

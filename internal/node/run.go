@@ -324,8 +324,8 @@ func (n *node) run(ctx context.Context, stop <-chan struct{}) error {
 	}
 	n.log.event("start", map[string]any{"resumed": n.resumed, "queued": start.Totals.Queued, "sites": len(start.Sites)})
 
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	// The committer outlives the loop, whose last orders it still carries out.
 	saving, saved := context.WithCancel(context.WithoutCancel(ctx))
 	defer saved()
@@ -359,7 +359,7 @@ func (n *node) run(ctx context.Context, stop <-chan struct{}) error {
 		n.work.Go(func() { n.recall(ctx) })
 	}
 	err = n.loop(ctx, stop, start)
-	cancel()
+	cancel(err)
 	saved()
 	// Nobody takes events any more; those who still send must not be left hanging.
 	done := make(chan struct{})
