@@ -326,22 +326,6 @@ func TestCluster(t *testing.T) {
 		}
 	})
 
-	t.Run("a log that was cut goes on after what was read of it", func(t *testing.T) {
-		const part, after = 9, 40
-		b.Do(overlay.Follow{Part: part, After: after})
-		w.Until("b says so", func() bool {
-			return warn["b"].any(func(err error) bool {
-				var c *CutError
-				return errors.As(err, &c) && c.Part == part && c.Read == after
-			})
-		})
-		w.Until("the log is as long as it was", func() bool {
-			end, _ := a.end(w.ctx, part)
-			return end >= after
-		})
-		b.Do(overlay.Unfollow{Part: part})
-	})
-
 	t.Run("a server that cannot store is noticed, and the others go on", func(t *testing.T) {
 		if err := c.srv.ShutdownJetStream(); err != nil { // what it does when the disk is full
 			t.Fatal(err)

@@ -2,61 +2,87 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"hash/crc32"
+	"sort"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 
 	"weir/overlay"
 )
 
-// maxMend bounds how many batches that are gone are made up for.
-const maxMend = 1 << 20
-
-// CutError says that a log ends before what this node has read of it. Nodes with
+// CutError says that a log has lost what this node has read of it last. Nodes with
 // storage acknowledge before their disks do, so when all lose power within a
 // second of each other its end is lost with them (Config.Always prevents that).
-// Whoever wrote there writes again.
+// Whoever wrote there writes again, and this node reads again.
 type CutError struct {
 	Part int
-	Last uint64 // of the log
 	Read uint64 // by this node
+	Left uint64 // of that; what was written shortly before is read again, too
 }
 
 func (e *CutError) Error() string {
-	return fmt.Sprintf("the log of partition %d ends at %d, and this node had read up to %d: the nodes with storage have lost its end", e.Part, e.Last, e.Read)
+	return fmt.Sprintf("the nodes with storage have lost the end of the log of partition %d: this node had read up to %d, and goes on after %d", e.Part, e.Read, e.Left)
 }
 
-// mend makes a log that was cut long enough for what follows to come after all
-// that was read of it: offsets must rise. It returns how long the log is then.
-func (n *Node) mend(ctx context.Context, part int, after uint64) uint64 {
-	last, ok := n.end(ctx, part)
-	if !ok || last >= after {
-		return last
-	}
-	n.warn(&CutError{Part: part, Last: last, Read: after})
-	empty := pack(nil, appendBundle(nil, nil))
-	for i := 0; last < after && i < maxMend && ctx.Err() == nil; i++ {
-		rctx, cancel := context.WithTimeout(ctx, requestTime)
-		ack, err := n.js.Publish(rctx, logSubject(overlay.LogOf(part)), empty)
-		cancel()
-		if err == nil {
-			last = ack.Sequence
-		} else if !pause(ctx, tailPause) {
-			return last
-		}
-	}
-	return last
+// mendTime is how long before a batch was read the log may have been cut that lost it:
+// the moments that disks take, and as much as clocks may differ.
+const mendTime = time.Minute
+
+// stampOf tells a batch from another one at its offset, and when it was read.
+func stampOf(at time.Time, data []byte) uint64 {
+	return uint64(at.Unix())<<32 | uint64(crc32.ChecksumIEEE(data))
 }
 
-// end is the last offset of the stream that a partition's log is in.
-func (n *Node) end(ctx context.Context, part int) (uint64, bool) {
-	for {
-		rctx, cancel := context.WithTimeout(ctx, requestTime)
-		info, err := n.streams[logStream(overlay.LogOf(part))].Info(rctx)
-		cancel()
-		if err == nil {
-			return info.State.LastSeq, true
+// agreed returns how far a log is what this node has read of it: up to after, where a
+// batch with that stamp was, or not as far. Without a stamp the log must reach there,
+// or all of it is read again.
+func (n *Node) agreed(ctx context.Context, part int, after, was uint64) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTime)
+	defer cancel()
+	log := n.streams[logStream(overlay.LogOf(part))]
+	info, err := log.Info(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("see how far the log of partition %d goes: %w", part, err)
+	}
+	if last := info.State.LastSeq; was == 0 {
+		if last < after {
+			return 0, nil
 		}
-		if !pause(ctx, tailPause) {
-			return 0, false
+		return after, nil
+	} else if last >= after {
+		m, err := log.GetMsg(ctx, after)
+		switch {
+		case err == nil && holds(m.Data, part, was):
+			return after, nil
+		case err != nil && !errors.Is(err, jetstream.ErrMsgNotFound):
+			return 0, fmt.Errorf("read the log of partition %d at %d: %w", part, after, err)
 		}
 	}
+	since := time.Unix(int64(was>>32), 0).Add(-mendTime)
+	var bad error
+	to := sort.Search(int(min(info.State.LastSeq, after)), func(i int) bool {
+		m, err := log.GetMsg(ctx, uint64(i)+1)
+		if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
+			bad = err
+		}
+		return err != nil || !m.Time.Before(since)
+	})
+	if bad != nil {
+		return 0, fmt.Errorf("find where the log of partition %d was cut: %w", part, bad)
+	}
+	return uint64(to), nil
+}
+
+// holds reports whether a message has the batch with this stamp for a partition.
+func holds(message []byte, part int, was uint64) bool {
+	list, err := unbundle(message)
+	for _, s := range list {
+		if s.part == part {
+			return err == nil && uint32(was) == crc32.ChecksumIEEE(s.data)
+		}
+	}
+	return false
 }

@@ -195,7 +195,7 @@ func (n *Node) Do(a overlay.Action) {
 	case overlay.Claim:
 		n.owners.claim(a)
 	case overlay.Follow:
-		n.readers[overlay.LogOf(a.Part)].follow(a.Part, a.After)
+		n.readers[overlay.LogOf(a.Part)].follow(a)
 	case overlay.Unfollow:
 		n.readers[overlay.LogOf(a.Part)].unfollow(a.Part)
 	case overlay.Append:

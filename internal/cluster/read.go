@@ -43,8 +43,9 @@ type reader struct {
 // following is a partition that is followed. It is given what comes after.
 type following struct {
 	after uint64
+	stamp uint64 // of the batch there, when it began; 0 = not known
 	spot  spot
-	sound bool // the log is known to reach as far as after
+	sound bool // the log is known to be what was read of it before
 }
 
 // spot is where a partition is read.
@@ -62,10 +63,10 @@ func newReader(n *Node, log int) (*reader, error) {
 }
 
 // follow begins to give a partition, or begins again.
-func (r *reader) follow(part int, after uint64) {
+func (r *reader) follow(a overlay.Follow) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.parts[part] = &following{after: after}
+	r.parts[a.Part] = &following{after: a.After, stamp: a.Stamp, sound: a.After == 0}
 	r.look()
 }
 
@@ -129,27 +130,46 @@ func (r *reader) run(ctx context.Context) {
 	}
 }
 
-// check makes sure that the log is as long as what was read of it before.
+// check makes sure that the log is what was read of it before. Where it was cut since
+// then, the partition is read again from there.
 func (r *reader) check(ctx context.Context) {
 	for ctx.Err() == nil {
-		part, after := -1, uint64(0)
-		r.mu.Lock()
-		for p, f := range r.parts {
-			if !f.sound && f.after > max(r.end, after) {
-				part, after = p, f.after
-			}
-		}
-		if part < 0 {
-			for _, f := range r.parts {
-				f.sound = true
-			}
-			r.mu.Unlock()
+		part, f := r.doubtful()
+		if f == nil {
 			return
 		}
-		r.parts[part].sound = true // if it is not to be had, what there is will do
+		to, err := r.n.agreed(ctx, part, f.after, f.stamp)
+		if err != nil {
+			if !pause(ctx, tailPause) {
+				return
+			}
+			continue
+		}
+		r.mu.Lock()
+		f.sound = true
+		cut := to < f.after && r.parts[part] == f
+		read := f.after
+		if cut {
+			f.after = to
+		}
 		r.mu.Unlock()
-		r.hint(r.n.mend(ctx, part, after))
+		if cut {
+			r.n.warn(&CutError{Part: part, Read: read, Left: to})
+			r.n.answer(overlay.Rewound{Part: part, Offset: to})
+		}
 	}
+}
+
+// doubtful finds a partition that was not checked yet.
+func (r *reader) doubtful() (part int, f *following) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for p, f := range r.parts {
+		if !f.sound {
+			return p, f
+		}
+	}
+	return 0, nil
 }
 
 // front finds a spot for those that are new, and says after what to read at the head,
@@ -159,14 +179,18 @@ func (r *reader) front() (after uint64, any bool) {
 	defer r.mu.Unlock()
 	least, placed := ^uint64(0), false
 	for _, f := range r.parts {
-		least = min(least, f.after)
-		placed = placed || f.spot != fresh
+		if f.sound {
+			least = min(least, f.after)
+			placed = placed || f.spot != fresh
+		}
 	}
-	if !placed && len(r.parts) > 0 {
+	if !placed && least != ^uint64(0) {
 		r.head = least
 	}
 	for _, f := range r.parts {
 		switch {
+		case !f.sound:
+			continue
 		case f.spot == fresh && f.after < r.head:
 			f.spot = behind
 		case f.spot == fresh:
@@ -297,6 +321,7 @@ func (r *reader) deliver(s slice, seq uint64, size int) bool {
 	case b.Origin != n.append.origin.Load():
 		n.count.receivedBatch(s.data, size)
 	}
+	b.Stamp = stampOf(n.cfg.clock(), s.data)
 	n.answer(overlay.Delivered{Part: s.part, Offset: seq, Batch: b})
 	return true
 }

@@ -17,6 +17,8 @@ import (
 type eyes struct {
 	mu   sync.Mutex
 	read map[int][]overlay.Delivered
+	edge map[int]uint64   // how far that goes
+	back map[int][]uint64 // where it went back to
 	acks map[uint64]bool
 }
 
@@ -25,11 +27,13 @@ func (e *eyes) tell(ev overlay.Event) {
 	defer e.mu.Unlock()
 	switch ev := ev.(type) {
 	case overlay.Delivered:
-		log := e.read[ev.Part]
-		if len(log) > 0 && ev.Offset <= log[len(log)-1].Offset {
-			return // again
+		if ev.Offset > e.edge[ev.Part] { // else again
+			e.read[ev.Part] = append(e.read[ev.Part], ev)
+			e.edge[ev.Part] = ev.Offset
 		}
-		e.read[ev.Part] = append(log, ev)
+	case overlay.Rewound:
+		e.back[ev.Part] = append(e.back[ev.Part], ev.Offset)
+		e.edge[ev.Part] = ev.Offset
 	case overlay.Acked:
 		e.acks[ev.ID] = true
 	case overlay.Failed:
@@ -49,7 +53,15 @@ func (e *eyes) marks(part int) (ids []uint64) {
 	return ids
 }
 
-func newEyes() *eyes { return &eyes{read: map[int][]overlay.Delivered{}, acks: map[uint64]bool{}} }
+func (e *eyes) rewinds(part int) []uint64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.back[part]
+}
+
+func newEyes() *eyes {
+	return &eyes{read: map[int][]overlay.Delivered{}, edge: map[int]uint64{}, back: map[int][]uint64{}, acks: map[uint64]bool{}}
+}
 
 // Whatever becomes of a node's own copy of a log, its follower reads on: without it,
 // with it, and when it was lost and is made anew, it is given everything once and in
@@ -143,6 +155,69 @@ func TestFollowersDoNotCareWhereCopiesAre(t *testing.T) {
 	reads("c reads it", "a", "c", "d")
 	if got := len(seen["c"].marks(neighbour)); got != len(ids) {
 		t.Errorf("c has read %d batches of %d", got, len(ids))
+	}
+}
+
+// Where another batch lies than a node has read there, or none, the log was cut: the
+// node is told, and reads again what was written since shortly before. Else it reads on.
+func TestLogThatWasCutIsReadAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	seen := map[string]*eyes{}
+	w.tune = func(c *Config) {
+		seen[c.Name] = newEyes()
+		c.Tell = seen[c.Name].tell
+	}
+	warn := map[string]*warnings{}
+	nodes := w.three(warn)
+	a, e := nodes["a"], seen["a"]
+	const part = 9
+	append := func(id uint64) {
+		t.Helper()
+		w.Until("it is acknowledged", func() bool {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			if ok, answered := e.acks[id]; ok {
+				return true
+			} else if !answered {
+				e.acks[id] = false
+				a.Do(overlay.Append{ID: id, Part: part, Batch: overlay.Batch{Origin: 1, Records: []overlay.Record{overlay.Mark{ID: id, Node: "a"}}}})
+			}
+			return false
+		})
+	}
+	last := func() overlay.Delivered {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		return e.read[part][len(e.read[part])-1]
+	}
+	reads := func(what string, ids ...uint64) {
+		t.Helper()
+		w.Until(what, func() bool { return slices.Equal(e.marks(part), ids) })
+	}
+	a.Do(overlay.Follow{Part: part})
+	append(1)
+	append(2)
+	reads("a reads both", 1, 2)
+	at := last()
+	if at.Batch.Stamp == 0 {
+		t.Fatal("a batch has no stamp")
+	}
+	a.Do(overlay.Follow{Part: part, After: at.Offset, Stamp: at.Batch.Stamp})
+	append(3)
+	reads("a reads on", 1, 2, 3)
+	if e.rewinds(part) != nil || warn["a"].any(func(err error) bool { return errors.As(err, new(*CutError)) }) {
+		t.Fatal("a log that is as it was is said to be cut")
+	}
+	a.Do(overlay.Follow{Part: part, After: at.Offset, Stamp: at.Batch.Stamp ^ 1})
+	reads("a reads again when another batch lies there", 1, 2, 3, 1, 2, 3)
+	a.Do(overlay.Follow{Part: part, After: last().Offset + 40, Stamp: at.Batch.Stamp})
+	reads("and when none does", 1, 2, 3, 1, 2, 3, 1, 2, 3)
+	if got := e.rewinds(part); len(got) != 2 || got[0] >= at.Offset || got[1] >= at.Offset {
+		t.Errorf("it is rewound to %v, and had read up to %d", got, at.Offset)
+	}
+	if !warn["a"].any(func(err error) bool { return errors.As(err, new(*CutError)) }) {
+		t.Error("nobody is told")
 	}
 }
 
