@@ -371,6 +371,38 @@ func TestClockThatIsWrongIsNoticed(t *testing.T) {
 	}
 }
 
+// A node that leaves ends its session itself, and no renewal that was under way brings it
+// back: the others need not wait for it to run out.
+func TestNobodyWaitsForWhoLeaves(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	nodes := w.three(nil)
+	a, c := nodes["a"], nodes["c"]
+	w.Until("a sees c", func() bool { _, ok := a.members.live("c"); return ok })
+	r, _ := a.members.live("c")
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				c.Do(overlay.Renew{Peer: overlay.Peer{Name: "c", Session: r.Session}})
+			}
+		}
+	}()
+	c.Close()
+	close(stop)
+	<-stopped
+	w.Until("a does not see c any more", func() bool { _, ok := a.members.live("c"); return !ok })
+	a.members.mu.Lock()
+	defer a.members.mu.Unlock()
+	if session, late := a.members.late["c"]; late {
+		t.Errorf("the session %d of c had to run out", session)
+	}
+}
+
 // A session that the others have ended is not renewed: its node must begin
 // another one.
 func TestEndedSessionStaysEnded(t *testing.T) {

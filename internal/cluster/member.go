@@ -43,10 +43,12 @@ func (r *record) peer() overlay.Peer {
 // renewed again. Since a renewal is seen after it was sent, no session is ended
 // before its node has counted a TTL itself.
 type members struct {
-	n    *Node
-	next chan renewal // the last one wins
+	n     *Node
+	next  chan renewal // the last one wins
+	asked atomic.Bool  // there was one
+	ends  chan chan struct{}
 
-	own struct { // used by renewals, and by resign after it
+	own struct { // renewals has it
 		session  uint64
 		revision uint64
 	}
@@ -69,6 +71,8 @@ type members struct {
 // session that was. A node that ends its own writes none.
 const lapsedHeader = "Lapsed"
 
+const resignTime = 2 * time.Second
+
 // age is how long the same renewal was seen.
 type age struct {
 	revision uint64
@@ -81,12 +85,13 @@ type renewal struct {
 }
 
 func newMembers(n *Node) *members {
-	return &members{n: n, next: make(chan renewal, 1), known: map[string]record{}, late: map[string]uint64{}, ages: map[string]age{}, complete: make(chan struct{})}
+	return &members{n: n, next: make(chan renewal, 1), ends: make(chan chan struct{}), known: map[string]record{}, late: map[string]uint64{}, ages: map[string]age{}, complete: make(chan struct{})}
 }
 
 // renew asks for a renewal. One that has not been sent yet is replaced: its time
 // counts from when it was asked for.
 func (m *members) renew(a overlay.Renew) {
+	m.asked.Store(true)
 	r := renewal{a.Peer, m.n.cfg.Now()}
 	for {
 		select {
@@ -105,6 +110,10 @@ func (m *members) renewals(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
+			return
+		case done := <-m.ends:
+			m.end(ctx)
+			close(done)
 			return
 		case r := <-m.next:
 			ok, err := m.write(ctx, r.peer)
@@ -161,14 +170,42 @@ func (m *members) write(ctx context.Context, p overlay.Peer) (bool, error) {
 
 var errEnded = errors.New("the others have ended this node's session: they did not hear of it in time")
 
-// resign ends the session, so that the others need not wait for it to run out.
+// resign ends the session, so that the others need not wait for it to run out. It is
+// not renewed after that.
 func (m *members) resign() {
-	if m.own.session == 0 {
+	if !m.asked.Load() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(m.n.ctx, 2*time.Second)
+	ctx, cancel := context.WithTimeout(m.n.ctx, resignTime)
 	defer cancel()
-	_, _ = m.n.put(ctx, memberSubject(m.n.cfg.Name), nil, m.own.revision)
+	done := make(chan struct{})
+	select {
+	case m.ends <- done:
+		select {
+		case <-done:
+		case <-ctx.Done():
+		}
+	case <-ctx.Done():
+	}
+}
+
+// end puts nothing in place of the session's record. The answer to the last renewal
+// may have been lost.
+func (m *members) end(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, resignTime)
+	defer cancel()
+	subject := memberSubject(m.n.cfg.Name)
+	for range 3 {
+		if _, err := m.n.put(ctx, subject, nil, m.own.revision); !raced(err) {
+			return
+		}
+		old, rev, err := m.n.last(ctx, membersStream, subject)
+		var was record
+		if err != nil || json.Unmarshal(old, &was) != nil || was.Node != m.n.host.id.Node {
+			return
+		}
+		m.own.revision = rev
+	}
 }
 
 // watch reads the members' stream. The node's own renewals pass through it, so
