@@ -1,6 +1,9 @@
 package crawl
 
 import (
+	"encoding/binary"
+	"fmt"
+
 	"weir/overlay"
 	"weir/page"
 )
@@ -8,14 +11,20 @@ import (
 // Under redirect and adaptive the owner of a page's home may leave the fetching to
 // another partition's (overlay.Scheme). What is new at home goes on to the other
 // partition's log as a row that has moved; home knows the page from then on, and has
-// ended with it. That end is posted behind the row, as any other, so that no crash
-// loses the page between the two, and the next owner of home finds both.
+// ended with it: with no status, since it was not fetched. That end is posted behind
+// the row, as any other, so that no crash loses the page between the two, and the next
+// owner of home finds both. A row that brings the page nearer is handed on as well.
+//
+// Such a page is not among the numbers of its home's site: it is among those of the
+// partition that it was left to.
+//
+// Where several programs ask for pages they stay: a row that has moved does not say who
+// asked for it.
 
 // spreads are over how many partitions hosts are spread, as far as this node has to
 // know: those at home here.
 type spreads struct {
 	table *overlay.Spreads // nil: the scheme spreads none
-	since map[string]int   // by host: new pages since that was looked at
 	calm  bool             // the node has connections for all its hosts
 }
 
@@ -23,7 +32,45 @@ func newSpreads(s overlay.Scheme) spreads {
 	if s.Second != overlay.Adapt {
 		return spreads{}
 	}
-	return spreads{table: overlay.NewSpreads(s), since: map[string]int{}}
+	return spreads{table: overlay.NewSpreads(s)}
+}
+
+// openSpreads reads over how many partitions hosts were spread.
+func (l *Ledger) openSpreads() error {
+	table := l.share.spreads.table
+	if table == nil {
+		return nil
+	}
+	var bad error
+	err := l.kv.Scan([]byte{keyShare, shareWide}, []byte{keyShare, shareWide + 1}, func(key, value []byte) bool {
+		d := decoder{b: value}
+		table.Apply(overlay.Wide{Host: string(key[2:]), N: uint16(d.uvarint()), Version: d.uvarint()})
+		bad = d.err
+		return bad == nil
+	})
+	if err == nil {
+		err = bad
+	}
+	if err != nil {
+		return fmt.Errorf("read over how many partitions hosts are spread: %w", err)
+	}
+	return nil
+}
+
+// keepSpread keeps over how many partitions a host is spread: its log is not read
+// again.
+func (l *Ledger) keepSpread(w overlay.Wide) {
+	value := binary.AppendUvarint(binary.AppendUvarint(nil, uint64(w.N)), w.Version)
+	l.extra = append(l.extra, Pair{Key: append([]byte{keyShare, shareWide}, w.Host...), Value: value})
+}
+
+// applySpread takes what the owner of a host has decided.
+func (l *Ledger) applySpread(r overlay.Spread) {
+	for _, w := range r.Hosts {
+		if table := l.share.spreads.table; table != nil && table.Apply(w) {
+			l.keepSpread(w)
+		}
+	}
 }
 
 // Pressed says whether hosts wait for a connection of this node. Until it is told it
@@ -65,10 +112,10 @@ func (l *Ledger) fetcher(s *siteRecord, row *Row) (part int, ok bool) {
 func (l *Ledger) spread(s *siteRecord, host string, over int) int {
 	x := &l.share.spreads
 	n := x.table.Of(host)
-	if x.since[host]++; x.since[host] < over {
+	if s.since++; s.since < over {
 		return n
 	}
-	x.since[host] = 0
+	s.since = 0
 	waiting := int(s.queued) * n
 	if x.calm {
 		waiting = 0
@@ -77,27 +124,65 @@ func (l *Ledger) spread(s *siteRecord, host string, over int) int {
 	if changed {
 		to := l.share.posts.to(int(s.part))
 		to.wide = append(to.wide, w)
+		l.keepSpread(w)
 	}
 	return x.table.Of(host)
 }
 
 // handOn leaves a new page to another partition.
 func (l *Ledger) handOn(s *siteRecord, r *pageRecord, part int, row *Row) error {
-	moved := *row
-	moved.moves++
-	l.logRow(part, &moved)
-	r.state, r.outcome, r.at, r.archive = stateEnded, page.OK, l.wall, Archived{File: elsewhere}
-	l.totals.Seen-- // it is among the other's
-	if st := l.own(s); st != nil {
-		st.known--
-	}
-	if row.Seed {
-		l.totals.Seeds--
-	}
+	l.discount(s, r, -1)
 	if l.purse == nil {
 		r.score = row.Score
 	}
+	return l.leave(s, r, part, row)
+}
+
+// leave tells another partition of a page, and its own that it did.
+func (l *Ledger) leave(s *siteRecord, r *pageRecord, part int, row *Row) error {
+	moved := *row
+	moved.moves++
+	l.logRow(part, &moved)
+	r.state, r.outcome, r.status, r.at, r.archive = stateEnded, page.OK, 0, l.wall, Archived{File: elsewhere}
 	l.touch(s)
 	l.mark(r)
 	return l.postEnd(s, r)
+}
+
+// discount counts a page out that was handed on, or in again.
+func (l *Ledger) discount(s *siteRecord, r *pageRecord, n int64) {
+	l.totals.Seen += n
+	if st := l.own(s); st != nil {
+		st.known += n
+	}
+	if r.seed {
+		l.totals.Seeds += n
+	}
+}
+
+// handed says that a page which has ended was handed on.
+func (r *urlRow) handed() bool {
+	return r.archive.File == elsewhere && r.outcome == page.OK && r.status == 0
+}
+
+// forward hands on what makes a page mean more that was handed on. It says whether it
+// could: while the page's home is not this node's to decide for, or by now has the page
+// to itself, it is fetched at home.
+func (l *Ledger) forward(s *siteRecord, r *pageRecord, row *Row) (bool, error) {
+	if row.Anew || l.own(s) == nil {
+		return false, nil
+	}
+	part := l.share.Keys.Moved(row.URL, int(row.moves)+1)
+	if table := l.share.spreads.table; table != nil {
+		part = l.share.Keys.Spread(row.URL, table.Of(row.URL.Host()))
+	}
+	if part == int(s.part) {
+		return false, nil
+	}
+	better := *row
+	better.Depth = r.depth
+	if l.cfg.Traits.Priority && l.purse == nil {
+		better.Score = r.score
+	}
+	return true, l.leave(s, r, part, &better)
 }

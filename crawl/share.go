@@ -86,6 +86,9 @@ func (l *Ledger) openShare(cfg Sharing) error {
 	if err != nil {
 		return fmt.Errorf("read how far logs were applied: %w", err)
 	}
+	if err := l.openSpreads(); err != nil {
+		return err
+	}
 	parcels, err := l.Outbox()
 	if err == nil && len(parcels) > 0 {
 		l.share.seq = parcels[len(parcels)-1].Seq
@@ -109,11 +112,13 @@ func (l *Ledger) shareRules() {
 //	c|l|partition        -> offset of its log, as applied, and the stamp of the batch there
 //	c|o|seq              -> outbox: a parcel that may not be with the others yet
 //	c|s|partition|site   -> the sites of a partition
+//	c|w|host             -> over how many partitions it is spread
 const (
 	keyShare    = 'c'
 	shareLog    = 'l'
 	shareOutbox = 'o'
 	shareSite   = 's'
+	shareWide   = 'w'
 )
 
 var originKey = []byte{keyShare, 'i'}
@@ -349,6 +354,11 @@ func (l *Ledger) refetch(f *page.Facts, r *pageRecord, row *Row) error {
 	if err != nil {
 		return err
 	}
+	if r.handed() {
+		if done, err := l.forward(s, r, row); done || err != nil {
+			return err
+		}
+	}
 	e := frontier.Entry{Hash: row.Hash, Depth: r.depth, Hops: row.Hops, Root: row.Root || r.root, Score: row.Score, Rest: strings.Clone(row.URL.Rest())}
 	if l.cfg.Traits.Priority && l.purse == nil {
 		e.Score = r.score
@@ -361,8 +371,9 @@ func (l *Ledger) refetch(f *page.Facts, r *pageRecord, row *Row) error {
 func (l *Ledger) reclaim(s *siteRecord, r *pageRecord, e frontier.Entry) {
 	r.loaded, r.entry = true, e
 	s.queued++
-	s.ended--
-	if r.outcome.Row().Answer {
+	if r.handed() {
+		l.discount(s, r, +1)
+	} else if s.ended--; r.outcome.Row().Answer {
 		s.fetched = max(0, s.fetched-1) // it counts once
 	}
 	l.totals.Queued++
@@ -452,9 +463,7 @@ func (l *Ledger) Apply(part int, offset uint64, b overlay.Batch) error {
 		case overlay.Lost:
 			err = l.applyLost(part, r)
 		case overlay.Spread:
-			for _, w := range r.Hosts {
-				l.share.spreads.table.Apply(w)
-			}
+			l.applySpread(r)
 		case overlay.Hosts:
 			if !own {
 				for _, h := range r.Hosts {
@@ -560,10 +569,6 @@ func (l *Ledger) applyDone(part int, d overlay.Done) error {
 			return err
 		}
 		s.queued--
-		s.ended++
-		if p.Outcome.Row().Answer {
-			s.fetched++ // budgets of a site hold for all nodes
-		}
 		if l.purse != nil {
 			if _, err := l.spend(s, r); err != nil {
 				return err
@@ -573,6 +578,11 @@ func (l *Ledger) applyDone(part int, d overlay.Done) error {
 			st.queued--
 		}
 		r.state, r.outcome, r.status, r.at, r.archive = stateEnded, p.Outcome, int(p.Status), l.wall, Archived{File: elsewhere}
+		if r.handed() {
+			l.discount(s, r, -1)
+		} else if s.ended++; p.Outcome.Row().Answer {
+			s.fetched++ // budgets of a site hold for all nodes
+		}
 		if r.score = p.Score; l.cfg.Traits.Priority && l.purse == nil {
 			if err := l.load(r); err != nil {
 				return err
@@ -626,7 +636,7 @@ const elsewhere = math.MaxUint32
 // family is the site whose robots.txt counts for a site: itself, unless its pages
 // are spread over partitions.
 func (l *Ledger) family(s *siteRecord) (page.SiteID, error) {
-	if l.share == nil || l.share.Keys.Scheme().By == overlay.ByHost {
+	if l.share == nil || !l.share.Keys.Scheme().Leased() {
 		return s.id, nil
 	}
 	return l.siteID(s.name)
@@ -643,7 +653,7 @@ func (l *Ledger) known(s *siteRecord) frontier.Known {
 			k.Met, s.met = true, st.epoch
 		}
 	}
-	k.Old = k.Old || l.share != nil && l.share.Keys.Scheme().By != overlay.ByHost
+	k.Old = k.Old || l.share != nil && l.share.Keys.Scheme().Leased()
 	return k
 }
 

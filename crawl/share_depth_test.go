@@ -29,7 +29,7 @@ crawl(V, 0, P-1) :- crawl(U, D, P), link(U, V), P > 9-%d.`,
 func TestSharedBounds(t *testing.T) {
 	names := slices.Sorted(maps.Keys(boundedPrograms))
 	rapid.Check(t, func(t *rapid.T) {
-		scheme, err := overlay.ParseScheme(rapid.SampledFrom([]string{"host", "url", "host-2", "redirect:over=2", "adaptive:over=1"}).Draw(t, "scheme"))
+		scheme, err := overlay.ParseScheme(rapid.SampledFrom([]string{"host", "url", "host-2", "redirect:over=2", "redirect:url,over=1", "redirect:host-2,over=1,max=2,n=3", "adaptive:over=1"}).Draw(t, "scheme"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -37,6 +37,7 @@ type siteRecord struct {
 	robots bool  // its robots.txt came while this record was there
 	looked bool  // whether that is due is known
 	due    bool  // it is to be delivered again
+	since  int   // new pages since it was looked at over how many partitions its host is spread
 	heard  uint8 // the program that has heard of its robots.txt, or will; 0 = it is not known
 }
 

@@ -136,8 +136,8 @@ func (s *settings) shareable(list []*program.Source, scheme overlay.Scheme) erro
 			return usage("leave them out", "%s: the headers of %s do not go with a cluster, since all nodes could read them", one.where(), one.Site)
 		}
 	}
-	if scheme.Second != overlay.Stay {
-		return usage("take --scheme host, url or host-8", "--scheme %s is for the simulator (weir sim) so far: live nodes do not hand pages on", scheme)
+	if scheme.Second == overlay.ByRTT {
+		return usage("take --scheme redirect or adaptive", "--scheme %s is for the simulator (weir sim) so far: live nodes do not tell one another how far hosts are", scheme)
 	}
 	order, err := frontier.Order(s.Order)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"net"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,6 +26,7 @@ type fleet struct {
 	tune  func(i int, cfg *Config)
 
 	scheme overlay.Scheme
+	moves  atomic.Int64 // pages that were handed on
 	limit  int64
 	watch  func(overlay.Status)
 }
@@ -87,10 +89,11 @@ func (f *fleet) launch(i int) {
 	cfg.Peer = &Peer{
 		Name: s.name, Secret: secret, Scheme: f.scheme, Limit: f.limit, Watch: f.watch,
 		Open: func(tell func(overlay.Event)) (Carrier, error) {
-			return cluster.Open(ctx, cluster.Config{
+			c, err := cluster.Open(ctx, cluster.Config{
 				Dir: filepath.Join(s.dir, "cluster"), Certs: certs, Name: s.name, Join: f.lobby, Listen: f.lobby[i], Routes: "127.0.0.1:0", Storage: i < 3,
 				Now: clock, Tell: tell, Warn: func(err error) { f.t.Log(s.name, "warns:", err) },
 			})
+			return counting{c, &f.moves}, err
 		},
 		Quiet: func(is bool) {
 			s.mu.Lock()
@@ -136,15 +139,17 @@ func (f *fleet) quieten(nodes ...int) {
 // TestThreeNodesCrawlOneWeb: together they fetch every page once, with manners,
 // and notice that nothing is left.
 func TestThreeNodesCrawlOneWeb(t *testing.T) {
-	for _, scheme := range []string{"host", "url"} {
+	for _, scheme := range []string{"host", "url", "redirect:url,over=10,max=2", "adaptive:over=10"} {
 		t.Run(scheme, func(t *testing.T) { threeNodes(t, scheme) })
 	}
 }
 
 func threeNodes(t *testing.T, scheme string) {
-	web := start(t, testweb.Config{Seed: 4, Sites: testweb.Even(30, testweb.Site{Pages: 40, Links: 10, Size: 3000, Latency: time.Millisecond})})
+	web := start(t, testweb.Config{Seed: 4, Addresses: 6, Sites: testweb.Even(30, testweb.Site{Pages: 40, Links: 10, Size: 3000, Latency: time.Millisecond})})
 	f := newFleet(t, web, 3)
-	f.tune = func(_ int, cfg *Config) { cfg.Wait, cfg.PerConn = 5*time.Millisecond, 4 }
+	f.tune = func(_ int, cfg *Config) {
+		cfg.Wait, cfg.PerConn, cfg.PerServer, cfg.Conns = 5*time.Millisecond, 4, 2, 4
+	}
 	var err error
 	if f.scheme, err = overlay.ParseScheme(scheme); err != nil {
 		t.Fatal(err)
@@ -153,7 +158,7 @@ func threeNodes(t *testing.T, scheme string) {
 		f.launch(i)
 	}
 	f.quieten(0, 1, 2)
-	complete(t, web, testweb.Manners{Wait: 5 * time.Millisecond})
+	complete(t, web, testweb.Manners{Wait: 5 * time.Millisecond, PerServer: 2})
 	fetched := int64(0)
 	for _, s := range f.nodes {
 		close(s.stop)
@@ -171,4 +176,28 @@ func threeNodes(t *testing.T, scheme string) {
 	if want := int64(len(web.Truth())); fetched != want {
 		t.Errorf("the nodes have fetched %d pages together, the web has %d", fetched, want)
 	}
+	if moves := f.moves.Load(); (moves > 0) != (f.scheme.Second != overlay.Stay) {
+		t.Errorf("%d pages were handed on", moves)
+	}
+}
+
+// counting is a carrier that counts the pages that are handed on.
+type counting struct {
+	Carrier
+	moves *atomic.Int64
+}
+
+func (c counting) Do(a overlay.Action) {
+	if a, ok := a.(overlay.Append); ok {
+		for _, r := range a.Batch.Records {
+			if rows, ok := r.(overlay.Tuples); ok {
+				for i := range rows.Rows {
+					if rows.Rows[i].Moves > 0 {
+						c.moves.Add(1)
+					}
+				}
+			}
+		}
+	}
+	c.Carrier.Do(a)
 }

@@ -1,0 +1,115 @@
+package crawl
+
+import (
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"weir/overlay"
+)
+
+// crew is a fleet whose first node owns everything, and a second one that brings it
+// rows.
+func crew(t *rapid.T, scheme string, bound int) (f *fleet, a *ship, bring func(u string, depth uint16)) {
+	s, err := overlay.ParseScheme(scheme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f = newFleet(t, sharedPlan(t, fmt.Sprintf(boundedPrograms["a depth"], bound), s), true)
+	f.keys = overlay.NewKeys(s, fleetParts)
+	for i := range 2 {
+		f.nodes = append(f.nodes, f.board(&ship{name: fmt.Sprintf("n%d", i), origin: uint64(i + 1)}))
+	}
+	a = f.nodes[0]
+	for part := range fleetParts {
+		a.adopt(part)
+	}
+	return f, a, func(u string, depth uint16) {
+		part := f.keys.Home(mustURL(u))
+		f.append(f.nodes[1], overlay.Post{Part: part, Records: []overlay.Record{overlay.Tuples{Rows: []overlay.Row{{URL: mustURL(u), Depth: depth}}}}})
+		a.tell()
+	}
+}
+
+// tell brings everything that a node has to say into the logs, and reads them.
+func (s *ship) tell() {
+	for before := -1; before != s.fl.said; {
+		before = s.fl.said
+		for s.commit(); len(s.outbox) > 0; {
+			s.post(false)
+		}
+		for part := range fleetParts {
+			s.read(part)
+		}
+	}
+}
+
+// A page that was handed on, and turns out to be nearer, is fetched once all the same,
+// and its links are followed; by whoever owns its home.
+func TestHandedOnPagesComeNearer(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		scheme := rapid.SampledFrom([]string{"redirect:over=1", "redirect:url,over=1", "adaptive:over=1"}).Draw(t, "scheme")
+		f, a, bring := crew(t, scheme, 2)
+		const u = "http://h.test/p"
+		f.web[u] = []string{"http://h.test/child"}
+		for i := range 8 {
+			bring(fmt.Sprintf("http://h.test/%d", i), 2)
+		}
+		bring(u, 2)
+		bring(u, 1)
+		for len(a.queued) > 0 {
+			a.fetch()
+			a.tell()
+		}
+		moved := 0
+		for _, log := range f.logs {
+			for _, b := range log {
+				for _, r := range b.Records {
+					if rows, ok := r.(overlay.Tuples); ok {
+						for _, row := range rows.Rows {
+							moved += int(row.Moves)
+						}
+					}
+				}
+			}
+		}
+		if moved == 0 {
+			t.Fatalf("%s: nothing was handed on", scheme)
+		}
+		if f.asked[u] != 1 || f.asked[f.web[u][0]] != 1 {
+			t.Errorf("%s: the page was fetched %d times, and what it links to %d times", scheme, f.asked[u], f.asked[f.web[u][0]])
+		}
+		if n := a.l.Totals(); n.Seen != 10 || n.Queued != 0 {
+			t.Errorf("%s: %d pages are known, %d wait", scheme, n.Seen, n.Queued)
+		}
+		// Another owner has nothing to do, and counts the same.
+		b := f.board(&ship{name: "n2", origin: 3})
+		f.nodes = append(f.nodes, b)
+		for part := range fleetParts {
+			b.adopt(part)
+		}
+		if n := b.l.Totals(); len(b.queued) > 0 || n.Seen != 10 {
+			t.Errorf("%s: the next owner fetches %v, and knows of %d pages", scheme, b.queued, n.Seen)
+		}
+	})
+}
+
+// Over how many partitions a host is spread is known after a restart, though its log is
+// not read again.
+func TestSpreadsAreKept(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		_, a, bring := crew(t, "adaptive:over=1", 2)
+		for i := range 20 {
+			bring(fmt.Sprintf("http://h.test/%d", i), 1)
+		}
+		was := a.l.share.spreads.table.Of("h.test")
+		if was == 1 {
+			t.Fatal("the host is not spread")
+		}
+		a.open()
+		if n := a.l.share.spreads.table.Of("h.test"); n != was {
+			t.Errorf("the host was spread over %d partitions, and after a restart over %d", was, n)
+		}
+	})
+}
