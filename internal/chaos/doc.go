@@ -36,6 +36,7 @@ type Config struct {
 	Script []Fault        // what breaks, instead of what the seed says
 	Poll   bool           // ask all the time who owns how much
 	Web    []testweb.Site // what there is to crawl, instead of so many Pages
+	Seeds  []string       // besides the web's own
 	Log    func(string)   // of what happens, as it happens
 }
 

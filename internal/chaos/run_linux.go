@@ -161,7 +161,7 @@ func (r *run) serve() error {
 	}
 	cfg := testweb.Config{
 		Seed: r.cfg.Seed, First: webFirst, Port: 80, Addresses: len(web), Sites: web,
-		Gone:  func(a netip.Addr, opened time.Time) bool { return r.machines[nodeAt(a)].gone(opened) },
+		Gone: func(a netip.Addr, opened time.Time) bool { return r.machines[nodeAt(a)].gone(opened) },
 		Visited: func(v testweb.Visit) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
@@ -224,7 +224,7 @@ func (r *run) found(ctx context.Context) error {
 // submit gives the nodes their crawl, and waits for its first page.
 func (r *run) submit(ctx context.Context) error {
 	seeds := filepath.Join(r.cfg.Dir, "seeds")
-	if err := os.WriteFile(seeds, []byte(strings.Join(r.web.Seeds(), "\n")+"\n"), 0o666); err != nil {
+	if err := os.WriteFile(seeds, []byte(strings.Join(slices.Concat(r.web.Seeds(), r.cfg.Seeds), "\n")+"\n"), 0o666); err != nil {
 		return err
 	}
 	out, err := r.weir(ctx, append([]string{"submit", "--at", r.machines[0].addr(), "--certs", r.certOf("me"), "--seeds", seeds}, r.settings()...)...)

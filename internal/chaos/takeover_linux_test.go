@@ -19,8 +19,8 @@ var hoard = flag.Int("hoard", 100_000, "URLs on the node that BenchmarkTakeover 
 const hoarder = 1
 
 // hoards is a web whose URLs nearly all belong to one of three nodes: a host in each of its partitions, whose first pages
-// have a thousand links to pages that nobody has heard of. The others have a few pages.
-func hoards(urls int) []testweb.Site {
+// have a thousand links to pages that nobody has heard of, and are seeds. The others have a few pages.
+func hoards(urls int) (web []testweb.Site, seeds []string) {
 	owners := overlay.NewOwners(overlay.Parts)
 	var peers []overlay.Peer
 	for i := range 3 {
@@ -34,7 +34,6 @@ func hoards(urls int) []testweb.Site {
 			mine++
 		}
 	}
-	var web []testweb.Site
 	others, has := 0, map[int]bool{}
 	for i := 0; len(has) < mine; i++ {
 		name := fmt.Sprintf("s%04d.test", i)
@@ -47,9 +46,12 @@ func hoards(urls int) []testweb.Site {
 		case !has[part]:
 			has[part] = true
 			web = append(web, testweb.Site{Name: name, Pages: urls / mine, Links: 2000, Leaves: 8, Size: 3000, Latency: 5 * time.Millisecond})
+			for k := 1; k*1000 < urls/mine; k++ {
+				seeds = append(seeds, fmt.Sprintf("http://%s/p/%d", name, k))
+			}
 		}
 	}
-	return web
+	return web, seeds
 }
 
 // BenchmarkTakeover kills a node that has most of the URLs, while they wait: how long after the kill was the first host of each
@@ -61,7 +63,8 @@ func BenchmarkTakeover(b *testing.B) {
 		b.Skipf("no network of namespaces here: %v", err)
 	}
 	ctx := context.Background()
-	cfg := Config{Weir: build(b), Dir: folder(b, "takeover"), Seed: *seed, Nodes: 3, Pace: 2 * time.Second, Web: hoards(*hoard)}
+	cfg := Config{Weir: build(b), Dir: folder(b, "takeover"), Seed: *seed, Nodes: 3, Pace: 2 * time.Second}
+	cfg.Web, cfg.Seeds = hoards(*hoard)
 	r, end, err := begin(ctx, cfg)
 	if err != nil {
 		b.Fatal(err)

@@ -60,7 +60,20 @@ func (n *node) commitAll(ctx context.Context) error {
 				return err
 			}
 		case a := <-n.peer.orders():
-			if err := c.share(ctx, a); err != nil {
+			err := c.share(ctx, a)
+			for more := true; more && err == nil && !c.full(); {
+				select {
+				case a := <-n.peer.orders():
+					err = c.share(ctx, a)
+				default:
+					more = false
+				}
+			}
+			if err != nil {
+				return err
+			}
+		case <-n.peer.census():
+			if err := c.census(ctx); err != nil {
 				return err
 			}
 		case <-c.timer.C:

@@ -73,7 +73,8 @@ type peer struct {
 	origin  uint64
 	tells   chan overlay.Event  // of the carrier
 	batches chan overlay.Event  // of logs, of the carrier too
-	works   chan overlay.Action // for the committer; nil: count what there is to do
+	works   chan overlay.Action // for the committer
+	counts  chan struct{}       // for the committer: see how much there is to do
 	queue   []overlay.Action    // that works has no room for
 	fences  chan struct{}
 	until   atomic.Int64 // no request may be sent from then on, by the crawl's clock
@@ -100,7 +101,7 @@ const census = time.Second
 func newPeer(n *node, cfg Peer) *peer {
 	p := &peer{
 		n: n, cfg: cfg, tells: make(chan overlay.Event, maxWorks), batches: make(chan overlay.Event, maxBatches), works: make(chan overlay.Action, maxWorks),
-		fences: make(chan struct{}, 1), rings: make(chan struct{}, 1),
+		counts: make(chan struct{}, 1), fences: make(chan struct{}, 1), rings: make(chan struct{}, 1),
 	}
 	return p
 }
@@ -218,7 +219,10 @@ func (p *peer) run(ctx context.Context, stop <-chan struct{}) {
 				p.step(ctx, overlay.Tick{})
 			}
 		case <-count.C:
-			p.work(nil)
+			select {
+			case p.counts <- struct{}{}:
+			default: // it has not come to the last one
+			}
 			if p.cfg.Watch != nil {
 				p.cfg.Watch(p.member.Status())
 			}
@@ -297,6 +301,14 @@ func (p *peer) orders() <-chan overlay.Action {
 		return nil
 	}
 	return p.works
+}
+
+// census asks the committer how much there is to do, whatever else waits for it.
+func (p *peer) census() <-chan struct{} {
+	if p == nil {
+		return nil
+	}
+	return p.counts
 }
 
 // fence is told the loop when everything under way must end.
@@ -457,8 +469,17 @@ func (c *committer) share(ctx context.Context, a overlay.Action) error {
 			n.ledger.Disown(int(part))
 		}
 		n.send(ctx, crawl.Disowned{Parts: allParts(), Fence: true})
-	case nil:
-		n.send(ctx, crawl.Census{Applied: c.applied})
 	}
+	return nil
+}
+
+// census has the Engine count what there is to do, with all that was taken so far.
+func (c *committer) census(ctx context.Context) error {
+	if c.group != nil {
+		if err := c.commit(ctx); err != nil {
+			return err
+		}
+	}
+	c.n.send(ctx, crawl.Census{Applied: c.applied})
 	return nil
 }
