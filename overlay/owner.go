@@ -60,7 +60,7 @@ func (o *Owners) Set(peers []Peer) []int {
 	}
 	o.peers, o.heirs = next, nil
 	var changed []int
-	for p, name := range o.settle(o.allBids(), nobody) {
+	for p, name := range o.settle(o.topBids(), nobody) {
 		if o.owners[p] != name {
 			changed = append(changed, p)
 			o.owners[p] = name
@@ -95,7 +95,7 @@ func (o *Owners) inherit() []string {
 			heirs[p] = o.Candidates(p, 2)[1]
 		}
 	default:
-		bids := o.allBids()
+		bids := o.topBids()
 		for gone := range o.peers {
 			for p, name := range o.settle(bids, gone) {
 				if o.owners[p] == o.peers[gone].name {
@@ -115,7 +115,7 @@ func (o *Owners) Candidates(part, k int) []string {
 		return names
 	}
 	names = append(names, o.owners[part])
-	for _, b := range o.bids(part) {
+	for _, b := range o.bids(part, k+1) {
 		if len(names) == k {
 			break
 		}
@@ -126,10 +126,11 @@ func (o *Owners) Candidates(part, k int) []string {
 	return names
 }
 
-func (o *Owners) allBids() [][]bid {
+// topBids returns the best bids for each partition.
+func (o *Owners) topBids() [][]bid {
 	bids := make([][]bid, len(o.owners))
 	for p := range bids {
-		bids[p] = o.bids(p)
+		bids[p] = o.bids(p, fewBids)
 	}
 	return bids
 }
@@ -182,7 +183,10 @@ func (o *Owners) match(owners []string, bids [][]bid, room []int) {
 		if owners[p] != "" {
 			continue
 		}
-		for at := p; asked[at] < len(bids[at]); {
+		for at := p; asked[at] < len(o.peers); {
+			if asked[at] == len(bids[at]) {
+				bids[at] = o.bids(at, 4*len(bids[at])) // all that were made have refused it
+			}
 			b := bids[at][asked[at]]
 			i := b.peer
 			if n := len(has[i]); n == room[i] && (n == 0 || worse(held{b.cost, at}, has[i][n-1]) > 0) {
@@ -206,24 +210,53 @@ func (o *Owners) match(owners []string, bids [][]bid, room []int) {
 	}
 }
 
-// bids returns all that nodes bid for a partition, the best first.
-func (o *Owners) bids(part int) []bid {
-	list := make([]bid, len(o.peers))
+// fewBids is how many bids for a partition are made at first. Hardly any partition
+// needs more, and with thousands of nodes and partitions all of them are gigabytes.
+const fewBids = 16
+
+// bids returns the n best that nodes bid for a partition, the best first.
+func (o *Owners) bids(part, n int) []bid {
+	n = min(n, len(o.peers))
+	list := make([]bid, 0, n+1)
+	// The logarithm is what takes time, and most bids are no good: who has drawn less
+	// than the last on the list, and not nearly the same, at no more weight, costs more.
+	low, weight := uint64(0), uint64(0)
 	for i := range o.peers {
-		list[i] = bid{o.peers[i].cost(part), i}
+		r := &o.peers[i]
+		h := r.draw(part)
+		if h < low && r.weight <= weight {
+			continue
+		}
+		b := bid{r.cost(h), i}
+		at, _ := slices.BinarySearchFunc(list, b, better)
+		list = slices.Insert(list, at, b)
+		if len(list) > n {
+			list = list[:n]
+		}
+		if len(list) == n {
+			last := &o.peers[list[n-1].peer]
+			low, weight = last.draw(part), last.weight
+			low -= low >> 24
+		}
 	}
-	slices.SortFunc(list, func(a, b bid) int { return cmp.Or(cmp.Compare(a.cost, b.cost), cmp.Compare(a.peer, b.peer)) })
 	return list
 }
 
-// cost is -log(u)/weight for a number u between 0 and 1 that hangs on both names:
-// the chance to have the least cost is proportional to the weight. It is worked out
-// in integers, for nodes on all machines must come to the same.
-func (r *ranked) cost(part int) uint64 {
+func better(a, b bid) int { return cmp.Or(cmp.Compare(a.cost, b.cost), cmp.Compare(a.peer, b.peer)) }
+
+// draw is a number that hangs on the names of the node and the partition.
+func (r *ranked) draw(part int) uint64 {
 	var key [16]byte
 	binary.LittleEndian.PutUint64(key[:], uint64(part))
 	binary.LittleEndian.PutUint64(key[8:], r.sum)
-	return (negLog(page.Sum(key[:])) << (63 - logBits - 6)) / r.weight
+	return page.Sum(key[:])
+}
+
+// cost is -log(u)/weight, where u is the number drawn as a part of 1: the chance to
+// have the least cost is proportional to the weight. It is worked out in integers, for
+// nodes on all machines must come to the same.
+func (r *ranked) cost(drawn uint64) uint64 {
+	return (negLog(drawn) << (63 - logBits - 6)) / r.weight
 }
 
 const logBits = 32

@@ -119,6 +119,27 @@ func TestOwnersForgetThePast(t *testing.T) {
 	})
 }
 
+// The best bids are those that come first when all are made.
+func TestBids(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		o := NewOwners(Parts)
+		peers := crew(rapid.IntRange(1, 40).Draw(t, "nodes"))
+		for i := range peers {
+			peers[i].Weight = rapid.SampledFrom([]uint16{0, 1, 1, 1, 3, 65535}).Draw(t, "weight")
+		}
+		o.Set(peers)
+		part, n := rapid.IntRange(0, Parts-1).Draw(t, "part"), rapid.IntRange(1, 45).Draw(t, "n")
+		var all []bid
+		for i := range o.peers {
+			all = append(all, bid{o.peers[i].cost(o.peers[i].draw(part)), i})
+		}
+		slices.SortFunc(all, better)
+		if got, want := o.bids(part, n), all[:min(n, len(all))]; !slices.Equal(got, want) {
+			t.Fatalf("the best %d bids are %v, want %v", n, got, want)
+		}
+	})
+}
+
 func TestCandidates(t *testing.T) {
 	o := NewOwners(Parts)
 	peers := crew(9)
@@ -161,11 +182,16 @@ func TestNegLog(t *testing.T) {
 	}
 }
 
+// What it takes to find out who owns what when somebody comes or goes.
 func BenchmarkOwnersJoin(b *testing.B) {
-	peers := crew(100)
-	o := NewOwners(Parts)
-	o.Set(peers[1:])
-	for i := 0; b.Loop(); i++ {
-		o.Set(peers[i&1:])
+	for _, x := range []struct{ nodes, parts int }{{100, Parts}, {1000, 16 * 1024}, {10_000, 16 * 1024}} {
+		b.Run(fmt.Sprintf("nodes=%d/parts=%d", x.nodes, x.parts), func(b *testing.B) {
+			peers := crew(x.nodes)
+			o := NewOwners(x.parts)
+			o.Set(peers[1:])
+			for i := 0; b.Loop(); i++ {
+				o.Set(peers[i&1:])
+			}
+		})
 	}
 }
