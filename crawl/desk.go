@@ -20,12 +20,13 @@ import (
 // says when it wants to be called again. Like the Engine it is a pure machine. Not
 // safe for concurrent use; the node's driver owns it.
 type Desk struct {
-	cfg     DeskConfig
-	granter *overlay.Granter
-	holder  *overlay.Holder
-	lent    map[string]netip.Addr // by host: where leave is held or asked for
-	waiting []wanted              // asked for, in order
-	sends   []overlay.Send
+	cfg      DeskConfig
+	granter  *overlay.Granter
+	holder   *overlay.Holder
+	lent     map[string]netip.Addr // by host: where leave is held or asked for
+	waiting  []wanted              // asked for, in order
+	standing int                   // of these, the Engine knows that it may take a while
+	sends    []overlay.Send
 
 	owners []string  // by partition: who was told of what rests for long
 	look   page.Time // when to see whether they are others
@@ -43,10 +44,25 @@ type DeskConfig struct {
 // wanted is leave that was asked for.
 type wanted struct {
 	Lease
-	since page.Time
+	since  page.Time
+	stands bool // the Engine knows that it may take a while
+}
+
+// patience is how long leave is waited for. Who stands in line keeps nobody from a
+// connection, and has time.
+func (w *wanted) patience() time.Duration {
+	if w.stands {
+		return linePatience
+	}
+	return overlay.Patience
 }
 
 const (
+	// linePatience is how long a host stands in line for leave that other nodes have, and
+	// maxStanding how many do at a time: each is asked for every other second.
+	linePatience = 30 * time.Second
+	maxStanding  = 64
+
 	// leaseAgain is when leave is asked for again that was waited for in vain.
 	leaseAgain = time.Second
 
@@ -81,7 +97,7 @@ func (d *Desk) Want(now page.Time, o Lease) {
 		d.holder.Want(now, overlay.Subject{Host: o.Host, Addr: o.Addr}, o.Wait, o.CDN)
 	}
 	d.lent[o.Host] = o.Addr
-	d.waiting = append(d.waiting, wanted{o, now})
+	d.waiting = append(d.waiting, wanted{Lease: o, since: now})
 }
 
 // Give gives leave back.
@@ -150,12 +166,20 @@ func (d *Desk) Step(now page.Time) (sends []overlay.Send, told []Leased, next pa
 			ev.Given, ev.In = true, max(from.Sub(now), 0)
 		case again.Sub(now) > overlay.Patience:
 			ev.In = again.Sub(now)
-		case now.Sub(w.since) >= overlay.Patience:
+		case now.Sub(w.since) >= w.patience():
 			ev.In = leaseAgain
 		default:
+			if again > now && !w.stands && d.standing < maxStanding {
+				d.standing++
+				w.stands, ev.Waits = true, true
+				told = append(told, ev)
+			}
 			waiting = append(waiting, w)
-			next = min(next, w.since.Add(overlay.Patience))
+			next = min(next, w.since.Add(w.patience()))
 			continue
+		}
+		if w.stands {
+			d.standing--
 		}
 		if !ev.Given {
 			d.Give(now, Return{Host: w.Host})

@@ -90,6 +90,8 @@ func (h *hall) step(name string) {
 		switch {
 		case ev.Others:
 			text = "others want " + ev.Host
+		case ev.Waits:
+			text = "others have " + ev.Host
 		case !ev.Given:
 			text = "no " + text
 		}
@@ -137,8 +139,8 @@ func TestDeskGivesLeaveToOne(t *testing.T) {
 	h.want("a", deskHost)
 	h.want("c", deskHost)
 	h.run(time.Second)
-	h.heard("a")
-	h.heard("c")
+	h.heard("a", "others have www.example.org")
+	h.heard("c", "others have www.example.org")
 	for name, want := range map[string]bool{"a": false, "b": true, "c": false} {
 		if h.desks[name].May(h.now, deskHost, deskAddr) != want {
 			t.Errorf("%s may ask: %v", name, !want)
@@ -160,8 +162,8 @@ func TestDeskGivesUp(t *testing.T) {
 	h.run(time.Millisecond)
 	h.desks["a"].May(h.now, deskHost, deskAddr)
 	h.want("b", deskHost)
-	h.run(overlay.Patience - time.Millisecond)
-	h.heard("b")
+	h.run(linePatience - time.Millisecond)
+	h.heard("b", "others have www.example.org")
 	h.run(time.Millisecond)
 	h.heard("b", "no www.example.org in 1s")
 	h.run(time.Minute)
@@ -202,7 +204,7 @@ func TestDeskCallsWhoWaits(t *testing.T) {
 	h.want("c", deskHost)
 	h.run(2700 * time.Millisecond)
 	h.heard("b", "others want www.example.org")
-	h.heard("c")
+	h.heard("c", "others have www.example.org")
 	h.give("b", deskHost, true, time.Second)
 	h.run(550 * time.Millisecond)
 	h.heard("c", "www.example.org in 480ms")
@@ -263,10 +265,10 @@ func TestDeskTellsOfCDNs(t *testing.T) {
 	h.heard("b", "www.one.example in 0s")
 	h.want("c", "www.two.example")
 	h.run(time.Second / 10)
-	h.heard("c")
+	h.heard("c", "others have www.two.example")
 	h.want("b", "www.three.example")
 	h.run(time.Second / 10)
 	h.heard("c", "www.two.example in 0s, of a CDN")
 	h.run(4 * time.Second)
-	h.heard("b", "others want www.one.example", "no www.three.example in 1s, of a CDN")
+	h.heard("b", "others have www.three.example, of a CDN", "others want www.one.example")
 }

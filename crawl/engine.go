@@ -157,9 +157,12 @@ func (e *Engine) Step(now page.Time, ev Event) []Order {
 		if ev.CDN {
 			e.f.Crowd(ev.Host)
 		}
-		if ev.Others {
+		switch {
+		case ev.Others:
 			e.f.Sought(ev.Host)
-		} else {
+		case ev.Waits:
+			e.f.Stands(ev.Host)
+		default:
 			e.f.Leased(now, ev.Host, ev.Given, ev.In)
 		}
 	case Tick:

@@ -72,6 +72,8 @@ type Leased struct {
 	// that is under way is over.
 	Others bool `json:",omitempty"`
 
+	Waits bool `json:",omitempty"` // this is no answer yet: others have leave, and it stands in line
+
 	CDN bool `json:",omitempty"` // its address serves many domains, other nodes say
 }
 

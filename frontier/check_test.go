@@ -70,7 +70,7 @@ func (f *Frontier) check(t fataler) {
 		if h.line.conn == nil && (h.state == resolving || h.state == loading) {
 			ahead++
 		}
-		if h.line.conn == nil && !h.line.errand && (h.state == leasing || h.line.leased) {
+		if h.line.conn == nil && !h.line.errand && (h.state == leasing && !h.line.stands || h.line.leased) {
 			lent++
 			ahead++
 		}

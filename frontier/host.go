@@ -87,6 +87,7 @@ type line struct {
 	leased   bool // it may be visited at lent, see lease.go
 	used     bool // under that lease, it was
 	counted  bool // among those that are lent
+	stands   bool // in line for leave, see Stands
 	sought   bool // by others: its visit is to end soon
 	lent     netip.Addr
 	since    page.Time // it is leased

@@ -17,8 +17,9 @@ const (
 	leaseKeep = time.Second
 
 	// leaseTurn is how long a host that need not rest keeps leave from visit to visit
-	// while others wait for a connection: to ask for each visit would leave the host
-	// and the connection unused meanwhile. Who needs to rest loses nothing by asking.
+	// while other hosts wait for a connection, or other nodes for the host: to ask for
+	// each visit would leave the host and the connection unused meanwhile. Who needs to
+	// rest loses nothing by asking.
 	leaseTurn = time.Minute
 )
 
@@ -73,12 +74,28 @@ func (f *Frontier) Leased(now page.Time, name string, given bool, in time.Durati
 		return
 	}
 	l := f.dial(h)
-	if l.leased, l.used, l.sought, l.since = given, false, false, now; !given {
+	l.leased, l.used, l.sought, l.since = given, false, false, now
+	switch full := f.active+f.lent >= f.cfg.Conns; {
+	case !given:
 		f.landed(h)
+	case l.stands && full: // while it stood in line its connection went to another
+		f.unlease(now, h)
+	case l.stands:
+		f.lend(h)
 	}
+	l.stands = false
 	f.postpone(h, now.Add(in))
 	h.state = turning
 	f.rest(now, h)
+}
+
+// Stands says that leave for a host may be a while, since other nodes have it: the
+// connection that it would have is another's in the meantime.
+func (f *Frontier) Stands(name string) {
+	if h := f.hosts[name]; h != nil && h.state == leasing {
+		h.line.stands = true
+		f.landed(h)
+	}
 }
 
 // Sought says that others wait for a host: its visit ends with the request that is
@@ -107,8 +124,8 @@ func (f *Frontier) unlease(now page.Time, h *host) {
 // keep lets a host whose visit is over go on under the same leave, if it can go on at
 // once: until its turn is over, or for as long as no other host waits.
 func (f *Frontier) keep(now page.Time, h *host) bool {
-	if l := h.line; !l.leased || l.sought || h.next > now || !h.wanted() || !h.asks() || f.gate != nil || f.stopping ||
-		f.ready.len() > 0 && now.Sub(l.since) >= leaseTurn || len(f.urged) > 0 && h.urge == 0 {
+	if l := h.line; !l.leased || h.next > now || !h.wanted() || !h.asks() || f.gate != nil || f.stopping ||
+		(l.sought || f.ready.len() > 0) && now.Sub(l.since) >= leaseTurn || len(f.urged) > 0 && h.urge == 0 {
 		return false
 	}
 	f.lend(h)

@@ -269,6 +269,11 @@ func (d *driver) pick(p Pick) {
 
 // lease gives leave to visit a host, or refuses it for now.
 func (d *driver) lease(h *dHost, at netip.Addr) {
+	if !d.calm && d.bool("stands") {
+		d.f.Stands(h.name)
+		d.later(func() { d.lease(h, at) })
+		return
+	}
 	in := time.Duration(d.n("in", 0, 2)) * time.Second
 	if h.leased = d.calm || d.bool("given"); h.leased {
 		h.lent, h.from, h.sought = at, d.now.Add(in), false

@@ -51,6 +51,10 @@ type ClusterResult struct {
 	Logged  int64 // bytes written to logs, one copy
 	Batches int64 // that they were written in
 
+	// Account is what all nodes received of one another, by what it is about. Copies of
+	// logs and sessions are not in it: the carrier here needs none.
+	Account overlay.Account
+
 	// Idled is the share of all nodes' time that they idled though there was work: a
 	// node idles that has a connection free, and there is work for as many nodes as
 	// there are hosts that nobody asks, that have had their rest, and of which pages
@@ -89,6 +93,7 @@ type swarm struct {
 	polite map[string]manners
 
 	rows, moved, logged, batches int64
+	account                      overlay.Account
 	text                         []byte
 }
 
@@ -175,6 +180,7 @@ func (s *swarm) appended(part int, _ uint64, b overlay.Batch) {
 	}
 	if to := s.owner[part]; to != nil && b.Origin != uint64(to.c.who)+1 {
 		to.received += size
+		s.account.ReceivedBatch(s.text, int(size))
 	}
 }
 
@@ -241,7 +247,7 @@ func (c *Cluster) Run(on func() bool) error {
 	for _, p := range c.peers {
 		p.received, p.gossip, p.lent = 0, 0, 0
 	}
-	c.swarm.logged, c.swarm.batches = 0, 0
+	c.swarm.logged, c.swarm.batches, c.swarm.account = 0, 0, overlay.Account{}
 	first := c.peers[0].c
 	if err := first.seed(); err != nil {
 		return err
@@ -330,7 +336,7 @@ func (c *Cluster) pass(until page.Time, on, enough func() bool) error {
 
 // Result says how it went. Stopped is true if the time was not over.
 func (c *Cluster) Result() (r ClusterResult, stopped bool) {
-	r = ClusterResult{Seconds: seconds(c.now.Sub(c.from)), Idled: c.idled / float64(c.looks), Rows: c.swarm.rows, Moved: c.swarm.moved, Logged: c.swarm.logged, Batches: c.swarm.batches}
+	r = ClusterResult{Seconds: seconds(c.now.Sub(c.from)), Idled: c.idled / float64(c.looks), Rows: c.swarm.rows, Moved: c.swarm.moved, Logged: c.swarm.logged, Batches: c.swarm.batches, Account: c.swarm.account}
 	for _, p := range c.peers {
 		l, t := &p.c.log, p.c.ledger.Totals()
 		s := Share{

@@ -39,10 +39,12 @@ func (p *peer) open(origin uint64) {
 		if h, ok := ev.(overlay.Heard); ok {
 			if overlay.TrafficOfWord(h.Data) == overlay.Leases {
 				p.lent += int64(len(h.Data)) + envelope
+				p.s.account.Received[overlay.Leases] += int64(len(h.Data)) + envelope
 				p.leases.hear(h.From, h.Data)
 				return
 			}
 			p.gossip += int64(len(h.Data)) + envelope
+			p.s.account.Received[overlay.Gossip] += int64(len(h.Data)) + envelope
 		}
 		p.step(ev)
 	})

@@ -39,7 +39,9 @@ Papers so far:
                   second, whatever the scale. zhu-2 and zhu-3 crawl a site on loopback for most of a minute, and zhu-slots has a
                   solver (cbc, HiGHS or glpsol) work, if one is installed: these run only when --only asks for them.
   loo-3 ...       Loo et al., Distributed Web Crawling over DHTs (clusters), with weir's own nodes in virtual time: up to 80 of
-                  them for 15 minutes, which takes minutes too; less with a --scale below 0.1.
+                  them for 15 minutes, at full size from --scale 0.1 on. That takes ten minutes of a processor and 3 GB; at
+                  --scale 0.01 one minute. Ctrl-C prints what there is.
+  scale-...       what no paper has: 1,000 to 10,000 nodes. These run only when --only asks for them.
 
 Examples:
   weir sim papers --out papers            everything in virtual time, on a tenth of the web
@@ -47,6 +49,8 @@ Examples:
   weir sim papers --only 'zhu-1[01]'      600 sites, 30 crawlers
   weir sim papers --only zhu --out zhu    all of Zhu et al., with live crawls
   weir sim papers --scale 1 --only figure-6.10
+  weir sim papers --scale 0.01 --only loo clusters, in short
+  weir sim papers --only scale            clusters of thousands
   weir sim papers --list --json | jq -r '.experiments[].setup'
   weir sim papers --json | jq '.findings[].targets[] | select(.verdict != "met")'
 

@@ -151,7 +151,7 @@ func TestBackAfterHours(t *testing.T) {
 	w.Net.Run(minutes(240), func() bool { return false })
 	again, before := w.again, slices.Clone(away.disk.offsets)
 	away.start()
-	w.wait(t, "a node that comes back", func() bool { return away.quiet })
+	wait(t, w, "a node that comes back", func() bool { return away.quiet })
 	w.report(t)
 	if w.again != again {
 		t.Errorf("%d pages were fetched again", w.again-again)

@@ -120,6 +120,7 @@ type Port struct {
 	news    []overlay.Event // of owners and peers, on their way
 	pending bool            // their arrival is planned
 	follows []follow        // in no order
+	heard   int64           // words of others
 }
 
 type follow struct {
@@ -301,6 +302,7 @@ func (p *Port) whisper(q *Port, data []byte) {
 	n.After(n.travel(), func() {
 		if q.open {
 			n.Traffic.Messages++
+			q.heard++
 			n.Traffic.Bytes += int64(len(data))
 			q.hear(overlay.Heard{From: p.name, Data: data})
 		}

@@ -13,7 +13,7 @@ import (
 func TestStandby(t *testing.T) {
 	w := NewWorld(Setting{Seed: 5, Parts: 32, Pages: 3000, Fetch: 300 * time.Millisecond}, 4)
 	w.nodes[0].seed(0)
-	w.wait(t, "the start", w.placed)
+	wait(t, w, "the start", w.placed)
 	heirs := func() (n int) {
 		for p, log := range w.Net.logs[:w.Parts] {
 			if h := w.byName(w.shared.Next(p)); len(log) > 0 && h.disk.offsets[p] == log[len(log)-1].offset {
@@ -22,7 +22,7 @@ func TestStandby(t *testing.T) {
 		}
 		return n
 	}
-	w.wait(t, "standing by", func() bool { return heirs() == w.Parts })
+	wait(t, w, "standing by", func() bool { return heirs() == w.Parts })
 
 	dead := w.nodes[2]
 	var parts []int
@@ -40,7 +40,7 @@ func TestStandby(t *testing.T) {
 		length[p] = len(w.Net.logs[p])
 	}
 	dead.crash()
-	took := w.wait(t, "a crash", func() bool {
+	took := wait(t, w, "a crash", func() bool {
 		return !slices.ContainsFunc(parts, func(p int) bool { return heir[p].epochs[p] == 0 })
 	})
 	for _, p := range parts {

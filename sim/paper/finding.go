@@ -14,7 +14,7 @@ type Experiment struct {
 	Title string
 	Paper string // what the paper says, with its numbers where it prints any
 	Setup string // how it is made here, and what had to be assumed
-	Live  bool   // it crawls for real or has a solver work, and runs only when its name is asked for
+	Live  bool   // it crawls for real, has a solver work or takes long, and runs only when its name is asked for
 
 	trials   []trial
 	teams    []team
@@ -126,7 +126,7 @@ func Experiments() []Experiment {
 		speedUps(), downloaded(), siteSizes(), oneRobot(), moreRobots(), typicalBatch(), idleRobots(), keptConnections(),
 		byDay(), rankByDay(), rankByDepth(), actual(), beyond(), field(),
 	}
-	return slices.Concat(castillo, liveFigures(), sixSites(), queues(), []Experiment{slotted()}, workloads(), roundTrips())
+	return slices.Concat(castillo, liveFigures(), sixSites(), queues(), []Experiment{slotted()}, workloads(), roundTrips(), growths())
 }
 
 // lines joins paragraphs.

@@ -75,10 +75,10 @@ func crew(nodes int, bytes float64, received int64, busy ...float64) sim.Cluster
 func TestSpeedUpsOfClustersAreHeldAgainstThePaper(t *testing.T) {
 	r := newRecord(1, 1)
 	for _, s := range schemes {
-		r.teams[team{world, s, 1}], r.teams[team{world, s, most}] = crew(1, 1e6, 0, 1), crew(most, 0.91e6, 100, 1)
+		r.teams[team{web: world, scheme: s, nodes: 1}], r.teams[team{web: world, scheme: s, nodes: most}] = crew(1, 1e6, 0, 1), crew(most, 0.91e6, 100, 1)
 	}
-	r.teams[team{world, byHost, most}] = crew(most, 0.88e6, 100, 1)
-	delete(r.teams, team{world, byURL, 1})
+	r.teams[team{web: world, scheme: byHost, nodes: most}] = crew(most, 0.88e6, 100, 1)
+	delete(r.teams, team{web: world, scheme: byURL, nodes: 1})
 	var f Finding
 	judgeThroughputA(&r, &f)
 	got := verdicts(&f)
@@ -94,9 +94,9 @@ func TestSpeedUpsOfClustersAreHeldAgainstThePaper(t *testing.T) {
 
 func TestIdleNodesAreHeldAgainstThePaper(t *testing.T) {
 	r := newRecord(1, 1)
-	r.teams[team{domain, byHost, most}] = crew(most, 1e6, 100, 1, 0, 0, 0) // three of four idle
-	r.teams[team{domain, byHost8, most}] = crew(most, 1e6, 100, 1, 0)
-	r.teams[team{domain, byURL, most}] = crew(most, 1e6, 500, 1)
+	r.teams[team{web: domain, scheme: byHost, nodes: most}] = crew(most, 1e6, 100, 1, 0, 0, 0) // three of four idle
+	r.teams[team{web: domain, scheme: byHost8, nodes: most}] = crew(most, 1e6, 100, 1, 0)
+	r.teams[team{web: domain, scheme: byURL, nodes: most}] = crew(most, 1e6, 500, 1)
 	var f Finding
 	judgeLoadsB(&r, &f)
 	got := verdicts(&f)
@@ -105,7 +105,7 @@ func TestIdleNodesAreHeldAgainstThePaper(t *testing.T) {
 			t.Errorf("%s: %q, want %q", what, got[what], v)
 		}
 	}
-	if d := r.overhead(team{domain, byURL, most}); d != 40 {
+	if d := r.overhead(team{web: domain, scheme: byURL, nodes: most}); d != 40 {
 		t.Errorf("%v bytes for a page", d)
 	}
 }

@@ -13,7 +13,7 @@ func summary() Experiment {
 		judge: judgeSummary,
 	}
 	for _, s := range schemes {
-		e.teams = append(e.teams, team{domain, s, most})
+		e.teams = append(e.teams, team{web: domain, scheme: s, nodes: most})
 	}
 	return e
 }
@@ -29,9 +29,9 @@ func judgeSummary(r *record, f *Finding) {
 		}
 		return "-"
 	}
-	url := team{domain, byURL, most}
+	url := team{web: domain, scheme: byURL, nodes: most}
 	for _, s := range schemes {
-		x := team{domain, s, most}
+		x := team{web: domain, scheme: s, nodes: most}
 		if !r.have(x, url) {
 			continue
 		}

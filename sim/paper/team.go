@@ -27,6 +27,7 @@ type team struct {
 	web    string
 	scheme string // as overlay.ParseScheme reads it
 	nodes  int
+	brief  bool // two minutes only, and as many partitions as so many nodes need
 }
 
 func (t team) String() string {
@@ -76,7 +77,7 @@ func teams(web string) []team {
 	var all []team
 	for _, s := range schemes {
 		for _, n := range sizes {
-			all = append(all, team{web, s, n})
+			all = append(all, team{web: web, scheme: s, nodes: n})
 		}
 	}
 	return all
@@ -105,12 +106,21 @@ func (l *lab) cluster(chosen []Experiment) error {
 		if len(all) == 0 || !l.on() {
 			continue
 		}
-		slices.SortFunc(all, func(a, b team) int { return cmp.Compare(b.nodes, a.nodes) }) // the longest first
+		slices.SortFunc(all, func(a, b team) int { return cmp.Compare(turn(b), turn(a)) })
 		if err := l.field(name, all); err != nil && !errors.Is(err, errStopped) {
 			return err
 		}
 	}
 	return nil
+}
+
+// turn is higher for crawls that come first: single nodes, which the others are
+// compared with, and then the longest.
+func turn(t team) int {
+	if t.nodes == 1 {
+		return math.MaxInt
+	}
+	return t.nodes
 }
 
 // field plays the crawls of one web.
@@ -170,8 +180,8 @@ func (l *lab) team(w *web.Web, t team) error {
 		scheme.Over = max(int(math.Round(float64(scheme.Over)*part(l.opt.Scale))), 1)
 	}
 	c, err := sim.NewCluster(w, sim.ClusterConfig{
-		Config: sim.Config{Order: "depth", Conns: fetchers, Wait: -1, MaxTime: quarterOf(l.opt.Scale)},
-		Nodes:  t.nodes, Scheme: scheme, Leases: t.polite(), Seed: l.opt.Seed,
+		Config: sim.Config{Order: "depth", Conns: fetchers, Wait: -1, MaxTime: t.lasts(l.opt.Scale)},
+		Nodes:  t.nodes, Scheme: scheme, Leases: t.polite(), Parts: t.parts(), Seed: l.opt.Seed,
 	})
 	if err != nil {
 		return err
@@ -202,9 +212,25 @@ func (l *lab) team(w *web.Web, t team) error {
 	return nil
 }
 
+// lasts is how long a crawl takes at a scale.
+func (t team) lasts(scale float64) time.Duration {
+	if t.brief {
+		return min(quarterOf(scale), 2*time.Minute)
+	}
+	return quarterOf(scale)
+}
+
+// parts is how many partitions there are; 0 means as many as live.
+func (t team) parts() int {
+	if t.brief && t.nodes >= 500 {
+		return 4096
+	}
+	return 0
+}
+
 // expected is about how many pages a crawl fetches.
 func (t team) expected(scale float64) int64 {
-	return int64(float64(t.nodes*fetchers) * quarterOf(scale).Seconds() / pageSeconds)
+	return int64(float64(t.nodes*fetchers) * t.lasts(scale).Seconds() / pageSeconds)
 }
 
 // pageSeconds is how long a fetcher took for a page in the paper, on the mean.

@@ -119,12 +119,14 @@ func unevenness(all []float64) float64 {
 func (w *workload) full() []team {
 	var all []team
 	for _, s := range schemes {
-		all = append(all, team{w.web, s, most})
+		all = append(all, team{web: w.web, scheme: s, nodes: most})
 	}
 	return all
 }
 
-func (w *workload) of(scheme string, nodes int) team { return team{w.web, scheme, nodes} }
+func (w *workload) of(scheme string, nodes int) team {
+	return team{web: w.web, scheme: scheme, nodes: nodes}
+}
 
 // loads shows how loads are spread over 80 nodes: figures 3, 6 and 9.
 func (f *Finding) loads(r *record, w workload) {
