@@ -55,7 +55,7 @@ var table = []room{
 	{dir: "sim/chart", why: "a chart draws numbers, whatever they mean"},
 	{dir: "sim/agenda", imports: vocabulary, why: "an agenda orders moments; what happens at them is not its business"},
 	{dir: "sim/mesh", imports: []string{"page", "overlay", "sim/agenda"}, why: "mesh runs the nodes of a cluster, and knows nothing of how one of them crawls"},
-	{dir: "sim/paper", imports: []string{"sim", "rank", "sim/web", "sim/link", "sim/chart", "bandwidth", "frontier", "crawl", "plan", "overlay"}, why: "the papers' experiments use the simulator and the planner as a user would"},
+	{dir: "sim/paper", imports: []string{"sim", "rank", "sim/web", "sim/link", "sim/chart", "sim/mesh", "bandwidth", "frontier", "crawl", "plan", "overlay"}, why: "the papers' experiments use the simulator and the planner as a user would"},
 
 	{dir: "internal/pack", why: "pack turns bytes into fewer bytes and knows nothing of pages"},
 	{dir: "internal/fetch", imports: []string{"page", "robots", "bandwidth", "internal/pack"}, why: whyOrgan + "; fetch keeps bandwidth's account of the wire"},
