@@ -243,7 +243,7 @@ func (l *Ledger) crawl(f *page.Facts, key page.Key, print uint64, row *Row) (new
 	l.staked(s)
 	l.admit(s, r)
 	l.enqueue(s, r)
-	if row.Hops > MaxHops {
+	if row.Hops > MaxHops && (l.share == nil || l.own(s) != nil) { // a standby leaves that to the owner
 		end := &page.Facts{Key: key, URL: row.URL, Depth: row.Depth, Hops: row.Hops, Root: row.Root, Score: row.Score, Outcome: page.TooManyRedirects, At: l.wall}
 		l.ends = append(l.ends, end)
 		return true, l.finish(r, end, Archived{})

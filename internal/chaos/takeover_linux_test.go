@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -12,10 +13,9 @@ import (
 	"weir/overlay"
 )
 
-// hoard are the URLs that wait on the node that BenchmarkTakeover kills.
-var hoard = flag.Int("hoard", 100_000, "URLs on the node that BenchmarkTakeover kills")
+var hoard = flag.Int("hoard", 100_000, "URLs on one node of BenchmarkTakeover and BenchmarkJoinMany")
 
-// hoarder is the node that has them.
+// hoarder is the node that has them, and is killed.
 const hoarder = 1
 
 // hoards is a web whose URLs nearly all belong to one of three nodes: a host in each of its partitions, whose first pages
@@ -59,17 +59,73 @@ func hoards(urls int) (web []testweb.Site, seeds []string) {
 //
 //	go test -run '^$' -bench Takeover -benchtime 1x -timeout 1h ./internal/chaos -hoard 5000000
 func BenchmarkTakeover(b *testing.B) {
+	ctx := context.Background()
+	r := fill(ctx, b, Config{Dir: folder(b, "takeover")})
+	killed := r.now()
+	r.say("kill %s", r.machines[hoarder].name())
+	r.machines[hoarder].kill()
+	asked, read := r.back(ctx, killed, 2*time.Minute)
+	for _, s := range []struct {
+		what  string
+		times []time.Duration
+	}{{"asked", asked}, {"page", read}} {
+		slices.Sort(s.times)
+		if n := len(s.times); n > 0 {
+			b.ReportMetric(s.times[0].Seconds(), "s-first-"+s.what)
+			b.ReportMetric(s.times[n*9/10].Seconds(), "s-90%-"+s.what)
+			b.ReportMetric(s.times[n-1].Seconds(), "s-last-"+s.what)
+		}
+	}
+	b.ReportMetric(float64(len(asked)), "hosts-back")
+}
+
+// BenchmarkJoinMany lets a node join while so many URLs wait on another: how long until it has its share of the partitions, and
+// until it has asked a host in each of them that has one?
+func BenchmarkJoinMany(b *testing.B) {
+	ctx := context.Background()
+	r := fill(ctx, b, Config{Dir: folder(b, "join-many"), Spares: 1})
+	on := r.now()
+	r.turnOn(r.machines[3])
+	for owned := 0; owned < overlay.Parts/4*9/10 && r.now() < on+2*time.Minute; r.until(ctx, r.now()+500*time.Millisecond) {
+		s, err := r.status(ctx, r.machines[0])
+		for _, n := range s.Nodes {
+			if err == nil && n.Name == r.machines[3].name() {
+				owned = n.Owned
+			}
+		}
+	}
+	b.ReportMetric((r.now() - on).Seconds(), "s-to-share")
+	r.until(ctx, max(r.now(), on+time.Minute))
+	first := map[string]time.Duration{}
+	r.mu.Lock()
+	for _, v := range r.visits {
+		if _, ok := first[v.Host]; v.Node == 3 && !ok {
+			first[v.Host] = v.At - on
+		}
+	}
+	r.mu.Unlock()
+	times := slices.Sorted(maps.Values(first))
+	if n := len(times); n > 0 {
+		b.ReportMetric(float64(n), "hosts")
+		b.ReportMetric(times[0].Seconds(), "s-first-host")
+		b.ReportMetric(times[n*9/10].Seconds(), "s-90%-host")
+		b.ReportMetric(times[n-1].Seconds(), "s-last-host")
+	}
+}
+
+// fill begins a crawl, and returns when so many URLs wait on one of three nodes.
+func fill(ctx context.Context, b *testing.B, cfg Config) *run {
+	b.Helper()
 	if err := Usable(); err != nil {
 		b.Skipf("no network of namespaces here: %v", err)
 	}
-	ctx := context.Background()
-	cfg := Config{Weir: build(b), Dir: folder(b, "takeover"), Seed: *seed, Nodes: 3, Pace: 2 * time.Second}
+	cfg.Weir, cfg.Seed, cfg.Nodes, cfg.Pace = build(b), *seed, 3, 2*time.Second
 	cfg.Web, cfg.Seeds = hoards(*hoard)
 	r, end, err := begin(ctx, cfg)
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer end()
+	b.Cleanup(end)
 	start := r.now()
 	queued, same := int64(0), 0
 	for same < 6 && queued < int64(*hoard)*9/10 { // until so many wait, or no more come
@@ -90,25 +146,9 @@ func BenchmarkTakeover(b *testing.B) {
 	}
 	b.ReportMetric(float64(queued), "URLs-queued")
 	b.ReportMetric((r.now() - start).Seconds(), "s-to-queue")
-	r.until(ctx, r.now()+10*time.Second)
-
-	killed := r.now()
-	r.say("kill %s", r.machines[hoarder].name())
-	r.machines[hoarder].kill()
-	asked, read := r.back(ctx, killed, 2*time.Minute)
-	for _, s := range []struct {
-		what  string
-		times []time.Duration
-	}{{"asked", asked}, {"page", read}} {
-		slices.Sort(s.times)
-		if n := len(s.times); n > 0 {
-			b.ReportMetric(s.times[0].Seconds(), "s-first-"+s.what)
-			b.ReportMetric(s.times[n*9/10].Seconds(), "s-90%-"+s.what)
-			b.ReportMetric(s.times[n-1].Seconds(), "s-last-"+s.what)
-		}
-	}
-	b.ReportMetric(float64(len(asked)), "hosts-back")
 	b.ReportMetric(0, "ns/op")
+	r.until(ctx, r.now()+10*time.Second)
+	return r
 }
 
 // back waits until every host that a node had visited before it was killed is visited by others. It returns how long after
