@@ -42,6 +42,9 @@ func (c *drainCmd) Run(e *env) error {
 	} else if n.State == "gone" {
 		return failure(fmt.Errorf("%s is not here", c.Name), "it has left or died; what it did is done by the others")
 	}
+	if all.pivotal(c.Name) {
+		fmt.Fprintf(e.err, "weir: warning: without %s most nodes with storage are missing: the others fetch nothing until one is back, and nothing is lost\n", c.Name)
+	}
 	if err := put(e.ctx, cl, c.Name, drainTopic, nil, nil); err != nil {
 		return err
 	}
@@ -83,6 +86,30 @@ func (c *drainCmd) watch(ctx context.Context, stop <-chan struct{}, cl *cluster.
 		all = now
 	}
 	return false, nil
+}
+
+// pivotal says that without a node most of those with storage would be missing.
+func (f *fleetStatus) pivotal(name string) bool {
+	storing, left := 0, 0
+	for _, n := range f.Nodes {
+		if len(n.Peers) == 0 {
+			continue // it did not answer; another one knows the same
+		}
+		for _, p := range n.Peers {
+			if !p.Storage {
+				if p.Name == name {
+					return false
+				}
+				continue
+			}
+			storing++
+			if state := f.node(p.Name); p.Name != name && state != nil && state.State != "gone" && state.State != "silent" {
+				left++
+			}
+		}
+		break
+	}
+	return left <= storing/2
 }
 
 // farewell tells the other nodes why this one ends though nobody asked it to.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -137,6 +138,12 @@ func clusterFault(err error) error {
 		}
 	case errors.As(err, &port):
 		hint = "take the address that weir node --listen has there"
+	case errors.Is(err, cluster.ErrInUse):
+		hint = "weir status --node tells how it is doing; another node needs a folder, a name and a certificate of its own"
+	case errors.As(err, new(tls.RecordHeaderError)):
+		hint = "what listens there is no node: take the address that weir node --listen has"
+	case strings.Contains(err.Error(), "belongs to node"):
+		hint = "start it by its name, or name another folder with --dir"
 	case errors.Is(err, cluster.ErrTwo):
 		hint = "a third node may be small: it can run beside another one, though not on the same disk"
 	case errors.Is(err, syscall.ENOSPC):

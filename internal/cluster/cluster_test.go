@@ -277,6 +277,14 @@ func TestCluster(t *testing.T) {
 		}
 	})
 
+	t.Run("a folder is one process's", func(t *testing.T) {
+		cfg := w.config("a")
+		cfg.Listen = "127.0.0.1:0"
+		if _, err := Open(w.ctx, cfg); !errors.Is(err, ErrInUse) {
+			t.Errorf("a second node in the folder of a: %v", err)
+		}
+	})
+
 	t.Run("the servers' port is told from the node's", func(t *testing.T) {
 		cfg := w.config("lost")
 		cfg.Join = []string{a.host.self.Routes}

@@ -16,7 +16,10 @@ import (
 	"weir/page"
 )
 
-const identityFile = "cluster.json"
+const (
+	identityFile = "cluster.json"
+	lockFile     = "lock"
+)
 
 // identity is what a node knows of itself and of its cluster when it starts. It
 // is written before anything is done that depends on it.

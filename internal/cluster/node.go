@@ -2,11 +2,16 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -20,6 +25,7 @@ type Node struct {
 	cfg    Config
 	host   *host
 	lobby  *lobby
+	lock   io.Closer // on its folder
 	secret page.Secret
 
 	srv     *server.Server
@@ -74,13 +80,6 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open the node's folder: %w", err)
 	}
-	id, err := loadIdentity(cfg.Dir, cfg.Name, cfg.Storage)
-	if err != nil {
-		return nil, err
-	}
-	if err := id.save(cfg.Dir); err != nil {
-		return nil, err
-	}
 	n := &Node{cfg: cfg, tell: cfg.Tell, streams: map[string]jetstream.Stream{}, opened: make(chan struct{})}
 	n.ctx, n.stop = context.WithCancel(context.Background())
 	defer func() {
@@ -88,6 +87,19 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 			n.shut()
 		}
 	}()
+	if n.lock, err = vfs.Default.Lock(filepath.Join(cfg.Dir, lockFile)); err != nil {
+		if errors.As(err, new(*fs.PathError)) {
+			return nil, fmt.Errorf("lock the node's folder: %w", err)
+		}
+		return nil, fmt.Errorf("%s: %w", cfg.Dir, ErrInUse)
+	}
+	id, err := loadIdentity(cfg.Dir, cfg.Name, cfg.Storage)
+	if err != nil {
+		return nil, err
+	}
+	if err := id.save(cfg.Dir); err != nil {
+		return nil, err
+	}
 	release, err := reserve(&routes)
 	if err != nil {
 		return nil, err
@@ -296,6 +308,9 @@ func (n *Node) shut() {
 	if n.srv != nil {
 		n.srv.Shutdown()
 		n.srv.WaitForShutdown()
+	}
+	if n.lock != nil {
+		_ = n.lock.Close() // nothing was written to it
 	}
 }
 

@@ -11,6 +11,9 @@ var ErrClosed = errors.New("the node was closed")
 // ErrEarly answers questions to a node that has not opened yet.
 var ErrEarly = errors.New("the node is not ready yet")
 
+// ErrInUse says that another process runs the node of a folder.
+var ErrInUse = errors.New("another weir runs this node, in the same folder")
+
 // Reason says why a node is not let in.
 type Reason string
 
