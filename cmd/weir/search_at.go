@@ -5,14 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"weir/crawl"
 	"weir/internal/ask"
 	"weir/internal/search"
+	"weir/internal/store"
 	"weir/overlay"
 	"weir/page"
 	"weir/query"
@@ -101,6 +102,7 @@ func (c *searchCmd) searchAt(ctx context.Context, e *env, q *search.Query) error
 	if err != nil {
 		return err
 	}
+	whole := len(w.missing) == 0
 	x := shower{w: w, q: q}
 	a, err := q.Pick(g, q.Rank(g), c.Limit, func(urls []string) (map[string]search.Shown, error) { return x.show(ctx, urls) })
 	if err != nil {
@@ -114,7 +116,7 @@ func (c *searchCmd) searchAt(ctx context.Context, e *env, q *search.Query) error
 			return err
 		}
 	}
-	if x.unseen == 0 {
+	if x.unseen == 0 && whole {
 		clear(w.missing) // nobody missed them
 	}
 	if len(w.missing) == 0 && x.unseen > 0 {
@@ -123,19 +125,18 @@ func (c *searchCmd) searchAt(ctx context.Context, e *env, q *search.Query) error
 	return w.lacks("pages are shown")
 }
 
-// indexed finds the program that keeps an index.
-func (w *swarm) indexed() error {
+// indexed finds the program that keeps an index; false if none does.
+func (w *swarm) indexed() bool {
 	if w.own != nil && keepsIndex(w.own) {
-		return nil
+		return true
 	}
 	for _, src := range w.programs {
 		if own, err := ask.NewOwn(src, w.settings.plain(), w.options); err == nil && len(w.programs) > 1 && keepsIndex(own) {
 			w.of, w.own = src.As, own
-			return nil
+			return true
 		}
 	}
-	return failure(errors.New("the nodes keep no index of this crawl together"),
-		"submit a crawl with --index, or with a program that has these rules; meanwhile weir search searches the folder of one node\n"+strings.TrimSpace(crawl.IndexRules))
+	return false
 }
 
 func keepsIndex(own *ask.Own) bool {
@@ -144,10 +145,11 @@ func keepsIndex(own *ask.Own) bool {
 }
 
 // postings gathers the index as far as a question needs it: each word's from the
-// node that owns it. Without one of them there is no right answer.
+// node that owns it. Without one of them there is no right answer. When the crawl
+// keeps no such index, each node is asked for what its own pages say.
 func (w *swarm) postings(ctx context.Context, q *search.Query) (*search.Gathered, error) {
-	if err := w.indexed(); err != nil {
-		return nil, err
+	if !w.indexed() {
+		return w.apart(ctx, q)
 	}
 	var g *search.Gathered
 	err := w.whole(ctx, func() error {
@@ -171,6 +173,101 @@ func (w *swarm) postings(ctx context.Context, q *search.Query) (*search.Gathered
 	return g, err
 }
 
+// apart gathers the postings of a crawl whose nodes index their own pages.
+func (w *swarm) apart(ctx context.Context, q *search.Query) (*search.Gathered, error) {
+	if w.settings.Warc == store.None.String() {
+		return nil, failure(errors.New("this crawl keeps no archive (--warc none): there is nothing to search"), "submit a crawl with --index, or with --warc gzip")
+	}
+	g, all, late := &search.Gathered{Lists: map[string]search.Postings{}}, 0, false
+	err := w.each(ctx, w.Nodes, want{Words: q.Needs()}, func(b *batch) error {
+		g.Pages += int(b.Count)
+		g.Words += b.Sum
+		if b.Late && !late {
+			late = true
+			w.note("pages that were crawled last are not in the nodes' indexes yet: ask again in half a minute")
+		}
+		for _, row := range b.Rows {
+			if p, ok := posting(row); ok {
+				g.Lists[row[0].S] = append(g.Lists[row[0].S], p)
+			}
+		}
+		return tooMany(&all, len(b.Rows))
+	})
+	for term, list := range g.Lists {
+		g.Lists[term] = list.Sort()
+	}
+	return g, err
+}
+
+// tooMany bounds the postings of a question.
+func tooMany(all *int, more int) error {
+	if *all += more; *all > maxPostings {
+		return usage("ask for words that fewer pages say", "more than %s pages say these words, and no more can be ranked at once", thousands(maxPostings))
+	}
+	return nil
+}
+
+// fillWords looks words up in the index of the node's own pages, which is brought up
+// to date before, unless the crawl does so itself.
+func (s *station) fillWords(f *folder, snap crawl.KV, words []string, out *filler) error {
+	s.indexes.Lock()
+	defer s.indexes.Unlock()
+	live, err := s.indexing(f, snap)
+	if err != nil {
+		return err
+	}
+	x, err := search.Open(f.dir, search.Options{Crawl: f.Hash(search.Folder), ReadOnly: live})
+	if err != nil {
+		return err
+	}
+	defer x.Close() // what was written was synced
+	if !live {
+		archive, err := f.archive(page.Want{Words: true})
+		if err != nil {
+			return err
+		}
+		src := &archiveSource{folder: f, archive: archive, round: maxRound, show: screen{out: io.Discard}, begin: time.Now()}
+		if err := x.Update(out.ctx, src, search.Start(f.store.End())); err != nil {
+			return fmt.Errorf("index the node's pages: %w", err)
+		}
+	}
+	missing, err := x.Missing(search.Start(f.store.End()))
+	if err != nil {
+		return err
+	}
+	t := x.Stats()
+	out.now.Late = len(missing) > 0
+	out.now.Count, out.now.Sum = int64(t.Pages), t.Words
+	for _, term := range words {
+		err := x.Postings(term, func(p search.Posting) bool {
+			return out.row(flow.Row{{S: term}, {S: p.URL}, {N: int64(p.N)}, {N: int64(p.Words)}})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// indexing says that the crawl indexes its pages itself: it does so when their words
+// are read anyway.
+func (s *station) indexing(f *folder, snap crawl.KV) (bool, error) {
+	views := []*crawl.View{f.View}
+	if each := f.Programs().Each; len(each) > 0 {
+		views = nil
+		for _, n := range each {
+			views = append(views, f.Of(n))
+		}
+	}
+	for _, v := range views {
+		own, err := s.program(f, snap, v)
+		if err != nil || own != nil && own.Wants().Words {
+			return true, err
+		}
+	}
+	return f.asRun.Index, nil
+}
+
 // list gathers what there is of one word; all counts postings of all words.
 func (w *swarm) list(ctx context.Context, term string, all *int) (search.Postings, error) {
 	owner := w.Owners[w.own.Home(w.own.Table("index"), query.Value{S: term}, len(w.Owners))]
@@ -185,10 +282,7 @@ func (w *swarm) list(ctx context.Context, term string, all *int) (search.Posting
 				list = append(list, p)
 			}
 		}
-		if *all += len(b.Rows); *all > maxPostings {
-			return usage("ask for words that fewer pages say", "more than %s pages say these words, and no more can be ranked at once", thousands(maxPostings))
-		}
-		return nil
+		return tooMany(all, len(b.Rows))
 	})
 	if w.missing[owner] != nil {
 		w.orphans++

@@ -55,6 +55,7 @@ type station struct {
 	streams map[uint64]*stream // see stream.go
 	silent  bool               // no more are begun
 	reading sync.WaitGroup     // those who fill them
+	indexes sync.Mutex         // held by whoever indexes the node's pages
 }
 
 // maxWarned is how many warnings weir status shows.

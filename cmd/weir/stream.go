@@ -40,6 +40,7 @@ type want struct {
 	Sum   bool      `json:"sum,omitempty"`   // only how many rows there are, and the sum of their second column
 	Crawl bool      `json:"crawl,omitempty"` // rows of crawl
 	Facts *ask.Need `json:"facts,omitempty"` // of pages that this node has fetched
+	Words []string  `json:"words,omitempty"` // who says them of these, and how many pages and words there are
 }
 
 // streamed is a piece of a stream.
@@ -56,6 +57,7 @@ type batch struct {
 	Facts []saidPage
 	Count int64
 	Sum   int64
+	Late  bool // there are pages besides
 }
 
 // saidPage is what a page says, without what no question looks at.
@@ -346,6 +348,8 @@ func (s *station) fill(ctx context.Context, w want, mine []bool, emit func(*batc
 		err = out.crawl(f)
 	case w.Facts != nil:
 		err = out.facts(f, w.Facts)
+	case w.Words != nil:
+		err = s.fillWords(f, snap, w.Words, out)
 	default:
 		err = errors.New("the node does not know what is wanted: a newer weir asks")
 	}
@@ -359,9 +363,16 @@ func (s *station) fill(ctx context.Context, w want, mine []bool, emit func(*batc
 	return err
 }
 
-func (s *station) fillTable(f *folder, snap crawl.KV, w want, mine []bool, out *filler) error {
+// program is the one whose crawl a view is; nil if it is that of several.
+func (s *station) program(f *folder, snap crawl.KV, v *crawl.View) (*ask.Own, error) {
+	s.mu.Lock()
 	scheme, spread := node.Tables(s.scheme)
-	own, err := ask.ReadOwnOf(f.dir, snap, f.View, f.asRun.plain(), flow.Options{Scheme: scheme, Spread: spread})
+	s.mu.Unlock()
+	return ask.ReadOwnOf(f.dir, snap, v, f.asRun.plain(), flow.Options{Scheme: scheme, Spread: spread})
+}
+
+func (s *station) fillTable(f *folder, snap crawl.KV, w want, mine []bool, out *filler) error {
+	own, err := s.program(f, snap, f.View)
 	if err != nil {
 		return err
 	}

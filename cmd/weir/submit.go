@@ -34,7 +34,8 @@ Examples:
   weir submit --at a.example.org:7400 --certs me https://example.org/
   weir submit --scope domain --depth 3 --cluster-limit 20MB/s --seeds urls.txt
   weir submit --cluster-limit 20MB/s --deadline example.org=06:00 https://example.org/ https://example.net/
-  weir submit --program needle.dl --wait-done https://example.org/
+  weir submit --program needle.dl --program news.dl --wait-done https://example.org/
+  weir submit --index https://example.org/          then weir search --at a.example.org:7400 --certs me WORD
   weir submit --from big --at a.example.org:7400 --certs me
 
 With --from a crawl of one machine goes on in the cluster: nothing is fetched again and nothing forgotten. Its archive

@@ -62,6 +62,7 @@ type swarm struct {
 	cl *cluster.Client
 	crawlKnown
 	settings *settings
+	from     *taskFrom // where the crawl was before; nil: nowhere
 	programs []*program.Source
 	options  flow.Options // how their rows are spread
 	seeds    []crawl.Seed
@@ -98,7 +99,7 @@ func (e *env) openSwarm(ctx context.Context, c *contact, of string) (*swarm, err
 	if err != nil {
 		return nil, err
 	}
-	w.settings = s
+	w.settings, w.from = s, t.From
 	for _, seed := range seeds {
 		w.seeds = append(w.seeds, crawl.Seed(seed))
 	}
@@ -204,6 +205,9 @@ func (w *swarm) owners() []string {
 
 // Facts implements ask.Far.
 func (w *swarm) Facts(ctx context.Context, n ask.Need, fn func(*page.Facts) error) error {
+	if w.from != nil && w.from.Pages > 0 {
+		w.note(fmt.Sprintf("%s that ended before the cluster took over are not among those that are asked: weir query %s, on %s, has them", many(w.from.Pages, "page"), w.from.Dir, w.from.Machine))
+	}
 	return w.each(ctx, w.Nodes, want{Facts: &n}, func(b *batch) error {
 		for i := range b.Facts {
 			if err := fn(b.Facts[i].facts()); err != nil {

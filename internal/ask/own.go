@@ -7,6 +7,7 @@ import (
 
 	"weir/crawl"
 	"weir/internal/program"
+	"weir/page"
 	"weir/query"
 	"weir/query/flow"
 )
@@ -80,6 +81,9 @@ func NewOwn(src *program.Source, plain crawl.ScopeConfig, scheme flow.Options) (
 
 // Share leaves out, from now on, rows of partitions that this node does not own.
 func (o *Own) Share(parts int, owns func(part int) bool) { o.rules.Share(parts, owns) }
+
+// Wants says which facts of pages the crawl itself looks at.
+func (o *Own) Wants() page.Want { return o.plan.Wants() }
 
 // Table returns a table that the crawl keeps up; nil if there is none.
 func (o *Own) Table(name string) *query.Table {

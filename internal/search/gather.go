@@ -31,6 +31,39 @@ type Gathered struct {
 	Lists map[string]Postings
 }
 
+// Postings calls fn for the pages of the index that say a word, until it returns
+// false: what a node that indexes its own pages adds to Gathered.
+func (x *Index) Postings(term string, fn func(Posting) bool) error {
+	for _, s := range x.segs {
+		e, err := s.find(term)
+		if err != nil {
+			return err
+		}
+		if e == nil {
+			continue
+		}
+		if err := s.load(); err != nil {
+			return err
+		}
+		for p, err := s.postings(e); ; err = p.step() {
+			if err != nil {
+				return err
+			}
+			if p.doc == s.foot.docs {
+				break
+			}
+			d, err := s.document(p.doc)
+			if err != nil {
+				return err
+			}
+			if !fn(Posting{d.url, p.times, int(s.words[p.doc])}) {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
 // Needs are the words whose postings must be gathered.
 func (q *Query) Needs() []string {
 	all := slices.Clone(q.Terms)

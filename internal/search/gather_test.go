@@ -77,6 +77,15 @@ func TestGatheredAnswerIsThatOfOneIndex(t *testing.T) {
 					t.Fatal(err)
 				}
 				g := s.gather(q, r)
+				for _, term := range q.Needs() {
+					var own Postings
+					if err := x.Postings(term, func(p Posting) bool { own = append(own, p); return true }); err != nil {
+						t.Fatal(err)
+					}
+					if !slices.Equal(own.Sort(), g.Lists[term]) {
+						t.Fatalf("the index has other postings of %s: %v, want %v", term, own, g.Lists[term])
+					}
+				}
 				got, err := q.Pick(g, q.Rank(g), 1000, s.show(q))
 				if err != nil {
 					t.Fatal(err)
