@@ -64,16 +64,11 @@ func (s *station) show(_ context.Context, b []byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		var info *crawl.PageInfo
-		if scheme.Leased() {
-			info, err = f.PageIn(u, keys.Home(u))
-		} else {
-			info, err = f.Page(u)
-		}
+		info, err := fetchedAt(f, keys, u)
 		if err != nil {
 			return nil, err
 		}
-		if info == nil || info.State != "ended" || info.Record.File == 0 {
+		if info == nil {
 			continue
 		}
 		facts, err := reader.Facts(info)
@@ -89,6 +84,28 @@ func (s *station) show(_ context.Context, b []byte) ([]byte, error) {
 		}
 	}
 	return json.Marshal(shown)
+}
+
+// fetchedAt finds a page that the node has fetched; nil if it has not. A page that was
+// handed on may be in any partition.
+func fetchedAt(f *folder, keys overlay.Keys, u page.URL) (*crawl.PageInfo, error) {
+	scheme := keys.Scheme()
+	if !scheme.Leased() {
+		return fetchedHere(f.Page(u))
+	}
+	home := keys.Home(u)
+	info, err := fetchedHere(f.PageIn(u, home))
+	for part := 0; part < overlay.Parts && scheme.Second != overlay.Stay && info == nil && err == nil; part++ {
+		info, err = fetchedHere(f.PageIn(u, part))
+	}
+	return info, err
+}
+
+func fetchedHere(p *crawl.PageInfo, err error) (*crawl.PageInfo, error) {
+	if err != nil || p == nil || p.State != "ended" || p.Record.File == 0 {
+		return nil, err
+	}
+	return p, nil
 }
 
 // searchAt answers from an index that the nodes of a cluster keep together.
