@@ -109,7 +109,8 @@ type mover struct {
 	acks []ack // not yet on disks
 	all  int64
 
-	sent  int64 // pages
+	had   int64 // pages that the cluster had before
+	sent  int64 // and has now
 	piece transfer
 	size  int
 	mark  []byte // behind the piece
@@ -352,14 +353,14 @@ func (m *mover) catchUp(ctx context.Context, cfg *node.Config, t crawl.Totals) e
 
 // move sends everything that the cluster does not have.
 func (m *mover) move(ctx context.Context, f *folder) error {
-	m.meter = m.e.metered("moving", m.all)
+	m.meter = m.e.metered("moving", m.all-m.done.Count)
 	defer m.meter.clear()
 	if m.done.Mark == nil {
 		if err := m.rows(ctx, f); err != nil {
 			return err
 		}
 	}
-	m.sent, m.mark = m.done.Count, m.done.Mark
+	m.had, m.sent, m.mark = m.done.Count, m.done.Count, m.done.Mark
 	var bad error
 	err := f.Move(time.Now(), m.done.Mark, func(mark []byte, x *crawl.Cargo) bool {
 		m.add(mark, x)
@@ -423,7 +424,7 @@ func (m *mover) add(mark []byte, x *crawl.Cargo) {
 	}
 	m.size += len(p.URL)
 	m.piece.Pages = append(m.piece.Pages, p)
-	m.meter.page(m.sent)
+	m.meter.page(m.sent - m.had)
 }
 
 // send sends the piece, and notes how far it is once that is safe.
