@@ -43,6 +43,7 @@ import (
 //	m|want               -> which facts rows x have
 //	m|sweep              -> how far all pages were delivered again
 //	m|stamp              -> that of the snapshot of seen pages
+//	m|lends              -> the name in which a crawl asks servers that lends its pages
 const (
 	keyName  = 'n'
 	keySite  = 's'

@@ -48,6 +48,11 @@ Deadlines (weir plan answers beforehand whether they can be kept):
 
 The same command again means the same deadlines, as long as they are to come; a new one takes the place of the old.
 
+Two crawls that want the same pages (each takes what the other has fetched within the hour):
+
+    weir crawl --dir one --share-with two https://example.org/
+    weir crawl --dir two --share-with one --scope domain https://example.org/
+
 weir crawl --dir big goes on with the crawl in the folder big, under the settings it was
 started with. What may change then: bounds of the whole crawl, limits, deadlines, how the network is
 reached, --conns, --per-conn, --per-server and --batch, a longer wait, more seeds. Ctrl-C once finishes what is under way, twice stops now;

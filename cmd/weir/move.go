@@ -73,6 +73,7 @@ func stayed(dir string) error {
 // left are settings of a machine, or of a single run: they do not go along.
 var left = []string{
 	"limit", "timetable", "quota", "strict", "yield", "yield-probe", "holidays", "memory", "max-pages", "max-bytes", "max-time", "stop-gain",
+	"share-with", "share-within",
 }
 
 // leave takes out of the settings what does not go along, and says what that was.

@@ -37,7 +37,11 @@ type nodeRunCmd struct {
 	Yield     bool      `help:"Step aside while others use the link. Needs a limit."`
 	Probe     string    `name:"yield-probe" placeholder:"ADDR" help:"Whom --yield asks, as with weir crawl."`
 	Memory    size      `placeholder:"SIZE" default:"1GB" help:"Memory for caches and buffers. Default: 1GB."`
-	JSON      bool      `name:"json" help:"JSON lines on standard output: progress, and the report as the last line."`
+
+	ShareWith   []string `name:"share-with" sep:"none" placeholder:"DIR" help:"Take pages from the crawl in this folder, as weir crawl does: that of another cluster's node on this machine, or one of its own."`
+	ShareWithin span     `name:"share-within" placeholder:"TIME" default:"1h" help:"How old they may be. Default: 1h."`
+
+	JSON bool `name:"json" help:"JSON lines on standard output: progress, and the report as the last line."`
 }
 
 // In a node's folder: where the cluster's server keeps its things, and what the node
@@ -304,6 +308,7 @@ func (c *nodeRunCmd) config(e *env, sp cluster.Spec) (*node.Config, error) {
 		return nil, err
 	}
 	s.Dir = filepath.Join(c.Dir, sp.Name)
+	s.ShareWith, s.ShareWithin = c.ShareWith, c.ShareWithin
 	s.Limit, s.Timetable, s.Quota, s.Strict, s.Yield, s.Probe, s.Memory = c.Limit, c.Timetable, c.Quota, c.Strict, c.Yield, c.Probe, c.Memory
 	at, err := look(s.Dir)
 	if err != nil {

@@ -80,8 +80,11 @@ type settings struct {
 	DNS          string   `name:"dns" group:"network" placeholder:"ADDR" keep:"yes" help:"DNS server to ask instead of the system's and its hosts file: ADDR or ADDR:PORT."`
 	AllowPrivate bool     `name:"allow-private" group:"network" keep:"yes" help:"Connect to private addresses too. An address that a seed names is fine without it."`
 
-	Warc  string `name:"warc" group:"output" placeholder:"FORM" default:"gzip" keep:"fixed" help:"Archive: gzip, zstd or none. Default: gzip."`
-	Index bool   `name:"index" group:"output" keep:"yes" help:"Index what pages say while they are crawled, for weir search. Without it the first search does that."`
+	Warc        string   `name:"warc" group:"output" placeholder:"FORM" default:"gzip" keep:"fixed" help:"Archive: gzip, zstd or none. Default: gzip."`
+	Index       bool     `name:"index" group:"output" keep:"yes" help:"Index what pages say while they are crawled, for weir search. Without it the first search does that."`
+	ShareWith   []string `name:"share-with" group:"output" sep:"none" placeholder:"DIR" keep:"yes" help:"Take pages from the crawl in this folder that it has fetched of late, or fetches now, instead of asking their servers; and let it have this crawl's, if it names this folder too. Both must ask in the same name: --user-agent, --contact."`
+	ShareWithin span     `name:"share-within" group:"output" placeholder:"TIME" default:"1h" keep:"yes" help:"How old pages of --share-with may be. Default: 1h."`
+
 	Trace string `name:"trace" group:"output" placeholder:"FILE" keep:"no" help:"Record every event of the engine, for replay."`
 	JSON  bool   `name:"json" group:"output" keep:"no" help:"JSON lines on standard output: progress, and the report as the last line."`
 

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -111,6 +112,9 @@ func setup(s *settings, seeds []node.Seed) (*node.Config, error) {
 		return nil, err
 	}
 	if err := setupNetwork(s, cfg); err != nil {
+		return nil, err
+	}
+	if err := setupSharing(s, cfg); err != nil {
 		return nil, err
 	}
 	client, err := fetch.New(cfg.Fetch)
@@ -271,6 +275,34 @@ func setupNetwork(s *settings, cfg *node.Config) error {
 		}
 		cfg.Fetch.AllowAddrs = append(cfg.Fetch.AllowAddrs, addr)
 	}
+	return nil
+}
+
+// setupSharing says from which other crawls pages are taken.
+func setupSharing(s *settings, cfg *node.Config) error {
+	if len(s.ShareWith) == 0 {
+		return nil
+	}
+	own, err := filepath.Abs(s.Dir)
+	if err != nil {
+		return err
+	}
+	switch {
+	case s.ShareWithin <= 0:
+		return usage("write how old pages may be, as in --share-within 1h", "--share-within is no time")
+	case len(s.Header) > 0 || len(cfg.Fetch.SiteHeader) > 0 || s.Cookies != "" || len(s.Auth) > 0:
+		return usage("leave one of them out", "--share-with: pages that are asked for with --header, --cookies or --auth are nobody else's")
+	}
+	for i, dir := range s.ShareWith {
+		if dir, err = filepath.Abs(dir); err != nil {
+			return err
+		}
+		if dir == own {
+			return usage("name the folder of another crawl", "--share-with %s: that is this crawl's own folder", s.ShareWith[i])
+		}
+		s.ShareWith[i] = dir // it may go on from elsewhere
+	}
+	cfg.Lending = node.Lending{With: s.ShareWith, Within: time.Duration(s.ShareWithin)}
 	return nil
 }
 

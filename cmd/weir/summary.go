@@ -40,6 +40,7 @@ func summary(w io.Writer, r node.Report, archive bool) error {
 		n    int64
 		what string
 	}{
+		{"shared", r.Lent, "of these, in this run, were taken from the crawls of --share-with"},
 		{"queued", r.Queued - r.Waiting, "still to be fetched"},
 		{"waiting", r.Waiting, "robots.txt could not be had, so nothing may be fetched; the same command asks again"},
 		{"parked", r.Parked, "looked endless: weir export parked lists them, weir release queues them"},

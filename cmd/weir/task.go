@@ -119,6 +119,7 @@ var local = map[string]string{
 	"auth":        "the file would have to be on every node",
 	"learn-from":  "the folder would have to be on every node",
 	"holidays":    "the file would have to be on every node",
+	"share-with":  "the folder would have to be on every node: weir node --share-with",
 	"trace":       "there are several nodes, and one file",
 	"json":        "weir status --json is for programs",
 }

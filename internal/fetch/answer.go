@@ -45,6 +45,7 @@ type Answer struct {
 	KeepAliveMax     int           // how many more requests the server takes on it; -1: none, 0: it did not say
 	KeepAliveTimeout time.Duration // how long it stays open; 0: it did not say
 	Addr             netip.Addr    // where the connection led; zero behind a proxy
+	Lender           string        // who had it before, of an answer that was replayed; the caller sets it
 
 	url     page.URL
 	conn    *Conn

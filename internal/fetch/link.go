@@ -36,6 +36,7 @@ type link struct {
 	idle   *glance         // nil with raw
 	caps   []Limiter       // the site's own before the one for all
 	tap    *flow           // under the client's Wire; nil: there is none
+	near   bool            // its bytes do not come over the network
 	read   int64           // bytes read so far
 	credit int             // granted by the caps, not yet read; only without raw
 
@@ -277,7 +278,7 @@ func (l *link) settled() {
 // tally counts bytes that were read, unless the Wire has seen them come.
 func (l *link) tally(n int) {
 	switch w := l.client.cfg.Wire; {
-	case l.tap != nil:
+	case l.tap != nil || l.near:
 	case w != nil:
 		w.Charge(n)
 	default:

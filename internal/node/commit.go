@@ -6,6 +6,7 @@ import (
 
 	"weir/crawl"
 	"weir/internal/store"
+	"weir/page"
 )
 
 // A group holds at most so many pages, and so many bytes that follow from them but
@@ -91,10 +92,11 @@ type committer struct {
 	n       *node
 	group   *store.Group // open when something was taken
 	pages   int
-	last    time.Time // of the last commit
-	applied uint64    // batches of others
-	armed   bool      // the timer rings for the open group
-	moved   int64     // pages that the ranking under way has moved
+	last    time.Time  // of the last commit
+	applied uint64     // batches of others
+	armed   bool       // the timer rings for the open group
+	moved   int64      // pages that the ranking under way has moved
+	landed  []page.URL // of the open group, while pages are lent
 	timer   *time.Timer
 }
 
@@ -114,6 +116,9 @@ func (c *committer) take(r *result) error {
 	defer r.release()
 	g := c.open()
 	c.pages++
+	if c.n.lender != nil && !r.facts.Robots {
+		c.landed = append(c.landed, r.facts.URL)
+	}
 	var place store.Place
 	var repeat bool
 	if r.record != nil {
@@ -204,6 +209,8 @@ func (c *committer) commit(ctx context.Context) error {
 		return err
 	}
 	c.n.commits.add(time.Since(begin))
+	c.n.lender.land(c.landed)
+	c.landed = c.landed[:0]
 	c.n.index.Commit(c.n.indexEnd())
 	c.group, c.pages, c.last, c.armed = nil, 0, time.Now(), false
 	c.timer.Stop()

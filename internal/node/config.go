@@ -65,6 +65,8 @@ type Config struct {
 
 	Peer *Peer // nil: no other node crawls with this one
 
+	Lending Lending // with whom pages are shared
+
 	IgnoreRobots bool
 	Trace        string // file that gets every Engine event; "": none
 
@@ -94,6 +96,7 @@ type Status struct {
 	Commits Commits       // of this run
 	Bound   Bound
 	Resumed bool
+	Lent    int64         // pages of this run that other crawls had fetched
 	Pause   time.Duration // until Rest ends; 0: not all hosts rest
 }
 
@@ -151,6 +154,7 @@ type Report struct {
 	Resumed   bool             `json:"resumed"`
 	RunPages  int64            `json:"run_fetched"`      // fetched in this run
 	Robots    int64            `json:"robots"`           // robots.txt fetched, no pages
+	Lent      int64            `json:"shared,omitempty"` // of this run, that other crawls had fetched
 	Idle      float64          `json:"idle_connections"` // that could have been open and were not: the mean share, of 1
 	Yields    int              `json:"yields"`           // how often it stepped aside for others
 	Promises  []Promise        `json:"promises,omitempty"`

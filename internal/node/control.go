@@ -29,6 +29,7 @@ import (
 //	POST /limits  {"limit", "timetable", "quota", "deadlines"}  -> Held
 //	POST /query   see Query
 //	POST /program Turn                                          -> Turned, see turn.go
+//	POST /lend    see lend.go
 //
 // What is not named stays as it is. An error is {"error"} with status 400 for
 // what cannot be read, 503 when the crawl is ending.
@@ -133,6 +134,9 @@ func (n *node) serveControl(ctx context.Context) (*controlServer, error) {
 		n.answer(ctx, w, change)
 	})
 	mux.HandleFunc("POST /program", func(w http.ResponseWriter, r *http.Request) { n.serveTurn(ctx, s, w, r) })
+	if n.lender != nil {
+		mux.HandleFunc("POST /lend", func(w http.ResponseWriter, r *http.Request) { n.lender.lend(ctx, w, r) })
+	}
 	s.http = http.Server{
 		Handler: mux, ReadTimeout: steerTime, WriteTimeout: 2 * steerTime, MaxHeaderBytes: maxSteer,
 		ErrorLog: log.New(io.Discard, "", 0), // a person sees progress there

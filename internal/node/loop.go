@@ -201,7 +201,7 @@ func (s *speed) status() Status {
 	engine := s.n.engine.Status()
 	st := Status{
 		Status: engine, Run: now.Sub(s.n.began), Started: s.n.fresh,
-		Wire: s.n.carried().total, Bound: s.n.bound(engine.Link.Used), Commits: s.n.commits.commits(), Resumed: s.n.resumed,
+		Wire: s.n.carried().total, Bound: s.n.bound(engine.Link.Used), Commits: s.n.commits.commits(), Resumed: s.n.resumed, Lent: s.n.lender.count(),
 	}
 	if st.Rest.Host != "" {
 		st.Pause = max(st.Rest.Until.Sub(clock()), 0)

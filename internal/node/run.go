@@ -74,8 +74,9 @@ type node struct {
 	paused     bool  // of the loop: nothing may flow
 	boundBy    string
 
-	peer    *peer // nil: no other node crawls with this one
-	counted mark  // of the loop: when the others were told last how busy it is
+	peer    *peer   // nil: no other node crawls with this one
+	counted mark    // of the loop: when the others were told last how busy it is
+	lender  *lender // nil: pages are not shared with other crawls
 
 	log   *journal
 	index *search.Indexer // nil: pages are not indexed while they are crawled
@@ -178,6 +179,10 @@ func open(cfg Config) (_ *node, err error) {
 			n.log.close()
 			return nil, err
 		}
+	}
+	if n.lender, err = newLender(n, cfg.Lending); err != nil {
+		n.log.close()
+		return nil, err
 	}
 	n.openIndex()
 	n.events = make(chan crawl.Event, 256)
@@ -349,6 +354,7 @@ func (n *node) run(ctx context.Context, stop <-chan struct{}) error {
 	if n.yield != nil {
 		n.work.Go(func() { n.watchLink(ctx) })
 	}
+	defer n.lender.close()
 	control, err := n.serveControl(ctx)
 	if err != nil {
 		n.log.event("warning", map[string]any{"what": err.Error()}) // a crawl that cannot be steered is one nevertheless

@@ -86,6 +86,9 @@ func (t *tool) read(o crawl.Fetch, a *fetch.Answer, done crawl.Done) (*result, e
 	if f.Outcome != page.OK && f.Outcome != page.Redirected && f.Outcome != page.ClientError {
 		x.Meta = [][2]string{{"outcome", f.Outcome.String()}, {"reason", a.Err}}
 	}
+	if a.Lender != "" {
+		x.Meta = [][2]string{{"fetched-by", "the crawl in " + a.Lender}}
+	}
 	var err error
 	r.record, err = t.encoder.Encode(x)
 	return r, err

@@ -55,7 +55,7 @@ func (v *visit) run(ctx, during context.Context) {
 			n.fail(a.Fault)
 		}
 		more := a.KeepAlive && !o.Last && during.Err() == nil && ctx.Err() == nil
-		if !more {
+		if !more && v.conn != nil {
 			v.conn.Close() // before the Engine hears that the host is free
 		}
 		if ctx.Err() != nil {
@@ -74,6 +74,9 @@ func (v *visit) run(ctx, during context.Context) {
 // no answer, which is told then.
 func (v *visit) ask(ctx, asking context.Context, end context.CancelFunc, o crawl.Fetch) (*fetch.Answer, bool) {
 	n := v.n
+	if a := n.lender.borrow(asking, o); a != nil {
+		return a, true
+	}
 	if asking.Err() != nil || !n.peer.may(o.Host, o.Addr, end) {
 		v.end(ctx, o)
 		return nil, false
