@@ -250,6 +250,9 @@ func (c *submitCmd) inherit(e *env, given map[string]bool) (*task, *node.Config,
 	if err := s.shareable(list, scheme); err != nil {
 		return nil, nil, err
 	}
+	if scheme.Second != overlay.Stay {
+		return nil, nil, usage("take --scheme host, url or host-8", "--scheme %s: nodes would hand pages on before they have read which ones were fetched", scheme)
+	}
 	if len(list) > 0 && scheme.By != overlay.ByHost {
 		return nil, nil, usage("take --scheme host", "--scheme %s: what the program has derived lies host by host, and cannot be spread", scheme)
 	}
