@@ -128,7 +128,7 @@ func fill(ctx context.Context, b *testing.B, cfg Config) *run {
 	b.Cleanup(end)
 	start := r.now()
 	queued, same := int64(0), 0
-	for same < 6 && queued < int64(*hoard)*9/10 { // until so many wait, or no more come
+	for same < 30 && queued < int64(*hoard)*9/10 { // until so many wait, or no more come
 		r.until(ctx, r.now()+5*time.Second)
 		s, err := r.status(ctx, r.machines[0])
 		if err != nil {
