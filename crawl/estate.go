@@ -28,8 +28,11 @@ type Disowned struct {
 // Released says that nothing of a partition is under way any more.
 type Released struct{ Part uint16 }
 
-// Census asks how much there is to do; Counted answers, with the same number.
-type Census struct{ Applied uint64 }
+// Census asks how much there is to do; Counted answers, with the same numbers.
+type Census struct {
+	Applied uint64
+	Fetched int64 `json:",omitempty"` // pages, see Ledger.Fetched
+}
 
 // Counted is how much there was to do when the Census came.
 type Counted struct {
@@ -41,6 +44,7 @@ type Counted struct {
 	// deadlines, and what could be promised besides.
 	Wanted, Owed, Asked float64
 
+	Fetched int64
 	Applied uint64
 }
 
@@ -130,7 +134,7 @@ func (e *Engine) later(ev *Committed, foreign map[page.SiteID]uint16) {
 
 // census answers a Census.
 func (e *Engine) census(now page.Time, ev Census) {
-	c := Counted{Applied: ev.Applied, Queued: e.f.Count().Waiting, Flying: int64(e.flights.n + e.loads + len(e.estates.leaving) + len(e.estates.coming)), Ready: e.f.Count().Ready}
+	c := Counted{Applied: ev.Applied, Fetched: ev.Fetched, Queued: e.f.Count().Waiting, Flying: int64(e.flights.n + e.loads + len(e.estates.leaving) + len(e.estates.coming)), Ready: e.f.Count().Ready}
 	if e.again || e.totals.Due > 0 || e.totals.Stale || e.totals.Steered {
 		c.Flying++
 	}

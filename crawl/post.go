@@ -85,6 +85,9 @@ func (l *Ledger) logEnd(s *siteRecord, r *pageRecord) error {
 	if st := &l.share.stakes[s.part]; st.adopted {
 		st.queued--
 	}
+	if r.outcome.Row().Answer {
+		l.tally(int(s.part), 1)
+	}
 	return l.postEnd(s, r)
 }
 
@@ -139,7 +142,8 @@ func (l *Ledger) pack(w Writer, ev *Committed) {
 	for _, part := range sh.offsets {
 		st := &sh.stakes[part]
 		st.moved = false
-		w.Set(logKey(part), binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, st.offset), st.stamp))
+		b := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, st.offset), st.stamp)
+		w.Set(logKey(part), binary.BigEndian.AppendUint64(b, uint64(st.fetched)))
 	}
 	sh.offsets = sh.offsets[:0]
 	ev.Waiting = l.Waiting()

@@ -62,6 +62,7 @@ type stake struct {
 	known   int64  // of it altogether, likewise
 	offset  uint64 // of its log, as applied
 	stamp   uint64 // of the last batch of that; 0 = not known
+	fetched int64  // pages of it, by whichever node
 	moved   bool   // the offset, since it was written
 }
 
@@ -71,12 +72,13 @@ func (l *Ledger) openShare(cfg Sharing) error {
 	l.shareRules()
 	var bad error
 	err := l.kv.Scan([]byte{keyShare, shareLog}, []byte{keyShare, shareLog + 1}, func(key, value []byte) bool {
-		if len(key) != 4 || len(value) != 16 {
+		if len(key) != 4 || len(value) != 24 {
 			bad = errRow
 			return false
 		}
 		if p := int(binary.BigEndian.Uint16(key[2:])); p <= cfg.Parts {
 			l.share.stakes[p].offset, l.share.stakes[p].stamp = binary.BigEndian.Uint64(value), binary.BigEndian.Uint64(value[8:])
+			l.share.stakes[p].fetched = int64(binary.BigEndian.Uint64(value[16:]))
 		}
 		return true
 	})
@@ -109,7 +111,8 @@ func (l *Ledger) shareRules() {
 //
 //	c|d|host             -> the crawl-delay that it asks for
 //	c|i                  -> the store's own number, see ReadOrigin
-//	c|l|partition        -> offset of its log, as applied, and the stamp of the batch there
+//	c|f                  -> all nodes together have fetched enough, see WriteEnough
+//	c|l|partition        -> offset of its log, as applied, the stamp of the batch there, pages fetched
 //	c|o|seq              -> outbox: a parcel that may not be with the others yet
 //	c|s|partition|site   -> the sites of a partition
 //	c|w|host             -> over how many partitions it is spread
@@ -199,6 +202,35 @@ func (l *Ledger) Stamps() []uint64 {
 	}
 	return stamps
 }
+
+// Fetched returns how many pages of the partitions that are adopted were fetched, by
+// whichever node.
+func (l *Ledger) Fetched() (n int64) {
+	for i := range l.share.stakes {
+		if st := &l.share.stakes[i]; st.adopted {
+			n += st.fetched
+		}
+	}
+	return n
+}
+
+// tally counts pages of a partition that were fetched.
+func (l *Ledger) tally(part int, pages int64) {
+	st := &l.share.stakes[part]
+	st.fetched = max(0, st.fetched+pages)
+	l.move(part, st.offset, st.stamp)
+}
+
+var enoughKey = []byte{keyShare, 'f'}
+
+// ReadEnough says whether all nodes together had fetched enough, as this one has heard.
+func ReadEnough(kv KV) (bool, error) {
+	_, ok, err := kv.Get(enoughKey)
+	return ok, err
+}
+
+// WriteEnough keeps it.
+func WriteEnough(w Writer) { w.Set(enoughKey, []byte{}) }
 
 // Waiting returns how many pages wait in the partitions that are adopted, those
 // of the open group included.
@@ -375,6 +407,7 @@ func (l *Ledger) reclaim(s *siteRecord, r *pageRecord, e frontier.Entry) {
 		l.discount(s, r, +1)
 	} else if s.ended--; r.outcome.Row().Answer {
 		s.fetched = max(0, s.fetched-1) // it counts once
+		l.tally(int(s.part), -1)
 	}
 	l.totals.Queued++
 	l.staked(s)
@@ -582,6 +615,7 @@ func (l *Ledger) applyDone(part int, d overlay.Done) error {
 			l.discount(s, r, -1)
 		} else if s.ended++; p.Outcome.Row().Answer {
 			s.fetched++ // budgets of a site hold for all nodes
+			l.tally(part, 1)
 		}
 		if r.score = p.Score; l.cfg.Traits.Priority && l.purse == nil {
 			if err := l.load(r); err != nil {

@@ -90,6 +90,9 @@ type (
 	// Quiet says that nothing is left to do on any node, or that there is again.
 	Quiet struct{ Is bool }
 
+	// Enough says that all nodes together have fetched as many pages as they should.
+	Enough struct{}
+
 	// Left says that the node owns nothing, and has nothing to say, after a Drain.
 	Left struct{}
 
@@ -113,6 +116,7 @@ func (Posted) action() string   { return "posted" }
 func (Throttle) action() string { return "throttle" }
 func (Share) action() string    { return "share" }
 func (Quiet) action() string    { return "quiet" }
+func (Enough) action() string   { return "enough" }
 func (Left) action() string     { return "left" }
 func (Wake) action() string     { return "wake" }
 

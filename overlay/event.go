@@ -95,6 +95,8 @@ type Load struct {
 	Wanted float64 // bytes a second that it could use
 	Owed   float64 // of these, promised to sites with deadlines
 	Asked  float64 // of these, what it could promise besides
+
+	Fetched int64 // pages of the partitions it owns, by whoever owned them then
 }
 
 // Heard brings what another node said.

@@ -10,6 +10,7 @@ import (
 //	1  'l'  load    to all: how busy the node is, for who wants to look
 //	1  'r'  report  to the teller: is the node idle, what could it use
 //	1  'g'  grant   from the teller to one: its share of the limit
+//	1  'e'  enough  from the teller to all: nothing more is to be fetched
 //	1  'q'  round   from the teller to all: say again whether you are idle
 //
 // Each may be lost or come twice, late, or from a node of another version; numbers
@@ -40,6 +41,7 @@ type report struct {
 	owed    uint64
 	have    uint64 // its share
 	asked   uint64
+	fetched uint64
 }
 
 type grant struct {
@@ -54,6 +56,9 @@ type round struct {
 	reach               uint64 // how far the common log must have been read
 }
 
+type enough struct{ term uint64 }
+
+func (*enough) kind() byte { return 'e' }
 func (*load) kind() byte   { return 'l' }
 func (*report) kind() byte { return 'r' }
 func (*grant) kind() byte  { return 'g' }
@@ -64,12 +69,14 @@ func (w *load) numbers() []*uint64 {
 }
 
 func (w *report) numbers() []*uint64 {
-	return []*uint64{&w.term, &w.session, &w.count, &w.moves, &w.round, &w.idle, &w.owned, &w.wanted, &w.owed, &w.have, &w.asked}
+	return []*uint64{&w.term, &w.session, &w.count, &w.moves, &w.round, &w.idle, &w.owned, &w.wanted, &w.owed, &w.have, &w.asked, &w.fetched}
 }
 
 func (w *grant) numbers() []*uint64 {
 	return []*uint64{&w.term, &w.session, &w.count, &w.rate}
 }
+
+func (w *enough) numbers() []*uint64 { return []*uint64{&w.term} }
 
 func (w *round) numbers() []*uint64 { return []*uint64{&w.term, &w.number, &w.quiet, &w.reach} }
 
@@ -95,6 +102,8 @@ func readWord(b []byte) (word, error) {
 		w = new(report)
 	case 'g':
 		w = new(grant)
+	case 'e':
+		w = new(enough)
 	case 'q':
 		w = new(round)
 	default:

@@ -39,6 +39,7 @@ type talk struct {
 	quiet  bool   // the teller says that nothing is left
 	still  uint64 // moves when it said so
 
+	enough   bool   // the teller says that nothing more is to be fetched
 	have     int64  // share of the limit
 	hurry    bool   // the teller waits for what has changed
 	sent     report // the last one
@@ -125,6 +126,11 @@ func (m *Member) hear(from string, w word) {
 		if w.term == t.term && w.session == m.session && w.count == t.sent.count && m.held {
 			t.hurry = true // and so no other grant answers this report
 			m.setShare(int64(min(w.rate, maxRate)))
+		}
+	case *enough:
+		if w.term == t.term && m.held && !t.enough {
+			t.enough = true
+			m.do(Enough{})
 		}
 	case *round:
 		if w.term == t.term && w.number >= t.round && m.held {
@@ -215,6 +221,9 @@ func (m *Member) report() {
 	r := report{
 		term: t.term, session: m.session, count: t.sent.count, moves: t.moves, round: t.done, owned: uint64(m.owned),
 		wanted: whole(t.load.Wanted), owed: whole(t.load.Owed), asked: whole(t.load.Asked), have: uint64(t.have),
+	}
+	if m.cfg.Pages > 0 {
+		r.fetched = whole(float64(t.load.Fetched))
 	}
 	if m.idle() {
 		r.idle = 1

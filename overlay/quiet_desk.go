@@ -29,6 +29,7 @@ type desk struct {
 	at    page.Time // of the next beat
 	said  page.Time // when it has called last
 	deals page.Time // when it may offer more to anyone
+	full  page.Time // when it has said last that it is enough; 0 = never
 
 	round uint64 // the last one called
 	fresh bool   // the Mark for it is not sent yet
@@ -70,8 +71,27 @@ func (m *Member) tell() {
 		if m.cfg.Limit > 0 {
 			d.deal(m)
 		}
+		if m.cfg.Pages > 0 {
+			d.weigh(m)
+		}
 	}
 	t.due = min(t.due, d.at)
+}
+
+// weigh sees whether the nodes have fetched as many pages as they should. It says so
+// again and again: some may not have heard it, and others come later.
+func (d *desk) weigh(m *Member) {
+	pages := int64(0)
+	for i := range d.seats {
+		pages += int64(d.seats[i].last.fetched)
+	}
+	if pages < m.cfg.Pages || d.full != 0 && m.now < d.full.Add(m.scale(talkSoon, 1000)) {
+		return
+	}
+	d.full = m.now
+	w := enough{term: d.term}
+	m.do(Say{writeWord(&w)})
+	m.hear(m.cfg.Name, &w)
 }
 
 // call tells all which round it is, and whether all is quiet.
@@ -113,6 +133,7 @@ func (d *desk) hear(now page.Time, from string, r *report) {
 		c.last.owed = min(r.owed, maxRate)
 		c.last.asked = min(r.asked, maxRate)
 		c.last.have = min(r.have, maxRate)
+		c.last.fetched = min(r.fetched, maxRate)
 	}
 }
 

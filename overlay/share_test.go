@@ -115,3 +115,54 @@ func TestGrant(t *testing.T) {
 	s.step(Tick{})
 	want(s, Share{0})
 }
+
+// When all nodes together have fetched as many pages as they should, all are told, also
+// those who come later; whoever counts goes by what each says of its partitions.
+func TestEnough(t *testing.T) {
+	s := newRig(t, Config{Pages: 100})
+	s.join(Peer{Name: "b", Session: 1, Draining: true})
+	s.own(3, 10)
+	tell := func(count, fetched uint64) {
+		s.step(Heard{"b", writeWord(&report{term: 3, session: 1, count: count, fetched: fetched})})
+		s.after(2 * talkSoon)
+		s.after(2 * deskBeat)
+	}
+	says := func() (n int) {
+		for _, a := range done[Say](s) {
+			if w, err := readWord(a.Data); err == nil && w.kind() == 'e' {
+				n++
+			}
+		}
+		return n
+	}
+	s.step(Load{Fetched: 40})
+	tell(1, 59)
+	if s.m.talk.enough || says() > 0 {
+		t.Fatal("99 pages are enough")
+	}
+	s.step(Load{Fetched: 41})
+	tell(2, 59)
+	if !s.m.talk.enough {
+		t.Fatal("100 pages are not enough")
+	}
+	for range 10 {
+		s.now = s.now.Add(talkSoon)
+		s.step(Tick{})
+		if says() == 0 {
+			t.Fatal("who comes later does not hear of it")
+		}
+	}
+}
+
+// Who is told knows it once, and of its own teller only.
+func TestEnoughIsHeard(t *testing.T) {
+	s := newRig(t, Config{Pages: 100})
+	s.join(Peer{Name: "b", Session: 1})
+	s.step(Owner{Part: 0, Node: "b", Session: 1, Epoch: 3})
+	s.step(Heard{"b", writeWord(&enough{term: 2})})
+	want[Enough](s)
+	s.step(Heard{"b", writeWord(&enough{term: 3})})
+	want(s, Enough{})
+	s.step(Heard{"b", writeWord(&enough{term: 3})})
+	want[Enough](s)
+}

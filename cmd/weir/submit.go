@@ -36,10 +36,14 @@ Examples:
   weir submit --cluster-limit 20MB/s --deadline example.org=06:00 https://example.org/ https://example.net/
   weir submit --program needle.dl --program news.dl --wait-done https://example.org/
   weir submit --index https://example.org/          then weir search --at a.example.org:7400 --certs me WORD
+  weir submit --max-pages 100000 --seeds urls.txt
   weir submit --from big --at a.example.org:7400 --certs me
 
 With --from a crawl of one machine goes on in the cluster: nothing is fetched again and nothing forgotten. Its archive
 stays where it is, and weir export --dir reads it. Cut short, the same command goes on.
+
+With --max-pages nodes stop when they have fetched so many pages together. They tell each other how many they have
+every second, so a few seconds' worth more may come.
 
 The node that owns a site answers for its deadline, also when the site has moved to another; weir status shows it.
 

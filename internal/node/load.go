@@ -17,8 +17,11 @@ const (
 // load tells the others how busy the node is. What it could use is never more than
 // its own link.
 func (n *node) load(o crawl.Counted) overlay.Load {
-	l := overlay.Load{Queued: o.Queued, Flying: o.Flying, Applied: o.Applied, Owed: o.Owed, Asked: o.Asked}
+	l := overlay.Load{Queued: o.Queued, Flying: o.Flying, Applied: o.Applied, Owed: o.Owed, Asked: o.Asked, Fetched: o.Fetched}
 	status := n.engine.Status()
+	if n.peer.full.Load() {
+		l.Queued, l.Flying = 0, int64(status.Flying) // nobody fetches the rest
+	}
 	now := mark{t: time.Now(), pages: status.Totals.Fetched}
 	if dt := now.t.Sub(n.counted.t).Seconds(); !n.counted.t.IsZero() && dt > 0 {
 		l.Pages = float64(now.pages-n.counted.pages) / dt
@@ -41,4 +44,13 @@ func (p *peer) limit(ctx context.Context, rate int64) {
 	case p.n.asks <- ask{change: Steering{Limit: &text}, reply: make(chan Held, 1)}:
 	case <-ctx.Done():
 	}
+}
+
+// maxPages is after how many pages this node ends by itself. Where there are others,
+// they are counted together.
+func (n *node) maxPages() int64 {
+	if n.cfg.Peer != nil {
+		return 0
+	}
+	return n.cfg.MaxPages
 }

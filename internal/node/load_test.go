@@ -34,3 +34,35 @@ func TestSharesFollowDemand(t *testing.T) {
 	}
 	<-busy
 }
+
+// TestEnoughOfAll: three nodes stop when they have fetched enough together, say that
+// they are through, and fetch nothing more when they are started again.
+func TestEnoughOfAll(t *testing.T) {
+	web := start(t, testweb.Config{Seed: 6, Sites: testweb.Even(6, testweb.Site{Pages: 400, Links: 10, Size: 500})})
+	f := newFleet(t, web, 3)
+	f.tune = func(_ int, cfg *Config) { cfg.Wait, cfg.PerConn, cfg.MaxPages = 100*time.Millisecond, 1, 60 }
+	for i := range f.nodes {
+		f.launch(i)
+	}
+	f.quieten(0, 1, 2)
+	f.nodes[2].kill()
+	f.launch(2)
+	f.quieten(2)
+	pages, asked := int64(0), 0
+	for _, s := range f.nodes {
+		close(s.stop)
+	}
+	for _, s := range f.nodes {
+		<-s.done
+		if s.err != nil {
+			t.Errorf("%s: %v", s.name, s.err)
+		}
+		pages += s.report.Fetched
+	}
+	for _, h := range web.Audit().Hosts {
+		asked += h.Pages
+	}
+	if pages < 60 || pages >= 2400 || asked >= 2400 {
+		t.Errorf("%d pages were fetched, %d asked for, and 60 are enough", pages, asked)
+	}
+}

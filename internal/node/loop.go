@@ -23,6 +23,9 @@ func (n *node) loop(ctx context.Context, stop <-chan struct{}, start crawl.Start
 	meter := newSpeed(n)
 
 	n.tellWall(ctx, timer)
+	if n.peer != nil && n.peer.full.Load() {
+		n.step(ctx, timer, crawl.Hold{On: true})
+	}
 	finished := n.step(ctx, timer, start)
 	for !finished {
 		select {

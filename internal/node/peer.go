@@ -77,6 +77,7 @@ type peer struct {
 	counts  chan struct{}       // for the committer: see how much there is to do
 	queue   []overlay.Action    // that works has no room for
 	fences  chan struct{}
+	full    atomic.Bool  // all nodes together have fetched enough
 	until   atomic.Int64 // no request may be sent from then on, by the crawl's clock
 
 	mu    sync.Mutex
@@ -134,7 +135,7 @@ func (p *peer) open() (err error) {
 	p.leases = newLeases(p, session)
 	p.member = overlay.NewMember(overlay.Config{
 		Name: p.cfg.Name, Session: session, Origin: p.origin, Parts: overlay.Parts, Weight: p.cfg.Weight,
-		Offsets: p.n.ledger.Offsets(), Stamps: p.n.ledger.Stamps(), Limit: p.cfg.Limit,
+		Offsets: p.n.ledger.Offsets(), Stamps: p.n.ledger.Stamps(), Limit: p.cfg.Limit, Pages: p.n.cfg.MaxPages,
 	})
 	parcels, err := p.n.ledger.Outbox()
 	if err != nil {
@@ -143,13 +144,19 @@ func (p *peer) open() (err error) {
 	for _, x := range parcels {
 		p.post(x)
 	}
+	full, err := crawl.ReadEnough(p.n.store)
+	if err != nil {
+		return err
+	}
+	p.full.Store(full)
 	if p.cfg.Ready != nil {
 		p.cfg.Ready(p.n.store)
 	}
 	p.carrier, err = p.cfg.Open(func(ev overlay.Event) {
-		if _, ok := ev.(overlay.Delivered); ok {
+		switch ev.(type) {
+		case overlay.Delivered, overlay.Rewound: // in their order
 			p.batches <- ev
-		} else {
+		default:
 			p.tells <- ev
 		}
 	})
@@ -267,7 +274,13 @@ func (p *peer) step(ctx context.Context, ev overlay.Event) {
 		case overlay.Apply, overlay.Posted, overlay.Rewind:
 			p.work(a)
 		case overlay.Throttle:
-			p.n.send(ctx, crawl.Hold{On: a.On})
+			p.n.send(ctx, crawl.Hold{On: a.On || p.full.Load()})
+		case overlay.Enough:
+			if !p.full.Swap(true) {
+				p.n.log.event("enough", map[string]any{"pages": p.n.cfg.MaxPages})
+				p.n.send(ctx, crawl.Hold{On: true})
+				p.work(a)
+			}
 		case overlay.Share:
 			p.limit(ctx, a.Rate)
 		case overlay.Quiet:
@@ -441,6 +454,10 @@ func (c *committer) share(ctx context.Context, a overlay.Action) error {
 		n.log.event("log-cut", map[string]any{"partition": a.Part, "offset": a.Offset})
 		n.ledger.Rewind(a.Part, a.Offset)
 		return nil
+	case overlay.Enough:
+		c.open()
+		crawl.WriteEnough(c.group)
+		return nil
 	case overlay.Posted:
 		n.ledger.Posted(a.Seq)
 		return nil
@@ -480,6 +497,6 @@ func (c *committer) census(ctx context.Context) error {
 			return err
 		}
 	}
-	c.n.send(ctx, crawl.Census{Applied: c.applied})
+	c.n.send(ctx, crawl.Census{Applied: c.applied, Fetched: c.n.ledger.Fetched()})
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -73,9 +74,11 @@ func newFleet(t *testing.T, web *testweb.Web, n int) *fleet {
 func (f *fleet) launch(i int) {
 	f.t.Helper()
 	s := f.nodes[i]
-	certs, err := cluster.Issue(f.certs, s.name, []string{"127.0.0.1"})
-	if err != nil {
-		f.t.Fatal(err)
+	certs := filepath.Join(f.certs, s.name)
+	if _, err := os.Stat(certs); err != nil { // else it is started again
+		if certs, err = cluster.Issue(f.certs, s.name, []string{"127.0.0.1"}); err != nil {
+			f.t.Fatal(err)
+		}
 	}
 	cfg := config(f.t, f.web)
 	cfg.Dir = filepath.Join(s.dir, "crawl")

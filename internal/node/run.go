@@ -274,7 +274,7 @@ func (n *node) openCore() error {
 			Holdable: frontier.Holdable, NoRobots: c.IgnoreRobots, Sites: c.Sites, Leased: c.Peer != nil,
 		},
 		Bandwidth: c.Bandwidth,
-		MaxPages:  c.MaxPages, MaxBytes: c.MaxBytes, MaxTime: c.MaxTime,
+		MaxPages:  n.maxPages(), MaxBytes: c.MaxBytes, MaxTime: c.MaxTime,
 		Batch: c.Batch, StopGain: c.StopGain, Demands: c.Demands, Shared: c.Peer != nil,
 		Open: 4*c.Conns + 512, Loads: maxLoads, Resolves: maxResolves,
 	}
