@@ -3,6 +3,8 @@ package crawl
 import (
 	"encoding/binary"
 	"fmt"
+	"strings"
+	"time"
 
 	"weir/overlay"
 	"weir/page"
@@ -73,6 +75,56 @@ func (l *Ledger) applySpread(r overlay.Spread) {
 	}
 }
 
+// trips is how far hosts are: from this node, and those at home here from others. It is
+// forgotten when it is too much; what is forgotten is measured again.
+type trips struct {
+	told map[string]time.Duration               // by host: as this node has said
+	near map[string][overlay.Near]time.Duration // by host: from the owners of its first partitions
+}
+
+const tripsKept = 1 << 16
+
+// Trip says how long a message took to a host and back. Who owns the host's partition
+// is told if that is news.
+func (l *Ledger) Trip(host string, rtt time.Duration) {
+	if l.share == nil || l.share.Keys.Scheme().Second != overlay.ByRTT || rtt <= 0 {
+		return
+	}
+	x := &l.share.trips
+	if was := x.told[host]; rtt > was*3/4 && rtt < was*4/3 {
+		return
+	}
+	if x.told == nil || len(x.told) >= tripsKept {
+		x.told = map[string]time.Duration{}
+	}
+	x.told[strings.Clone(host)] = rtt
+	home := l.share.Keys.HostPart(host)
+	t := overlay.Trip{Host: host, RTT: rtt}
+	for i := range overlay.Near {
+		if l.share.stakes[(home+i)%l.share.Parts].adopted {
+			t.Near |= 1 << i
+		}
+	}
+	l.applyTrip(t)
+	to := l.share.posts.to(home)
+	to.trips = append(to.trips, t)
+}
+
+// applyTrip takes what a node has measured.
+func (l *Ledger) applyTrip(t overlay.Trip) {
+	x := &l.share.trips
+	if x.near == nil || len(x.near) >= tripsKept {
+		x.near = map[string][overlay.Near]time.Duration{}
+	}
+	near := x.near[t.Host]
+	for i := range near {
+		if t.Near&(1<<i) != 0 {
+			near[i] = t.RTT
+		}
+	}
+	x.near[t.Host] = near
+}
+
 // Pressed says whether hosts wait for a connection of this node. Until it is told it
 // takes that for granted.
 func (l *Ledger) Pressed(is bool) {
@@ -98,6 +150,12 @@ func (l *Ledger) fetcher(s *siteRecord, row *Row) (part int, ok bool) {
 			return 0, false
 		}
 		part = keys.Spread(row.URL, l.spread(s, row.URL.Host(), scheme.Over))
+	case overlay.ByRTT:
+		near := l.share.trips.near[row.URL.Host()]
+		if !scheme.HandOn(0, near[0], int(row.moves)) {
+			return 0, false
+		}
+		part = keys.Nearest(row.URL.Host(), near)
 	default:
 		return 0, false
 	}
@@ -172,9 +230,14 @@ func (l *Ledger) forward(s *siteRecord, r *pageRecord, row *Row) (bool, error) {
 	if row.Anew || l.own(s) == nil {
 		return false, nil
 	}
-	part := l.share.Keys.Moved(row.URL, int(row.moves)+1)
-	if table := l.share.spreads.table; table != nil {
-		part = l.share.Keys.Spread(row.URL, table.Of(row.URL.Host()))
+	var part int
+	switch keys, host := l.share.Keys, row.URL.Host(); keys.Scheme().Second {
+	case overlay.Adapt:
+		part = keys.Spread(row.URL, l.share.spreads.table.Of(host))
+	case overlay.ByRTT:
+		part = keys.Nearest(host, l.share.trips.near[host])
+	default:
+		part = keys.Moved(row.URL, int(row.moves)+1)
 	}
 	if part == int(s.part) {
 		return false, nil

@@ -3,6 +3,7 @@ package crawl
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -34,8 +35,7 @@ func crew(t *rapid.T, scheme string, bound int) (f *fleet, a *ship, bring func(u
 
 // tell brings everything that a node has to say into the logs, and reads them.
 func (s *ship) tell() {
-	for before := -1; before != s.fl.said; {
-		before = s.fl.said
+	for more := true; more; more = len(s.outbox) > 0 {
 		for s.commit(); len(s.outbox) > 0; {
 			s.post(false)
 		}
@@ -91,6 +91,60 @@ func TestHandedOnPagesComeNearer(t *testing.T) {
 		}
 		if n := b.l.Totals(); len(b.queued) > 0 || n.Seen != 10 {
 			t.Errorf("%s: the next owner fetches %v, and knows of %d pages", scheme, b.queued, n.Seen)
+		}
+	})
+}
+
+// The pages of a host that is far from its owner go to the nearest of the next, each of
+// which is tried once.
+func TestPagesGoToTheNearest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f, a, bring := crew(t, "redirect:over=50ms", 2)
+		home := f.keys.HostPart("h.test")
+		page := 0
+		where := func() int { // the partition that has the next page to fetch
+			page++
+			u := fmt.Sprintf("http://h.test/%d", page)
+			bring(u, 1)
+			for k, at := range a.queued {
+				if at == u {
+					return (int(a.site[k.Site].Part) - home + fleetParts) % fleetParts
+				}
+			}
+			t.Fatalf("nobody fetches %s", u)
+			return 0
+		}
+		measure := func(i int, rtt time.Duration) {
+			f.append(f.nodes[1], overlay.Post{Part: home, Records: []overlay.Record{overlay.Trips{Hosts: []overlay.Trip{{Host: "h.test", Near: 1 << i, RTT: rtt}}}}})
+			a.tell()
+		}
+		for _, step := range []struct {
+			of   int
+			rtt  time.Duration
+			want int
+		}{{0, 0, 0}, {0, 40 * time.Millisecond, 0}, {0, 200 * time.Millisecond, 1}, {1, 90 * time.Millisecond, 2}, {2, 100 * time.Millisecond, 1}, {2, 30 * time.Millisecond, 2}, {0, 20 * time.Millisecond, 0}} {
+			if step.rtt > 0 {
+				measure(step.of, step.rtt)
+			}
+			if got := where(); got != step.want {
+				t.Fatalf("with %v of partition %d the page goes to %d, want %d", step.rtt, step.of, got, step.want)
+			}
+		}
+		// What a node measures itself is told, if it is news, for the partitions that it owns.
+		for _, rtt := range []time.Duration{10, 11, 9, 50} {
+			a.l.Trip("h.test", rtt*time.Millisecond)
+		}
+		a.tell()
+		var told []overlay.Trip
+		for _, b := range f.logs[home] {
+			for _, r := range b.Records {
+				if x, ok := r.(overlay.Trips); ok && b.Origin == a.origin {
+					told = append(told, x.Hosts...)
+				}
+			}
+		}
+		if len(told) != 2 || told[0] != (overlay.Trip{Host: "h.test", Near: 7, RTT: 10 * time.Millisecond}) || told[1].RTT != 50*time.Millisecond {
+			t.Errorf("told %v", told)
 		}
 	})
 }

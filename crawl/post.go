@@ -20,6 +20,7 @@ type post struct {
 	rows  []overlay.Row
 	hosts []overlay.Host
 	wide  []overlay.Wide
+	trips []overlay.Trip
 	ships []overlay.Shipped // by program
 	ended []overlay.Ended
 }
@@ -162,6 +163,9 @@ func (l *Ledger) pack(w Writer, ev *Committed) {
 		}
 		if len(p.wide) > 0 {
 			rows = append(rows, overlay.Spread{Hosts: p.wide})
+		}
+		if len(p.trips) > 0 {
+			rows = append(rows, overlay.Trips{Hosts: p.trips})
 		}
 		for _, s := range p.ships {
 			rows = append(rows, s)

@@ -44,6 +44,7 @@ type share struct {
 	parts    []int  // of the rows that are being taken; -1: it is another node's
 	waiting  int64  // pages that wait, as of then
 	spreads  spreads
+	trips    trips
 	applying int // the partition whose log's rows are being taken; -1: they were derived here
 }
 
@@ -497,6 +498,12 @@ func (l *Ledger) Apply(part int, offset uint64, b overlay.Batch) error {
 			err = l.applyLost(part, r)
 		case overlay.Spread:
 			l.applySpread(r)
+		case overlay.Trips:
+			if !own && l.share.Keys.Scheme().Second == overlay.ByRTT {
+				for _, t := range r.Hosts {
+					l.applyTrip(t)
+				}
+			}
 		case overlay.Hosts:
 			if !own {
 				for _, h := range r.Hosts {

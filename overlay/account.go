@@ -124,7 +124,7 @@ func trafficOf(kind byte) Traffic {
 		return Ends
 	case Taken{}.kind(), Mark{}.kind():
 		return Epochs
-	case Hosts{}.kind(), Spread{}.kind():
+	case Hosts{}.kind(), Spread{}.kind(), Trips{}.kind():
 		return HostNews
 	}
 	return Rows

@@ -221,9 +221,12 @@ func (w *writer) record(r Record) {
 			w.uint(uint64(len(s.Row)))
 			w.b = append(w.b, s.Row...)
 		}
-	case Facts:
-		w.b = append(w.b, r.Program)
-		w.b = append(w.b, r.Body...)
+	case Trips:
+		for _, x := range r.Hosts {
+			w.text(x.Host)
+			w.b = append(w.b, x.Near)
+			w.span(x.RTT)
+		}
 	case Hosts:
 		for _, h := range r.Hosts {
 			w.text(h.Name)

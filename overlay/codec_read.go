@@ -230,8 +230,12 @@ func (r *reader) body(kind byte) Record {
 			x.Rows = append(x.Rows, s)
 		}
 		return x
-	case Facts{}.kind():
-		return Facts{Program: r.byte(), Body: r.copied(len(r.b))}
+	case Trips{}.kind():
+		var x Trips
+		for len(r.b) > 0 {
+			x.Hosts = append(x.Hosts, Trip{Host: r.text(page.MaxParts), Near: r.byte(), RTT: r.span()})
+		}
+		return x
 	case Hosts{}.kind():
 		var x Hosts
 		for len(r.b) > 0 {

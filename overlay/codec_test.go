@@ -61,7 +61,9 @@ var anyRecord = rapid.Custom(func(t *rapid.T) Record {
 			return Ship{Input: rapid.Uint32().Draw(t, "input"), Row: body.Draw(t, "row")}
 		}), 0, 4).Draw(t, "rows")}
 	case 1:
-		return Facts{Program: rapid.Byte().Draw(t, "program"), Body: body.Draw(t, "body")}
+		return Trips{rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Trip {
+			return Trip{Host: rapid.StringMatching(`[a-z]{1,9}\.example`).Draw(t, "name"), Near: rapid.Byte().Draw(t, "near"), RTT: anySpan.Draw(t, "rtt")}
+		}), 0, 4).Draw(t, "trips")}
 	case 2:
 		return Hosts{rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Host {
 			return Host{
@@ -224,7 +226,7 @@ func TestBadBatch(t *testing.T) {
 
 func FuzzReadBatch(f *testing.F) {
 	f.Add(AppendBatch(nil, realistic(f, 20)))
-	f.Add(AppendBatch(nil, &Batch{Records: []Record{Taken{1, "a"}, Done{2, "a", []Ended{{"https://a.example", 3, page.OK, 200, 4, 0.5, 6}}}, Hosts{[]Host{{Name: "a"}}}, Facts{1, []byte("x")}, Shipped{1, []Ship{{2, []byte("y")}}}}}))
+	f.Add(AppendBatch(nil, &Batch{Records: []Record{Taken{1, "a"}, Done{2, "a", []Ended{{"https://a.example", 3, page.OK, 200, 4, 0.5, 6}}}, Hosts{[]Host{{Name: "a"}}}, Trips{[]Trip{{"a", 5, time.Second}}}, Shipped{1, []Ship{{2, []byte("y")}}}}}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		x, err := ReadBatch(b)
 		if err != nil {

@@ -6,7 +6,7 @@
 // The keyspace has a fixed number of partitions. A partition is a log of
 // [Record]s that the nodes keep together, and whoever owns the partition follows
 // its log, crawls what is queued in it and appends what it has done. All that a
-// new owner must know is in the log: rows to crawl ([Tuples], [Shipped], [Facts]),
+// new owner must know is in the log: rows to crawl ([Tuples], [Shipped]),
 // what was learned of hosts ([Hosts]), what has ended ([Done]), and who took over
 // when ([Taken]). Records only ever add, and a record that is read twice changes
 // nothing: so a record may be appended again whenever it is not sure that it was.

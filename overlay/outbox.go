@@ -371,8 +371,10 @@ func bulk(r Record) int {
 		for i := range r.Rows {
 			n += 6 + len(r.Rows[i].Row)
 		}
-	case Facts:
-		n += len(r.Body)
+	case Trips:
+		for i := range r.Hosts {
+			n += 8 + len(r.Hosts[i].Host)
+		}
 	case Hosts:
 		for i := range r.Hosts {
 			n += 24 + len(r.Hosts[i].Name)

@@ -11,7 +11,9 @@ import (
 	"weir/page"
 )
 
-func fact(n int) Facts { return Facts{Body: make([]byte, n)} }
+func fact(n int) Record { return shipment(make([]byte, n)...) }
+
+func shipment(row ...byte) Record { return Shipped{Rows: []Ship{{Row: row}}} }
 
 // Whatever is acknowledged, fails or is late, in whatever order: no end is told
 // before all rows up to it are known to be in their logs; everything is told in the
@@ -31,7 +33,7 @@ func TestOutboxOrder(t *testing.T) {
 		made := []key{}
 		posted, last := uint64(0), uint64(0)
 		find := func(r Record) key {
-			b := r.(Facts).Body
+			b := r.(Shipped).Rows[0].Row
 			return key{uint64(b[0]), b[1] == 1, int(b[2])}
 		}
 		take := func(list []Action) {
@@ -89,11 +91,11 @@ func TestOutboxOrder(t *testing.T) {
 				p := Parcel{Seq: last}
 				for i := range rapid.IntRange(0, 3).Draw(t, "rows") {
 					made = append(made, key{last, false, i})
-					p.Rows = append(p.Rows, Post{rapid.IntRange(0, parts-1).Draw(t, "to"), []Record{Facts{Body: []byte{byte(last), 0, byte(i)}}}})
+					p.Rows = append(p.Rows, Post{rapid.IntRange(0, parts-1).Draw(t, "to"), []Record{shipment(byte(last), 0, byte(i))}})
 				}
 				for i := range rapid.IntRange(0, 2).Draw(t, "ended") {
 					made = append(made, key{last, true, i})
-					p.Ended = append(p.Ended, Post{part, []Record{Facts{Body: []byte{byte(last), 1, byte(i)}}}})
+					p.Ended = append(p.Ended, Post{part, []Record{shipment(byte(last), 1, byte(i))}})
 				}
 				o.add(now, p)
 				o.add(now, p) // handed in again

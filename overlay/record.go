@@ -47,10 +47,15 @@ type Ship struct {
 	Row   []byte
 }
 
-// Facts are those of a page that a stage of a program stores. Body is opaque.
-type Facts struct {
-	Program uint8
-	Body    []byte
+// Trips are how far hosts are from nodes that have visited them. They lie in the log of
+// the hosts' partition.
+type Trips struct{ Hosts []Trip }
+
+// Trip is how long it takes to a host and back.
+type Trip struct {
+	Host string
+	Near uint8 // whose measure it is: bit i is set if the node owns the i-th partition from the host's on
+	RTT  time.Duration
 }
 
 // Hosts are what their owner has learned of hosts.
@@ -107,7 +112,7 @@ type Mark struct {
 
 func (Tuples) kind() byte  { return 'T' }
 func (Shipped) kind() byte { return 'S' }
-func (Facts) kind() byte   { return 'F' }
+func (Trips) kind() byte   { return 'R' }
 func (Hosts) kind() byte   { return 'H' }
 func (Done) kind() byte    { return 'D' }
 func (Lost) kind() byte    { return 'L' }

@@ -38,20 +38,21 @@ func (s Scheme) HandOn(waiting int, rtt time.Duration, moves int) bool {
 	return false
 }
 
-// Nearest returns which of a host's partitions should fetch its pages by round trip:
-// the first k behind each other are asked for what their owners have measured, and the
-// nearest takes it. Those that have measured nothing, 0, are tried first, so that each
-// is measured once.
-func (k Keys) Nearest(host string, of int, rtt func(part int) time.Duration) int {
-	home := k.HostPart(host)
-	best, least := home, rtt(home)
-	for i := 1; i < min(of, k.parts); i++ {
-		part := (home + i) % k.parts
-		if d := rtt(part); d < least {
-			best, least = part, d
+// Near is among how many partitions, from a host's own on, the nearest to it fetches
+// its pages.
+const Near = 3
+
+// Nearest returns which of the first partitions from a host's own on should fetch its
+// pages, by the round trips that their owners have measured. Those that have measured
+// nothing, 0, are tried first, so that each is measured once.
+func (k Keys) Nearest(host string, rtt [Near]time.Duration) int {
+	best := 0
+	for i := 1; i < min(Near, k.parts); i++ {
+		if rtt[i] < rtt[best] {
+			best = i
 		}
 	}
-	return best
+	return (k.HostPart(host) + best) % k.parts
 }
 
 // Spread returns the partition whose owner fetches a page while its host is spread

@@ -59,17 +59,13 @@ func TestHandOn(t *testing.T) {
 func TestNearest(t *testing.T) {
 	k := NewKeys(Scheme{}, 8)
 	home := k.HostPart("www.example.org")
-	away := map[int]time.Duration{home: 80, (home + 1) % 8: 20, (home + 2) % 8: 30, (home + 3) % 8: 10}
-	rtt := func(part int) time.Duration { return away[part] }
-	if got := k.Nearest("www.example.org", 3, rtt); got != (home+1)%8 {
-		t.Errorf("the nearest of 3 is %d, home is %d", got, home)
+	for rtt, want := range map[[Near]time.Duration]int{{80, 20, 30}: 1, {80, 20, 0}: 2, {10, 20, 30}: 0, {10, 10, 10}: 0, {}: 0} {
+		if got := k.Nearest("www.example.org", rtt); got != (home+want)%8 {
+			t.Errorf("%v: the nearest is %d, home is %d", rtt, got, home)
+		}
 	}
-	away[(home+2)%8] = 0
-	if got := k.Nearest("www.example.org", 3, rtt); got != (home+2)%8 {
-		t.Errorf("who has not measured is not tried: %d", got)
-	}
-	if got := k.Nearest("www.example.org", 1, rtt); got != home {
-		t.Errorf("the nearest of 1 is %d, home is %d", got, home)
+	if got := NewKeys(Scheme{}, 1).Nearest("www.example.org", [Near]time.Duration{9, 1, 1}); got != 0 {
+		t.Errorf("the nearest of 1 is %d", got)
 	}
 }
 

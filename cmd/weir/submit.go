@@ -20,7 +20,7 @@ type submitCmd struct {
 	contact
 	Name   string `placeholder:"NAME" default:"crawl" help:"Name of the crawl: that of its folder on every node. Default: crawl."`
 	Limit  rate   `name:"cluster-limit" placeholder:"RATE" default:"none" help:"Bandwidth that all nodes may use together, as in 20MB/s."`
-	Scheme string `placeholder:"SCHEME" default:"host" help:"Which pages stay together on a node: host, those of one host; url, none; host-8, an eighth of those of a host. redirect hands pages on when more than 500 wait (redirect:url,over=200,max=2,n=16 if pages are on their own, 200 wait, two hand them on, to 16 partitions). adaptive is host, but hosts that a node has no connections for are spread over more (adaptive:over=100). Whatever it is, a host is visited by one node at a time."`
+	Scheme string `placeholder:"SCHEME" default:"host" help:"Which pages stay together on a node: host, those of one host; url, none; host-8, an eighth of those of a host. redirect hands pages on when more than 500 wait (redirect:url,over=200,max=2,n=16 if pages are on their own, 200 wait, two hand them on, to 16 partitions); redirect:rtt hands those of hosts more than 100 ms away to the nearest of three nodes (redirect:over=80ms). adaptive is host, but hosts that a node has no connections for are spread over more (adaptive:over=100). Whatever it is, a host is visited by one node at a time."`
 	From   string `placeholder:"DIR" help:"Take over the crawl in this folder, which weir crawl has begun: its settings, what it has fetched and what waits. It must have been stopped."`
 	Wait   bool   `name:"wait-done" help:"Wait until nothing is left to do."`
 	settings

@@ -136,8 +136,8 @@ func (s *settings) shareable(list []*program.Source, scheme overlay.Scheme) erro
 			return usage("leave them out", "%s: the headers of %s do not go with a cluster, since all nodes could read them", one.where(), one.Site)
 		}
 	}
-	if scheme.Second == overlay.ByRTT {
-		return usage("take --scheme redirect or adaptive", "--scheme %s is for the simulator (weir sim) so far: live nodes do not tell one another how far hosts are", scheme)
+	if scheme.Second == overlay.ByRTT && scheme.By != overlay.ByHost {
+		return usage("take --scheme redirect:rtt", "--scheme %s: how far a host is knows the node that has all of its pages", scheme)
 	}
 	order, err := frontier.Order(s.Order)
 	if err != nil {

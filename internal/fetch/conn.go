@@ -27,6 +27,8 @@ type Conn struct {
 	Err   string // why Open failed
 	Fault error  // our own failure, when that was why
 
+	Trip time.Duration // that connecting took, about a round trip; 0 behind a proxy
+
 	client *Client
 	site   string
 	host   string

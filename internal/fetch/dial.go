@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"weir/page"
 )
@@ -62,10 +63,12 @@ func (c *Client) open(ctx context.Context, cn *Conn, u page.URL, addr netip.Addr
 		if err != nil {
 			return page.ConnectFailed, fmt.Errorf("%q is no port", u.Port())
 		}
+		from := time.Now()
 		l, err := c.dial(ctx, cn.host, netip.AddrPortFrom(addr.Unmap(), uint16(port)), c.Private)
 		if err != nil {
 			return dialOutcome(err), reasonOf(err)
 		}
+		cn.Trip = time.Since(from)
 		cn.addr = addr.Unmap()
 		cn.link, cn.stream = l, l
 	}

@@ -131,6 +131,7 @@ func (c *committer) take(r *result) error {
 		return c.n.ledger.Robots(r.id, r.facts, r.rules)
 	}
 	c.n.index.Add(r.facts, place)
+	c.n.ledger.Trip(r.facts.URL.Host(), r.trip)
 	return c.n.ledger.Page(r.id, r.facts, crawl.Archived(place), repeat)
 }
 

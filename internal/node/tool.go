@@ -1,6 +1,8 @@
 package node
 
 import (
+	"time"
+
 	"weir/crawl"
 	"weir/internal/extract"
 	"weir/internal/fetch"
@@ -41,6 +43,7 @@ type result struct {
 	facts  *page.Facts
 	record *store.Record // nil: nothing to archive
 	rules  *robots.Rules // of a robots.txt
+	trip   time.Duration // to the server and back; 0: not known
 }
 
 func (r *result) release() {

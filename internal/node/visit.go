@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -62,7 +63,7 @@ func (v *visit) run(ctx, during context.Context) {
 			a.Release()
 			return
 		}
-		n.answered(ctx, o, a, more)
+		n.answered(ctx, o, a, v.conn.Trip, more)
 		if !more {
 			return
 		}
@@ -130,8 +131,8 @@ func (n *node) unreached(ctx context.Context, o crawl.Fetch, outcome page.Outcom
 }
 
 // answered tells the Engine at once that the answer is in, then reads the page
-// and hands what it says to the committer.
-func (n *node) answered(ctx context.Context, o crawl.Fetch, a *fetch.Answer, more bool) {
+// and hands what it says to the committer. trip is how far the server is.
+func (n *node) answered(ctx context.Context, o crawl.Fetch, a *fetch.Answer, trip time.Duration, more bool) {
 	defer a.Release()
 	done := crawl.Done{
 		ID: o.ID, Outcome: a.Outcome, Status: a.Status, Bytes: a.BodyWire,
@@ -172,6 +173,7 @@ func (n *node) answered(ctx context.Context, o crawl.Fetch, a *fetch.Answer, mor
 		n.fail(err)
 		return
 	}
+	r.trip = cmp.Or(done.RTT, trip)
 	if !r.facts.Outcome.Row().Kept && r.facts.Outcome != page.Redirected {
 		n.log.page(r.facts, a.Err)
 	}
