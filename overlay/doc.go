@@ -30,6 +30,10 @@
 // whole of it has passed. So no host is ever asked by two nodes, whatever the
 // network does, as long as clocks run about equally fast.
 //
+// Who would own a partition next is known beforehand ([Owners.Next]), and reads its log
+// while another one owns it: a takeover has only the end left to read
+// (member_standby.go).
+//
 // Where the pages of one host live in several partitions, whoever wants to send a
 // request needs a lease (lease.go) of the host's owner, and of the owner of the
 // server's address.
