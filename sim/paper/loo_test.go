@@ -92,6 +92,21 @@ func TestSpeedUpsOfClustersAreHeldAgainstThePaper(t *testing.T) {
 	}
 }
 
+func TestNodesThatIdleThoughThereIsWorkAreCounted(t *testing.T) {
+	r := newRecord(1, 1)
+	for _, n := range sizes {
+		r.teams[team{web: domain, scheme: adaptive, nodes: n}] = sim.ClusterResult{Seconds: 900, Idled: 0.1 / float64(n)}
+	}
+	var f Finding
+	f.idled(&r, fixed)
+	got := verdicts(&f)
+	for what, v := range map[string]Verdict{"weir idles no node that politeness leaves work for": Met, "the same with fewer nodes": NotMet, "weir against Hostname, both polite": NotRun} {
+		if got[what] != v {
+			t.Errorf("%s: %q, want %q", what, got[what], v)
+		}
+	}
+}
+
 func TestIdleNodesAreHeldAgainstThePaper(t *testing.T) {
 	r := newRecord(1, 1)
 	r.teams[team{web: domain, scheme: byHost, nodes: most}] = crew(most, 1e6, 100, 1, 0, 0, 0) // three of four idle

@@ -69,7 +69,7 @@ func judgeThroughputA(r *record, f *Finding) {
 		low, high = min(low, r.throughput(t)), max(high, r.throughput(t))
 	}
 	f.target("similar for all schemes", "the best at most 1.15 times the worst at 80 nodes", r.have(w.full()...), high <= 1.15*low, "%.2f times", high/low)
-	f.Comment = "Fetchers are what there is too little of, and every scheme has work for all of them. What is missing to a straight line is the beginning: one seed has to be fetched before there is anything to share, and a link needs a commit, a gathering of rows and two messages to reach its owner."
+	f.Comment = "Fetchers are what there is too little of, and every scheme has work for all of them. What is missing to a straight line is the beginning: one seed has to be fetched before there is anything to share, and a link needs a commit, a gathering of rows and two messages to reach its owner. weir has more throughput than the others, with one node as with 80: under leases a fetcher stays with a host for a minute before it turns to another, where Hostname's goes on after each page; so more pages come from fast servers. That is a matter of order, and no merit."
 }
 
 func judgeOverheadA(r *record, f *Finding) {
@@ -112,7 +112,7 @@ func judgeThroughputB(r *record, f *Finding) {
 	url, bounce := w.of(byURL, most), w.of(redirect, most)
 	f.target("Redirect", "1.2 times the throughput of URL, give or take 0.1", r.have(url, bounce), math.Abs(r.throughput(bounce)/r.throughput(url)-1.2) <= 0.1, "%.2f times", r.throughput(bounce)/r.throughput(url))
 	f.idled(r, w)
-	f.Comment = "With leases a host has one fetcher at work in the whole cluster, with Hostname and with weir: 45 servers, of which half have pages for 15 minutes, keep a few dozen of 240 fetchers busy, and nobody may ask more. Where nodes have more hosts than fetchers, spreading them costs: a lease that goes from node to node is unused for a second or more. " +
+	f.Comment = "With leases a host has one fetcher at work in the whole cluster, with Hostname and with weir: 45 servers, of which half have pages for 15 minutes, keep a few dozen of 240 fetchers busy, and nobody may ask more. Between 8 and 40 nodes some own more hosts than they have fetchers for while others idle: there weir, which spreads them, is ahead of Hostname. What idles then are hosts on their way from one node to the next, after a minute with each, and those that no other node has heard of yet. " +
 		"Without leases a server has one fetcher at work in each node that has pages of it: one with Hostname, up to eight with Hostname-8, and up to 80 with URL, which is what politeness would have to forbid."
 }
 
