@@ -178,21 +178,28 @@ func (o *Owners) match(owners []string, bids [][]bid, room []int) {
 		return
 	}
 	has := make([][]held, len(o.peers)) // in the order of costs
-	asked := make([]int, len(owners))   // of a partition: how many bidders refused it
+	asked := make([]int, len(owners))   // of a partition: how many bidders were tried
+	takes := func(part int, b bid) bool {
+		n := len(has[b.peer])
+		return n < room[b.peer] || n > 0 && worse(held{b.cost, part}, has[b.peer][n-1]) < 0
+	}
 	for p := range owners {
 		if owners[p] != "" {
 			continue
 		}
-		for at := p; asked[at] < len(o.peers); {
-			if asked[at] == len(bids[at]) {
-				bids[at] = o.bids(at, 4*len(bids[at])) // all that were made have refused it
+		for at := p; ; {
+			var b bid
+			ok := false
+			for ; !ok && asked[at] < len(bids[at]); asked[at]++ {
+				b = bids[at][asked[at]]
+				ok = takes(at, b)
 			}
-			b := bids[at][asked[at]]
+			if !ok {
+				if b, ok = o.best(at, takes); !ok {
+					break
+				}
+			}
 			i := b.peer
-			if n := len(has[i]); n == room[i] && (n == 0 || worse(held{b.cost, at}, has[i][n-1]) > 0) {
-				asked[at]++
-				continue
-			}
 			n, _ := slices.BinarySearchFunc(has[i], held{b.cost, at}, worse)
 			has[i] = slices.Insert(has[i], n, held{b.cost, at})
 			if len(has[i]) <= room[i] {
@@ -200,7 +207,6 @@ func (o *Owners) match(owners []string, bids [][]bid, room []int) {
 			}
 			at = has[i][room[i]].part
 			has[i] = has[i][:room[i]]
-			asked[at]++
 		}
 	}
 	for i := range has {
@@ -240,6 +246,18 @@ func (o *Owners) bids(part, n int) []bid {
 		}
 	}
 	return list
+}
+
+// best returns the best bid for a partition of a node that takes it. Who has refused it
+// once does so again, for it has only come to better ones since.
+func (o *Owners) best(part int, takes func(part int, b bid) bool) (best bid, ok bool) {
+	for i := range o.peers {
+		b := bid{o.peers[i].cost(o.peers[i].draw(part)), i}
+		if takes(part, b) && (!ok || better(b, best) < 0) {
+			best, ok = b, true
+		}
+	}
+	return best, ok
 }
 
 func better(a, b bid) int { return cmp.Or(cmp.Compare(a.cost, b.cost), cmp.Compare(a.peer, b.peer)) }
