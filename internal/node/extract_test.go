@@ -65,7 +65,7 @@ func TestFactsReadAgain(t *testing.T) {
 				outcomes[got.Outcome]++
 				want := *got
 				want.Title, want.Links, want.Words, want.Metas, want.Translations = "", nil, nil, nil, nil
-				want.Redirect, want.NoIndex, want.NoFollow = page.Link{}, false, false
+				want.Said, want.Redirect, want.NoIndex, want.NoFollow = 0, page.Link{}, false, false
 				if archive.Has(page.Want{}) {
 					a := askFor(t, client, got.URL)
 					want.Outcome, want.Status, want.Bytes, want.Mime = a.Outcome, a.Status, a.BodyWire, ""
