@@ -1,6 +1,7 @@
 package mesh
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -21,13 +22,18 @@ type Growth struct {
 	Busiest      int           // most partitions that a node owns
 }
 
-// Grow measures so many Members in virtual time. All of them are busy.
-func Grow(seed uint64, nodes, parts int) (g Growth, err error) {
+// ErrStopped says that Grow was told to stop.
+var ErrStopped = errors.New("stopped")
+
+// Grow measures so many Members in virtual time, as long as on says so. All of them are
+// busy.
+func Grow(seed uint64, nodes, parts int, on func() bool) (g Growth, err error) {
 	g = Growth{Nodes: nodes, Parts: parts}
 	w := NewWorld(Setting{
 		Seed: seed, Parts: parts, Skew: 0.01,
 		Wanted: func(node int, now page.Time) float64 { return float64(mix(uint64(node)^uint64(now)) % 1e6) },
 	}, nodes)
+	w.on = on
 	if g.Start, err = w.until("the start", w.placed); err != nil {
 		return g, err
 	}
@@ -40,7 +46,9 @@ func Grow(seed uint64, nodes, parts int) (g Growth, err error) {
 	// A node tells all others of its load once in a tenth of a second for each.
 	teller := w.byName(w.Net.owners[0].Node).port
 	before, heard, span := w.Net.Traffic, teller.heard, time.Duration(min(max(2*nodes/10, 20), 200))*time.Second
-	w.Net.Run(w.Net.Now().Add(span), func() bool { return false })
+	if w.Net.Run(w.Net.Now().Add(span), func() bool { return !on() }) {
+		return g, ErrStopped
+	}
 	per := 1 / span.Seconds() / float64(nodes)
 	g.Words, g.Bytes = float64(w.Net.Traffic.Messages-before.Messages)*per, float64(w.Net.Traffic.Bytes-before.Bytes)*per
 	g.Teller = float64(teller.heard-heard) / span.Seconds()
@@ -63,7 +71,9 @@ func (w *World) until(what string, done func() bool) (time.Duration, error) {
 		if at = at.Add(50 * time.Millisecond); at.Sub(from) > 5*time.Minute {
 			return 0, fmt.Errorf("%d nodes: %s takes more than five minutes", len(w.nodes), what)
 		}
-		w.Net.Run(at, func() bool { return false })
+		if w.Net.Run(at, func() bool { return w.on != nil && !w.on() }) {
+			return 0, ErrStopped
+		}
 	}
 	return w.Net.Now().Sub(from), nil
 }

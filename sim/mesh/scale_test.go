@@ -18,11 +18,13 @@ func wait(t testing.TB, w *World, what string, done func() bool) time.Duration {
 	return d
 }
 
+func on() bool { return true }
+
 // The partitions of a node that has crashed are crawled again within 30 seconds of
 // its last renewal, and a node that joins has its share within 30 seconds.
 func TestRebalance(t *testing.T) {
 	for _, nodes := range []int{3, 10, 100} {
-		g, err := Grow(1, nodes, overlay.Parts)
+		g, err := Grow(1, nodes, overlay.Parts, on)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +43,7 @@ func BenchmarkRebalance(b *testing.B) {
 	for _, x := range []struct{ nodes, parts int }{{10, 256}, {100, 256}, {1000, 256}, {1000, 4096}, {10_000, 256}} {
 		b.Run(fmt.Sprintf("nodes=%d/parts=%d", x.nodes, x.parts), func(b *testing.B) {
 			for range b.N {
-				g, err := Grow(1, x.nodes, x.parts)
+				g, err := Grow(1, x.nodes, x.parts, on)
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -36,6 +36,7 @@ type World struct {
 	random *rand.Rand
 	nodes  []*node
 	lives  uint64
+	on     func() bool // whether to go on; nil: yes
 
 	pagesOf [][]int // by partition
 	shared  *overlay.Owners

@@ -57,10 +57,11 @@ type record struct {
 	solved map[program]Solved
 	teams  map[team]sim.ClusterResult
 	crowd  func() ([]queued, error) // made when first asked for
+	on     func() bool              // whether the run goes on
 }
 
 func newRecord(scale float64, seed uint64) record {
-	return record{scale: scale, seed: seed, trials: map[trial]sim.Result{}, webs: map[string]facts{}, visits: map[Visit]Visited{}, solved: map[program]Solved{}, teams: map[team]sim.ClusterResult{}, crowd: sync.OnceValues(crowd)}
+	return record{scale: scale, seed: seed, trials: map[trial]sim.Result{}, webs: map[string]facts{}, visits: map[Visit]Visited{}, solved: map[program]Solved{}, teams: map[team]sim.ClusterResult{}, crowd: sync.OnceValues(crowd), on: func() bool { return true }}
 }
 
 // of returns a trial's result, if there is one.
@@ -117,6 +118,7 @@ func Run(ctx context.Context, opt Options) ([]Finding, error) {
 		return nil, fmt.Errorf("no experiment is called like %q", opt.Only)
 	}
 	l := &lab{ctx: ctx, opt: opt, rec: newRecord(opt.Scale, opt.Seed)}
+	l.rec.on = l.on
 	l.stock = newStock(opt.Scale, opt.Seed, l.on)
 	if err := l.play(chosen); err != nil {
 		return nil, err
