@@ -118,7 +118,9 @@ func (l *Ledger) postEnd(s *siteRecord, r *pageRecord) (err error) {
 
 // logHost tells the partition of a host what was learned of it.
 func (l *Ledger) logHost(name string, st frontier.HostState) {
-	to := l.share.posts.to(l.share.Keys.HostPart(name))
+	part := l.share.Keys.HostPart(name)
+	l.noteHost(part, name)
+	to := l.share.posts.to(part)
 	to.hosts = append(to.hosts, overlay.Host{Name: name, Failures: uint16(min(st.Failures, math.MaxUint16)), Last: st.Last, Rest: st.Rest, Pace: st.Pace})
 }
 

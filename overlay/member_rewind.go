@@ -34,11 +34,14 @@ func (m *Member) onRewound(ev Rewound) {
 	m.worked()
 }
 
-// again says what was acknowledged of late once more.
+// again says everything once more that may not be on disks: also what is acknowledged of
+// parcels that wait for more. What is under way is acknowledged as well, and counted.
 func (o *outbox) again(now page.Time) {
-	for i := range o.parcels[:o.done] {
+	if len(o.parcels) == 0 {
+		return
+	}
+	for i := range o.parcels {
 		x := &o.parcels[i]
-		x.rows, x.ended, x.posts = 0, 0, x.sent.Ended
 		for _, post := range x.sent.Rows {
 			for _, r := range post.Records {
 				for _, r := range split(r) {
@@ -48,6 +51,10 @@ func (o *outbox) again(now page.Time) {
 				}
 			}
 		}
+		if x.posts != nil {
+			continue // none of them was said
+		}
+		x.posts = x.sent.Ended
 		for _, post := range x.posts {
 			for _, r := range post.Records {
 				x.ended++
@@ -55,8 +62,6 @@ func (o *outbox) again(now page.Time) {
 			}
 		}
 	}
-	if o.done > 0 {
-		o.rowed, o.done = 0, 0
-		o.advance(now)
-	}
+	o.rowed, o.done = 0, 0
+	o.advance(now)
 }

@@ -17,7 +17,8 @@ func shipment(row ...byte) Record { return Shipped{Rows: []Ship{{Row: row}}} }
 
 // Whatever is acknowledged, fails or is late, in whatever order: no end is told
 // before all rows up to it are known to be in their logs; everything is told in the
-// end, and forgotten three seconds after that.
+// end, and forgotten three seconds after that. When a log has lost its end, what was
+// acknowledged and not forgotten counts for nothing, whatever else its parcel waits for.
 func TestOutboxOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type key struct {
@@ -30,6 +31,7 @@ func TestOutboxOrder(t *testing.T) {
 		now := page.Time(0)
 		flying := map[int]Append{}
 		acked := map[key]page.Time{}
+		safe := map[key]page.Time{} // acked since a log was cut
 		made := []key{}
 		posted, last := uint64(0), uint64(0)
 		find := func(r Record) key {
@@ -54,8 +56,8 @@ func TestOutboxOrder(t *testing.T) {
 					}
 				case Posted:
 					for _, k := range made {
-						at, ok := acked[k]
-						if k.seq <= a.Seq && (!ok || now < at.Add(synced)) {
+						at, ok := safe[k]
+						if k.seq > posted && k.seq <= a.Seq && (!ok || now < at.Add(synced)) {
 							t.Fatalf("parcel %d is forgotten too early", a.Seq)
 						}
 					}
@@ -76,14 +78,15 @@ func TestOutboxOrder(t *testing.T) {
 			}
 			for _, r := range a.Batch.Records {
 				acked[find(r)] = now
+				safe[find(r)] = now
 			}
 			o.acked(now, a.ID)
 			o.acked(now, a.ID)
 		}
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			now = now.Add(time.Duration(rapid.IntRange(0, 400).Draw(t, "ms")) * time.Millisecond)
-			switch part := rapid.IntRange(0, parts-1).Draw(t, "part"); rapid.IntRange(0, 3).Draw(t, "what") {
-			case 0:
+			switch part := rapid.IntRange(0, parts-1).Draw(t, "part"); rapid.IntRange(0, 8).Draw(t, "what") {
+			case 0, 5:
 				if last == 200 {
 					break
 				}
@@ -99,8 +102,17 @@ func TestOutboxOrder(t *testing.T) {
 				}
 				o.add(now, p)
 				o.add(now, p) // handed in again
-			case 1:
+			case 1, 6:
 				answer(part, false)
+			case 8:
+				clear(safe)
+				clear(flying) // what is under way may be lost, too
+				for p := range parts {
+					if l := o.lanes[p]; l != nil && l.id != 0 {
+						o.failed(now, l.id)
+					}
+				}
+				o.again(now)
 			default:
 				answer(part, true)
 			}

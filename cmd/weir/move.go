@@ -34,6 +34,7 @@ type moved struct {
 	Mark    []byte `json:"mark,omitempty"` // see crawl.View.Move
 	Count   int64  `json:"count"`          // pages up to the mark
 	Over    bool   `json:"over"`           // the cluster has all of it
+	Ending  bool   `json:"ending"`         // it may have, and nobody has heard yet
 }
 
 func readMoved(dir string) (m moved, err error) {
@@ -64,6 +65,8 @@ func stayed(dir string) error {
 		return folderError(dir, err)
 	case m.Over:
 		return usage("weir status --at shows how it goes; weir export and weir query read what the folder has", "the cluster %s has taken over the crawl in %s, as %s", m.Cluster, dir, m.Name)
+	case m.Ending:
+		return usage("run weir submit --from once more: it finds out", "the cluster %s may have taken over the crawl in %s, as %s", m.Cluster, dir, m.Name)
 	case m.Cluster != "":
 		return os.Remove(filepath.Join(dir, movedFile))
 	}
@@ -340,7 +343,7 @@ func (m *mover) begin(ctx context.Context, t *task, ended int64) (over bool, err
 	if m.done.Cluster != a.Cluster || m.done.Name != m.name {
 		m.done = moved{Cluster: a.Cluster, Name: m.name}
 	}
-	m.done.Over = a.Over
+	m.done.Over, m.done.Ending = a.Over, false
 	return a.Over, m.done.write(m.dir)
 }
 
@@ -383,11 +386,15 @@ func (m *mover) move(ctx context.Context, f *folder) error {
 	if !pauseFor(ctx, nil, moveSynced) {
 		return ctx.Err()
 	}
+	m.done.Ending = true // before the cluster begins: two must never crawl on
+	if err := m.done.write(m.dir); err != nil {
+		return err
+	}
 	m.piece.End = true
 	if err := m.ask(ctx); err != nil {
 		return err
 	}
-	m.done.Mark, m.done.Count, m.done.Over = nil, m.sent, true
+	m.done.Mark, m.done.Count, m.done.Over, m.done.Ending = nil, m.sent, true, false
 	return m.done.write(m.dir)
 }
 

@@ -57,9 +57,10 @@ const (
 //
 //	2  ends of pages tell their depths, which older nodes misread
 //	3  logs of bundles, letters of several pieces: older nodes would read neither
+//	4  pages are counted over all nodes: older nodes would not tell theirs
 const (
-	version = 3
-	least   = 3
+	version = 4
+	least   = 4
 )
 
 // ErrTwo refuses a cluster of two nodes.

@@ -40,10 +40,15 @@ func stampOf(at time.Time, data []byte) uint64 {
 // batch with that stamp was, or not as far. Without a stamp the log must reach there,
 // or all of it is read again.
 func (n *Node) agreed(ctx context.Context, part int, after, was uint64) (uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTime)
-	defer cancel()
 	log := n.streams[logStream(overlay.LogOf(part))]
-	info, err := log.Info(ctx)
+	get := func(seq uint64) (*jetstream.RawStreamMsg, error) {
+		ctx, cancel := context.WithTimeout(ctx, requestTime)
+		defer cancel()
+		return log.GetMsg(ctx, seq)
+	}
+	about, cancel := context.WithTimeout(ctx, requestTime)
+	defer cancel()
+	info, err := log.Info(about)
 	if err != nil {
 		return 0, fmt.Errorf("see how far the log of partition %d goes: %w", part, err)
 	}
@@ -53,7 +58,7 @@ func (n *Node) agreed(ctx context.Context, part int, after, was uint64) (uint64,
 		}
 		return after, nil
 	} else if last >= after {
-		m, err := log.GetMsg(ctx, after)
+		m, err := get(after)
 		switch {
 		case err == nil && holds(m.Data, part, was):
 			return after, nil
@@ -64,7 +69,10 @@ func (n *Node) agreed(ctx context.Context, part int, after, was uint64) (uint64,
 	since := time.Unix(int64(was>>32), 0).Add(-mendTime)
 	var bad error
 	to := sort.Search(int(min(info.State.LastSeq, after)), func(i int) bool {
-		m, err := log.GetMsg(ctx, uint64(i)+1)
+		if bad != nil {
+			return true
+		}
+		m, err := get(uint64(i) + 1)
 		if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
 			bad = err
 		}

@@ -102,8 +102,7 @@ func (r *reader) run(ctx context.Context) {
 			more = r.read(ctx, from, ahead)
 		}
 		if from, any := r.rear(); any {
-			r.read(ctx, from, behind)
-			more = true
+			more = r.read(ctx, from, behind) || more
 		}
 		wait := readEvery
 		if r.far.Load() {
@@ -115,7 +114,7 @@ func (r *reader) run(ctx context.Context) {
 			wait, soon = 0, readSoon
 		case len(r.parts) > 0 && r.head < r.end:
 			wait = min(wait, soon)
-			soon *= 2
+			soon = min(2*soon, readFar)
 		default:
 			soon = readSoon
 		}

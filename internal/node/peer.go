@@ -85,7 +85,8 @@ type peer struct {
 	mail  []any // of the committer and the loop: events of the Member, orders about leases
 	rings chan struct{}
 
-	tenure  context.Context // ends with a fence, and everything under way with it
+	owned   [overlay.Parts]uint64 // epochs of the partitions that are this node's; 0: it is not
+	tenure  context.Context       // ends with a fence, and everything under way with it
 	dismiss context.CancelFunc
 }
 
@@ -219,6 +220,8 @@ func (p *peer) run(ctx context.Context, stop <-chan struct{}) {
 					p.leases.do(func(d *crawl.Desk) { d.Give(clock(), x) })
 				case []crawl.Care:
 					p.leases.do(func(d *crawl.Desk) { d.Learn(clock(), x) })
+				case granting:
+					p.grant(x)
 				}
 			}
 		case <-timer.C:
@@ -244,6 +247,23 @@ func (p *peer) run(ctx context.Context, stop <-chan struct{}) {
 	}
 }
 
+// granting says that the Ledger has adopted a partition, and what it knows of its hosts.
+type granting struct {
+	overlay.Adopt
+	hosts []crawl.Care
+}
+
+// grant lets leases be given of a partition's hosts, now that it is known how long
+// these rest; unless it was disowned meanwhile.
+func (p *peer) grant(x granting) {
+	p.leases.do(func(d *crawl.Desk) {
+		d.Learn(clock(), x.hosts)
+		if p.owned[x.Part] == x.Epoch {
+			d.Start(x.Since, x.Part)
+		}
+	})
+}
+
 // step gives the Member one event and carries its actions out.
 func (p *peer) step(ctx context.Context, ev overlay.Event) {
 	actions := p.member.Step(clock(), ev)
@@ -258,6 +278,7 @@ func (p *peer) step(ctx context.Context, ev overlay.Event) {
 					d.Stop(part)
 				}
 			})
+			p.owned = [overlay.Parts]uint64{}
 			p.cut()
 			select {
 			case p.fences <- struct{}{}:
@@ -266,9 +287,10 @@ func (p *peer) step(ctx context.Context, ev overlay.Event) {
 			p.work(a)
 			p.n.log.event("fenced", map[string]any{"why": "no session could be renewed"})
 		case overlay.Adopt:
-			p.leases.do(func(d *crawl.Desk) { d.Start(a.Since, a.Part) })
+			p.owned[a.Part] = a.Epoch
 			p.work(a)
 		case overlay.Disown:
+			p.owned[a.Part] = 0
 			p.leases.do(func(d *crawl.Desk) { d.Stop(a.Part) })
 			p.work(a)
 		case overlay.Apply, overlay.Posted, overlay.Rewind:
@@ -476,7 +498,7 @@ func (c *committer) share(ctx context.Context, a overlay.Action) error {
 		}
 		c.applied++
 		ev.Ago = clock().Sub(a.Since)
-		n.peer.post(ev.Hosts)
+		n.peer.post(granting{a, ev.Hosts})
 		n.send(ctx, ev)
 	case overlay.Disown:
 		n.ledger.Disown(a.Part)

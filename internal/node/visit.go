@@ -63,7 +63,11 @@ func (v *visit) run(ctx, during context.Context) {
 			a.Release()
 			return
 		}
-		n.answered(ctx, o, a, v.conn.Trip, more)
+		var trip time.Duration
+		if v.conn != nil { // else it was borrowed
+			trip = v.conn.Trip
+		}
+		n.answered(ctx, o, a, trip, more)
 		if !more {
 			return
 		}

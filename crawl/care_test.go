@@ -1,0 +1,55 @@
+package crawl
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"weir/frontier"
+	"weir/overlay"
+)
+
+// TestRestsAreInherited: where the pages of a host are spread, the owner of its own
+// partition grants leases of it. Whoever takes that over knows for how long the host
+// rests, though it has no page of it, and how much of the partition was fetched.
+func TestRestsAreInherited(t *testing.T) {
+	plan, err := ScopeConfig{Scope: "any", Depth: -1}.Compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	scheme, err := overlay.ParseScheme("url")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rapid.Check(t, func(t *rapid.T) { // for the fleet's sake; nothing is drawn
+		f := &fleet{t: t, keys: overlay.NewKeys(scheme, fleetParts), logs: make([][]overlay.Batch, fleetParts), plan: plan, asked: map[string]int{}, ended: map[string]overlay.Ended{}}
+		f.owner = slices.Repeat([]int{-1}, fleetParts)
+		for i := range 2 {
+			s := &ship{fl: f, name: fmt.Sprintf("n%d", i), kv: &memory{}, origin: uint64(i + 1)}
+			f.nodes = append(f.nodes, s)
+			s.open()
+		}
+		a, b := f.nodes[0], f.nodes[1]
+		part := f.keys.HostPart("slow.test")
+		a.l.Host("slow.test", frontier.HostState{Failures: 1, Rest: time.Hour})
+		a.commit()
+		for len(a.outbox) > 0 {
+			a.post(false)
+		}
+		b.read(part)
+		b.l.share.stakes[part].fetched = 7
+		for _, s := range []*ship{b, a} { // who has read of it, and who has said it
+			ev, err := s.l.Adopt(part, 2)
+			s.must(err)
+			if len(ev.Hosts) != 1 || ev.Hosts[0].Host != "slow.test" || ev.Hosts[0].State.Rest <= 50*time.Minute {
+				t.Fatalf("%s knows of its hosts: %+v", s.name, ev.Hosts)
+			}
+		}
+		if n := b.l.share.stakes[part].fetched; n != 7 {
+			t.Fatalf("%d pages of the partition were fetched, not 7", n)
+		}
+	})
+}
