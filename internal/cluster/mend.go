@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -40,12 +41,8 @@ func stampOf(at time.Time, data []byte) uint64 {
 // batch with that stamp was, or not as far. Without a stamp the log must reach there,
 // or all of it is read again.
 func (n *Node) agreed(ctx context.Context, part int, after, was uint64) (uint64, error) {
-	log := n.streams[logStream(overlay.LogOf(part))]
-	get := func(seq uint64) (*jetstream.RawStreamMsg, error) {
-		ctx, cancel := context.WithTimeout(ctx, requestTime)
-		defer cancel()
-		return log.GetMsg(ctx, seq)
-	}
+	name := logStream(overlay.LogOf(part))
+	log := n.streams[name]
 	about, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
 	info, err := log.Info(about)
@@ -58,7 +55,7 @@ func (n *Node) agreed(ctx context.Context, part int, after, was uint64) (uint64,
 		}
 		return after, nil
 	} else if last >= after {
-		m, err := get(after)
+		m, err := n.stored(ctx, name, after)
 		switch {
 		case err == nil && holds(m.Data, part, was):
 			return after, nil
@@ -72,7 +69,7 @@ func (n *Node) agreed(ctx context.Context, part int, after, was uint64) (uint64,
 		if bad != nil {
 			return true
 		}
-		m, err := get(uint64(i) + 1)
+		m, err := n.stored(ctx, name, uint64(i)+1)
 		if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
 			bad = err
 		}
@@ -82,6 +79,39 @@ func (n *Node) agreed(ctx context.Context, part int, after, was uint64) (uint64,
 		return 0, fmt.Errorf("find where the log of partition %d was cut: %w", part, bad)
 	}
 	return uint64(to), nil
+}
+
+// stored is a message as the leader of its log has it. Streams that can be read from
+// copies are only ever asked at the node's own (source), which may have none.
+func (n *Node) stored(ctx context.Context, stream string, seq uint64) (*message, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTime)
+	defer cancel()
+	reply, err := n.nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+stream, fmt.Appendf(nil, `{"seq":%d}`, seq))
+	if err != nil {
+		return nil, err
+	}
+	var a struct {
+		Message *message            `json:"message"`
+		Error   *jetstream.APIError `json:"error"`
+	}
+	if err := json.Unmarshal(reply.Data, &a); err != nil {
+		return nil, err
+	}
+	switch {
+	case a.Error != nil && a.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound:
+		return nil, jetstream.ErrMsgNotFound
+	case a.Error != nil:
+		return nil, a.Error
+	case a.Message == nil:
+		return nil, jetstream.ErrMsgNotFound
+	}
+	return a.Message, nil
+}
+
+// message is one that a stream keeps.
+type message struct {
+	Data []byte    `json:"data"`
+	Time time.Time `json:"time"`
 }
 
 // holds reports whether a message has the batch with this stamp for a partition.

@@ -33,6 +33,7 @@ type reader struct {
 	near *source
 	far  atomic.Bool   // another node was asked last
 	wake chan struct{} // holds one when there is something to look for
+	said time.Time     // that it cannot be read
 
 	mu    sync.Mutex
 	parts map[int]*following
@@ -139,6 +140,10 @@ func (r *reader) check(ctx context.Context) {
 		}
 		to, err := r.n.agreed(ctx, part, f.after, f.stamp)
 		if err != nil {
+			if now := time.Now(); ctx.Err() == nil && now.Sub(r.said) >= sayEvery {
+				r.said = now
+				r.n.cfg.Log(err.Error())
+			}
 			if !pause(ctx, tailPause) {
 				return
 			}

@@ -41,6 +41,14 @@ func (e *eyes) tell(ev overlay.Event) {
 	}
 }
 
+// last is what was read of a partition last.
+func (e *eyes) last(part int) overlay.Delivered {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	log := e.read[part]
+	return log[len(log)-1]
+}
+
 // marks are the numbers of the marks that were read of a partition.
 func (e *eyes) marks(part int) (ids []uint64) {
 	e.mu.Lock()
@@ -132,6 +140,13 @@ func TestFollowersDoNotCareWhereCopiesAre(t *testing.T) {
 	write(20)
 	reads("all have read, with a copy and without", "a", "c", "d")
 	w.Until("c reads its own copy, and d has none", func() bool { return !c.readers[part].far.Load() && d.readers[part].far.Load() })
+
+	// Who has no copy can make sure, too, that the log is what it has read of it.
+	d.Do(overlay.Unfollow{Part: part})
+	was := seen["d"].last(part)
+	write(5)
+	d.Do(overlay.Follow{Part: part, After: was.Offset, Stamp: was.Batch.Stamp})
+	reads("d reads on where it was", "d")
 
 	if err := c.srv.ShutdownJetStream(); err != nil {
 		t.Fatal(err)
