@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"weir/internal/cluster"
@@ -82,6 +83,8 @@ type home struct {
 	Storage   bool     `json:"storage"`
 	Expect    int      `json:"expect"`
 	At        string   `json:"at,omitempty"` // where it answers, of the last run
+
+	mu sync.Mutex // of At, and of the file
 }
 
 const homeFile = "node.json"
@@ -95,7 +98,11 @@ func readHome(dir string) (*home, error) {
 	return h, json.Unmarshal(b, h)
 }
 
-func (h *home) write(dir string) error {
+// write keeps it, with where the node answers if that is known by now.
+func (h *home) write(dir, at string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.At = cmp.Or(at, h.At)
 	b, err := json.MarshalIndent(h, "", "\t")
 	if err != nil {
 		return err

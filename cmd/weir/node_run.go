@@ -108,8 +108,7 @@ func (c *nodeRunCmd) Run(e *env, k *kong.Context) error {
 		}
 	}
 	defer cl.Close()
-	h.At = cl.Addr()
-	if err := h.write(c.Dir); err != nil {
+	if err := h.write(c.Dir, cl.Addr()); err != nil {
 		return folderError(c.Dir, err)
 	}
 	st.serve(cl)
@@ -231,7 +230,7 @@ func (c *nodeRunCmd) open(ctx context.Context, st *station, h *home) (*cluster.N
 				st.log(text)
 			default:
 				once.Do(func() { // it may be stopped before it finds the others
-					if err := h.write(c.Dir); err != nil {
+					if err := h.write(c.Dir, ""); err != nil {
 						st.warn(err)
 					}
 				})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -24,7 +25,11 @@ func (n *Node) Refetch(ctx context.Context, name string) (pages int, err error) 
 	if n.presence(ctx, name) != gone {
 		return fail(fmt.Errorf("%w: a node of that name is here, and its pages cannot be told from those of the one before", ErrKeep))
 	}
-	if folder := n.host.folder(name); folder == "" || !n.owners.banned(folder) {
+	out, _, err := n.last(ctx, ownersStream, bannedSubject(name)) // this node may not have heard of it yet
+	if err != nil {
+		return fail(err)
+	}
+	if folder := n.host.folder(name); folder == "" || !slices.Contains(strings.Split(string(out), ","), folder) {
 		return fail(fmt.Errorf("%w: remove it first", ErrKeep))
 	}
 	for i := range overlay.Logs {
