@@ -18,7 +18,7 @@ const Parts = 256
 // Logs is how many logs there are. The partitions share them: what is said at once in
 // partitions of one log is one message (see outbox), and each log costs its keepers
 // something, whether anything is written there or not.
-const Logs = 8
+const Logs = 4
 
 // LogOf returns the log that a partition is in.
 func LogOf(part int) int { return part % Logs }

@@ -7,8 +7,8 @@
 // Raft groups, three copies of everything), the others only take part. What is
 // kept:
 //
-//	logs 0 to 7   the batches of the partitions: partition p is in log p mod 8,
-//	              subject l.(p mod 8); a message is a bundle of batches for several
+//	logs 0 to 3   the batches of the partitions: partition p is in log p mod 4,
+//	              subject l.(p mod 4); a message is a bundle of batches for several
 //	              of its partitions, their offset the message's sequence number
 //	members       m.NAME, the node's session; empty when it has ended (member.go)
 //	owners        o.PART, changed by compare-and-swap; the revision is the epoch

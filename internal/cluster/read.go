@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	readEvery = 200 * time.Millisecond // whether others have written
+	readEvery = 250 * time.Millisecond // whether others have written
 	readFar   = 500 * time.Millisecond // the same where another node must be asked
 	readSoon  = 10 * time.Millisecond  // whether what is known to be there has come
 )

@@ -139,7 +139,7 @@ func TestFollowersDoNotCareWhereCopiesAre(t *testing.T) {
 	}
 	write(20)
 	reads("all have read, with a copy and without", "a", "c", "d")
-	w.Until("c reads its own copy, and d has none", func() bool { return !c.readers[part].far.Load() && d.readers[part].far.Load() })
+	w.Until("c reads its own copy, and d has none", func() bool { return !c.readers[overlay.LogOf(part)].far.Load() && d.readers[overlay.LogOf(part)].far.Load() })
 
 	// Who has no copy can make sure, too, that the log is what it has read of it.
 	d.Do(overlay.Unfollow{Part: part})
@@ -155,7 +155,7 @@ func TestFollowersDoNotCareWhereCopiesAre(t *testing.T) {
 	reads("c reads on without its copy", "c", "d")
 
 	c.kill()
-	if err := os.RemoveAll(filepath.Join(w.dir, "c", "server", "jetstream", "$G", "streams", logStream(part))); err != nil {
+	if err := os.RemoveAll(filepath.Join(w.dir, "c", "server", "jetstream", "$G", "streams", logStream(overlay.LogOf(part)))); err != nil {
 		t.Fatal(err)
 	}
 	write(5)
@@ -165,7 +165,7 @@ func TestFollowersDoNotCareWhereCopiesAre(t *testing.T) {
 	c.Do(overlay.Follow{Part: neighbour}) // from the beginning: it is behind
 	write(20)
 	reads("c has read what it missed", "a", "c", "d")
-	w.Until("c has a copy again", func() bool { return !c.readers[part].far.Load() })
+	w.Until("c has a copy again", func() bool { return !c.readers[overlay.LogOf(part)].far.Load() })
 	write(20)
 	reads("c reads it", "a", "c", "d")
 	if got := len(seen["c"].marks(neighbour)); got != len(ids) {

@@ -202,12 +202,9 @@ func (p *peer) run(ctx context.Context, stop <-chan struct{}) {
 		case ev := <-batches:
 			p.step(ctx, ev)
 		case ev := <-p.tells:
-			if h, ok := ev.(overlay.Heard); ok && overlay.TrafficOfWord(h.Data) == overlay.Leases {
-				if now := clock(); int64(now) < p.until.Load() { // else nothing is this node's to grant
-					p.leases.do(func(d *crawl.Desk) { _ = d.Hear(now, h.From, h.Data) })
-				}
-			} else {
-				p.step(ctx, ev)
+			p.heed(ctx, ev)
+			for range len(p.tells) { // they come in bursts: a letter has many words
+				p.heed(ctx, <-p.tells)
 			}
 		case <-p.rings:
 			for _, x := range p.take() {
@@ -262,6 +259,18 @@ func (p *peer) grant(x granting) {
 			d.Start(x.Since, x.Part)
 		}
 	})
+}
+
+// heed takes what the carrier tells: words about leases are not for the Member.
+func (p *peer) heed(ctx context.Context, ev overlay.Event) {
+	h, ok := ev.(overlay.Heard)
+	if !ok || overlay.TrafficOfWord(h.Data) != overlay.Leases {
+		p.step(ctx, ev)
+		return
+	}
+	if now := clock(); int64(now) < p.until.Load() { // else nothing is this node's to grant
+		p.leases.do(func(d *crawl.Desk) { _ = d.Hear(now, h.From, h.Data) })
+	}
 }
 
 // step gives the Member one event and carries its actions out.
