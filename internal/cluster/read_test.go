@@ -139,7 +139,9 @@ func TestFollowersDoNotCareWhereCopiesAre(t *testing.T) {
 	}
 	write(20)
 	reads("all have read, with a copy and without", "a", "c", "d")
-	w.Until("c reads its own copy, and d has none", func() bool { return !c.readers[overlay.LogOf(part)].far.Load() && d.readers[overlay.LogOf(part)].far.Load() })
+	w.Until("c reads its own copy, and d has none", func() bool {
+		return !c.readers[overlay.LogOf(part)].far.Load() && d.readers[overlay.LogOf(part)].far.Load()
+	})
 
 	// Who has no copy can make sure, too, that the log is what it has read of it.
 	d.Do(overlay.Unfollow{Part: part})
