@@ -50,29 +50,15 @@ func (s *ship) claimed(rows map[string]bool) {
 func TestNodesShareSeveralPrograms(t *testing.T) {
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(sharedPrograms)), func(name string) bool { return strings.Contains(sharedPrograms[name], "stop(") })
 	rapid.Check(t, func(t *rapid.T) {
-		scheme, err := overlay.ParseScheme(rapid.SampledFrom([]string{"host", "url", "host-2"}).Draw(t, "scheme"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		scheme := mustScheme(rapid.SampledFrom([]string{"host", "url", "host-2"}).Draw(t, "scheme"))
 		pick := func() *flow.Plan {
 			return sharedPlan(t, sharedPrograms[rapid.SampledFrom(names).Draw(t, "program")], scheme)
 		}
 		f := newFleet(t, pick(), true)
 		f.more = []*flow.Plan{pick()}
 		f.keys = overlay.NewKeys(scheme, fleetParts)
-		var all []string
-		for i := range 14 {
-			all = append(all, fmt.Sprintf("http://h%d.test/p%d", i%5, i))
-		}
-		for _, u := range all {
-			if rapid.IntRange(0, 5).Draw(t, "redirects") == 0 {
-				f.moved[u] = rapid.SampledFrom(all).Draw(t, "target")
-				continue
-			}
-			for range 2 {
-				f.web[u] = append(f.web[u], rapid.SampledFrom(all).Draw(t, "link"))
-			}
-		}
+		all := fleetPages(14, 5)
+		f.link(all, 2)
 		f.seeds = all[:2]
 		f.sail()
 
@@ -97,9 +83,7 @@ func TestAskedBeforeEnd(t *testing.T) {
 		f := newFleet(t, plan, true)
 		f.more = []*flow.Plan{plan}
 		f.keys = overlay.NewKeys(overlay.Scheme{}, fleetParts)
-		for i := range 3 {
-			f.nodes = append(f.nodes, f.board(&ship{name: fmt.Sprintf("n%d", i), origin: uint64(i + 1)}))
-		}
+		f.crew(3)
 		a, b, c := f.nodes[0], f.nodes[1], f.nodes[2]
 		u := "http://h.test/p"
 		part := f.keys.Home(mustURL(u))
@@ -107,16 +91,11 @@ func TestAskedBeforeEnd(t *testing.T) {
 		asks := func(program uint8) overlay.Post {
 			return overlay.Post{Part: part, Records: []overlay.Record{overlay.Tuples{Rows: []overlay.Row{{URL: mustURL(u), Program: program}}}}}
 		}
-		tell := func(s *ship) {
-			for s.commit(); len(s.outbox) > 0; {
-				s.post(false)
-			}
-		}
 		f.append(c, asks(0))
 		a.adopt(part)
 		f.append(c, asks(1)) // a has not read it
 		a.fetch()
-		tell(a)
+		a.tell()
 		a.disown(part)
 
 		b.adopt(part)
@@ -127,7 +106,7 @@ func TestAskedBeforeEnd(t *testing.T) {
 
 		a.read(part)
 		a.again()
-		tell(a)
+		a.tell()
 		c.adopt(part)
 		if got := slices.Collect(maps.Values(c.queued)); !slices.Equal(got, f.web[u]) {
 			t.Fatalf("%v wait, want the child of the page that was delivered again", got)

@@ -1,8 +1,6 @@
 package crawl
 
 import (
-	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -20,25 +18,14 @@ func TestRestsAreInherited(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scheme, err := overlay.ParseScheme("url")
-	if err != nil {
-		t.Fatal(err)
-	}
 	rapid.Check(t, func(t *rapid.T) { // for the fleet's sake; nothing is drawn
-		f := &fleet{t: t, keys: overlay.NewKeys(scheme, fleetParts), logs: make([][]overlay.Batch, fleetParts), plan: plan, asked: map[string]int{}, ended: map[string]overlay.Ended{}}
-		f.owner = slices.Repeat([]int{-1}, fleetParts)
-		for i := range 2 {
-			s := &ship{fl: f, name: fmt.Sprintf("n%d", i), kv: &memory{}, origin: uint64(i + 1)}
-			f.nodes = append(f.nodes, s)
-			s.open()
-		}
+		f := newFleet(t, plan, false)
+		f.keys = overlay.NewKeys(mustScheme("url"), fleetParts)
+		f.crew(2)
 		a, b := f.nodes[0], f.nodes[1]
 		part := f.keys.HostPart("slow.test")
 		a.l.Host("slow.test", frontier.HostState{Failures: 1, Rest: time.Hour})
-		a.commit()
-		for len(a.outbox) > 0 {
-			a.post(false)
-		}
+		a.tell()
 		b.read(part)
 		b.l.share.stakes[part].fetched = 7
 		for _, s := range []*ship{b, a} { // who has read of it, and who has said it

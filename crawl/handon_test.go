@@ -13,15 +13,10 @@ import (
 // crew is a fleet whose first node owns everything, and a second one that brings it
 // rows.
 func crew(t *rapid.T, scheme string, bound int) (f *fleet, a *ship, bring func(u string, depth uint16)) {
-	s, err := overlay.ParseScheme(scheme)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := mustScheme(scheme)
 	f = newFleet(t, sharedPlan(t, fmt.Sprintf(boundedPrograms["a depth"], bound), s), true)
 	f.keys = overlay.NewKeys(s, fleetParts)
-	for i := range 2 {
-		f.nodes = append(f.nodes, f.board(&ship{name: fmt.Sprintf("n%d", i), origin: uint64(i + 1)}))
-	}
+	f.crew(2)
 	a = f.nodes[0]
 	for part := range fleetParts {
 		a.adopt(part)
@@ -29,16 +24,14 @@ func crew(t *rapid.T, scheme string, bound int) (f *fleet, a *ship, bring func(u
 	return f, a, func(u string, depth uint16) {
 		part := f.keys.Home(mustURL(u))
 		f.append(f.nodes[1], overlay.Post{Part: part, Records: []overlay.Record{overlay.Tuples{Rows: []overlay.Row{{URL: mustURL(u), Depth: depth}}}}})
-		a.tell()
+		a.settle()
 	}
 }
 
-// tell brings everything that a node has to say into the logs, and reads them.
-func (s *ship) tell() {
+// settle brings everything that a node has to say into the logs, and reads them.
+func (s *ship) settle() {
 	for more := true; more; more = len(s.outbox) > 0 {
-		for s.commit(); len(s.outbox) > 0; {
-			s.post(false)
-		}
+		s.tell()
 		for part := range fleetParts {
 			s.read(part)
 		}
@@ -60,7 +53,7 @@ func TestHandedOnPagesComeNearer(t *testing.T) {
 		bring(u, 1)
 		for len(a.queued) > 0 {
 			a.fetch()
-			a.tell()
+			a.settle()
 		}
 		moved := 0
 		for _, log := range f.logs {
@@ -116,7 +109,7 @@ func TestPagesGoToTheNearest(t *testing.T) {
 		}
 		measure := func(i int, rtt time.Duration) {
 			f.append(f.nodes[1], overlay.Post{Part: home, Records: []overlay.Record{overlay.Trips{Hosts: []overlay.Trip{{Host: "h.test", Near: 1 << i, RTT: rtt}}}}})
-			a.tell()
+			a.settle()
 		}
 		for _, step := range []struct {
 			of   int
@@ -134,7 +127,7 @@ func TestPagesGoToTheNearest(t *testing.T) {
 		for _, rtt := range []time.Duration{10, 11, 9, 50} {
 			a.l.Trip("h.test", rtt*time.Millisecond)
 		}
-		a.tell()
+		a.settle()
 		var told []overlay.Trip
 		for _, b := range f.logs[home] {
 			for _, r := range b.Records {

@@ -19,16 +19,9 @@ func TestLostPagesAreFetchedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		scheme, err := overlay.ParseScheme(fleetSchemes.Draw(t, "scheme"))
-		if err != nil {
-			t.Fatal(err)
-		}
 		f := newFleet(t, plan, false)
-		f.keys = overlay.NewKeys(scheme, fleetParts)
-		var all []string
-		for i := range 30 {
-			all = append(all, fmt.Sprintf("http://h%d.test/p%d", i%7, i))
-		}
+		f.keys = overlay.NewKeys(mustScheme(fleetSchemes.Draw(t, "scheme")), fleetParts)
+		all := fleetPages(30, 7)
 		for i, u := range all {
 			f.web[u] = append(f.web[u], all[(i+1)%len(all)], all[(i+9)%len(all)])
 		}

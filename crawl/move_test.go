@@ -2,7 +2,6 @@ package crawl
 
 import (
 	"bytes"
-	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -76,16 +75,10 @@ func TestMove(t *testing.T) {
 	names := slices.Sorted(maps.Keys(programs))
 	rapid.Check(t, func(t *rapid.T) {
 		text := programs[rapid.SampledFrom(names).Draw(t, "program")]
-		scheme, err := overlay.ParseScheme("host")
-		if err != nil {
-			t.Fatal(err)
-		}
+		scheme := mustScheme("host")
 		f := newFleet(t, sharedPlan(t, text, scheme), true)
 		f.keys = overlay.NewKeys(scheme, fleetParts)
-		var all []string
-		for i := range 20 {
-			all = append(all, fmt.Sprintf("http://h%d.test/p%d", i%6, i))
-		}
+		all := fleetPages(20, 6)
 		for _, u := range all {
 			for range 3 {
 				f.web[u] = append(f.web[u], rapid.SampledFrom(all).Draw(t, "link"))

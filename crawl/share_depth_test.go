@@ -29,18 +29,12 @@ crawl(V, 0, P-1) :- crawl(U, D, P), link(U, V), P > 9-%d.`,
 func TestSharedBounds(t *testing.T) {
 	names := slices.Sorted(maps.Keys(boundedPrograms))
 	rapid.Check(t, func(t *rapid.T) {
-		scheme, err := overlay.ParseScheme(rapid.SampledFrom([]string{"host", "url", "host-2", "redirect:over=2", "redirect:url,over=1", "redirect:host-2,over=1,max=2,n=3", "adaptive:over=1"}).Draw(t, "scheme"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		scheme := mustScheme(rapid.SampledFrom([]string{"host", "url", "host-2", "redirect:over=2", "redirect:url,over=1", "redirect:host-2,over=1,max=2,n=3", "adaptive:over=1"}).Draw(t, "scheme"))
 		text := fmt.Sprintf(boundedPrograms[rapid.SampledFrom(names).Draw(t, "program")], rapid.IntRange(2, 6).Draw(t, "bound"))
 		f := newFleet(t, sharedPlan(t, text, scheme), true)
 		f.keys = overlay.NewKeys(scheme, fleetParts)
 		// A chain with few shortcuts: most pages are found far away, and nearer later.
-		var all []string
-		for i := range 16 {
-			all = append(all, fmt.Sprintf("http://h%d.test/p%d", i%5, i))
-		}
+		all := fleetPages(16, 5)
 		for i, u := range all {
 			if i+1 < len(all) {
 				f.web[u] = append(f.web[u], all[i+1])
@@ -76,9 +70,7 @@ func TestNearerBeforeEnd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { // for the fleet's sake; nothing is drawn
 		f := newFleet(t, sharedPlan(t, fmt.Sprintf(boundedPrograms["a depth"], 3), overlay.Scheme{}), true)
 		f.keys = overlay.NewKeys(overlay.Scheme{}, fleetParts)
-		for i := range 3 {
-			f.nodes = append(f.nodes, f.board(&ship{name: fmt.Sprintf("n%d", i), origin: uint64(i + 1)}))
-		}
+		f.crew(3)
 		a, b, c := f.nodes[0], f.nodes[1], f.nodes[2]
 		u := "http://h.test/p"
 		part := f.keys.Home(mustURL(u))
@@ -86,16 +78,11 @@ func TestNearerBeforeEnd(t *testing.T) {
 		row := func(depth uint16) overlay.Post {
 			return overlay.Post{Part: part, Records: []overlay.Record{overlay.Tuples{Rows: []overlay.Row{{URL: mustURL(u), Depth: depth}}}}}
 		}
-		tell := func(s *ship) {
-			for s.commit(); len(s.outbox) > 0; {
-				s.post(false)
-			}
-		}
 		f.append(c, row(3))
 		a.adopt(part)
 		f.append(c, row(2)) // a has not read it
 		a.fetch()
-		tell(a)
+		a.tell()
 		a.disown(part)
 
 		f.owner[part] = -1
@@ -107,7 +94,7 @@ func TestNearerBeforeEnd(t *testing.T) {
 
 		a.read(part)
 		a.again()
-		tell(a)
+		a.tell()
 		c.adopt(part)
 		if got := slices.Collect(maps.Values(c.queued)); !slices.Equal(got, f.web[u]) {
 			t.Fatalf("%v wait, want the child of the page that was delivered again", got)

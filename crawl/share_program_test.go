@@ -100,25 +100,11 @@ func TestSharedPrograms(t *testing.T) {
 }
 
 func sharedProgram(t *rapid.T, text string) {
-	scheme, err := overlay.ParseScheme(rapid.SampledFrom([]string{"host", "url", "host-2"}).Draw(t, "scheme"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	scheme := mustScheme(rapid.SampledFrom([]string{"host", "url", "host-2"}).Draw(t, "scheme"))
 	f := newFleet(t, sharedPlan(t, text, scheme), true)
 	f.keys = overlay.NewKeys(scheme, fleetParts)
-	var all []string
-	for i := range 20 {
-		all = append(all, fmt.Sprintf("http://h%d.test/p%d", i%6, i))
-	}
-	for _, u := range all {
-		if rapid.IntRange(0, 5).Draw(t, "redirects") == 0 {
-			f.moved[u] = rapid.SampledFrom(all).Draw(t, "target")
-			continue
-		}
-		for range 3 {
-			f.web[u] = append(f.web[u], rapid.SampledFrom(all).Draw(t, "link"))
-		}
-	}
+	all := fleetPages(20, 6)
+	f.link(all, 3)
 	f.seeds = all[:2]
 	f.sail()
 

@@ -37,16 +37,9 @@ func TestStandby(t *testing.T) {
 		t.Fatal(err)
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		scheme, err := overlay.ParseScheme(fleetSchemes.Draw(t, "scheme"))
-		if err != nil {
-			t.Fatal(err)
-		}
 		f := newFleet(t, plan, false)
-		f.keys = overlay.NewKeys(scheme, fleetParts)
-		var all []string
-		for i := range 40 {
-			all = append(all, fmt.Sprintf("http://h%d.test/p%d", i%7, i))
-		}
+		f.keys = overlay.NewKeys(mustScheme(fleetSchemes.Draw(t, "scheme")), fleetParts)
+		all := fleetPages(40, 7)
 		for i, u := range all {
 			f.web[u] = append(f.web[u], all[(i+1)%len(all)], rapid.SampledFrom(all).Draw(t, "link"))
 		}
@@ -55,10 +48,7 @@ func TestStandby(t *testing.T) {
 		heir := f.board(&ship{name: "heir", origin: 2})
 		f.nodes = []*ship{owner, heir}
 		for _, s := range f.nodes { // all have the seeds, and tell of them
-			s.commit()
-			for len(s.outbox) > 0 {
-				s.post(false)
-			}
+			s.tell()
 		}
 		for part := range fleetParts {
 			owner.adopt(part)
@@ -100,7 +90,7 @@ func TestStandby(t *testing.T) {
 			owner.disown(part)
 			heir.adopt(part)
 		}
-		if after := heir.l.Totals(); scheme.Second == overlay.Stay && after.Seen != before.Seen || after.Queued != before.Queued {
+		if after := heir.l.Totals(); f.keys.Scheme().Second == overlay.Stay && after.Seen != before.Seen || after.Queued != before.Queued {
 			t.Fatalf("the heir counts %d pages, %d queued; the owner had %d, %d", after.Seen, after.Queued, before.Seen, before.Queued)
 		}
 		if got, want := len(heir.queued), int(before.Queued); got != want {

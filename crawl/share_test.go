@@ -288,13 +288,54 @@ func newFleet(t *rapid.T, plan *flow.Plan, own bool) *fleet {
 	return f
 }
 
+// fleetPages are names for so many pages of a few hosts.
+func fleetPages(n, hosts int) (all []string) {
+	for i := range n {
+		all = append(all, fmt.Sprintf("http://h%d.test/p%d", i%hosts, i))
+	}
+	return all
+}
+
+func mustScheme(text string) overlay.Scheme {
+	s, err := overlay.ParseScheme(text)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// link draws so many links for every page, or where it redirects to.
+func (f *fleet) link(all []string, n int) {
+	for _, u := range all {
+		if rapid.IntRange(0, 5).Draw(f.t, "redirects") == 0 {
+			f.moved[u] = rapid.SampledFrom(all).Draw(f.t, "target")
+			continue
+		}
+		for range n {
+			f.web[u] = append(f.web[u], rapid.SampledFrom(all).Draw(f.t, "link"))
+		}
+	}
+}
+
+// crew makes n nodes ready.
+func (f *fleet) crew(n int) {
+	for i := range n {
+		f.nodes = append(f.nodes, f.board(&ship{name: fmt.Sprintf("n%d", i), origin: uint64(i + 1)}))
+	}
+}
+
+// tell makes durable what the node has, and posts it.
+func (s *ship) tell() {
+	for s.commit(); len(s.outbox) > 0; {
+		s.post(false)
+	}
+}
+
 // sail lets three nodes crawl, crash, and hand partitions over, until nothing is
 // left to do.
 func (f *fleet) sail() {
 	t := f.t
-	for i := range 3 {
-		f.nodes = append(f.nodes, f.board(&ship{name: fmt.Sprintf("n%d", i), origin: uint64(i + 1)}))
-	}
+	f.crew(3)
 	n := func(label string, most int) int { return rapid.IntRange(0, most).Draw(t, label) }
 	for range n("steps", 200) {
 		s := f.nodes[n("node", 2)]
@@ -320,10 +361,7 @@ func (f *fleet) sail() {
 			}
 		case 7: // a hand-over: everything is told first
 			if f.owner[part] == f.index(s) {
-				s.commit()
-				for len(s.outbox) > 0 {
-					s.post(false)
-				}
+				s.tell()
 				s.disown(part)
 			}
 		case 8: // a crash
@@ -396,16 +434,9 @@ func TestSharing(t *testing.T) {
 		t.Fatal(err)
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		scheme, err := overlay.ParseScheme(fleetSchemes.Draw(t, "scheme"))
-		if err != nil {
-			t.Fatal(err)
-		}
 		f := newFleet(t, plan, false)
-		f.keys = overlay.NewKeys(scheme, fleetParts)
-		var all []string
-		for i := range 40 {
-			all = append(all, fmt.Sprintf("http://h%d.test/p%d", i%7, i))
-		}
+		f.keys = overlay.NewKeys(mustScheme(fleetSchemes.Draw(t, "scheme")), fleetParts)
+		all := fleetPages(40, 7)
 		for i, u := range all {
 			if i+1 < len(all) {
 				f.web[u] = append(f.web[u], all[i+1])
@@ -468,10 +499,7 @@ func TestCrawlDelayIsInherited(t *testing.T) {
 		a.must(err)
 		rules := robots.Parse([]byte("User-agent: *\nCrawl-delay: 30"), "weir")
 		a.must(a.l.Robots(1, &page.Facts{Key: page.Key{Site: id}, URL: page.Join(u.Site(), "/robots.txt"), Outcome: page.OK, Robots: true}, rules))
-		a.commit()
-		for len(a.outbox) > 0 {
-			a.post(false)
-		}
+		a.tell()
 		a.disown(part)
 		b.read(part)
 		ev, err := b.l.Adopt(part, 2)
@@ -484,10 +512,7 @@ func TestCrawlDelayIsInherited(t *testing.T) {
 		b.queued[page.Key{Site: ev.Sites[0].ID, Hash: hashOf(u)}] = u.String()
 		f.owner[part] = 1
 		b.fetch()
-		b.commit()
-		for len(b.outbox) > 0 {
-			b.post(false)
-		}
+		b.tell()
 		b.disown(part)
 		a.read(part)
 		if ev, err = a.l.Adopt(part, 3); err != nil || len(ev.Sites) != 0 || len(ev.Hosts) != 1 || ev.Hosts[0].Delay != 30*time.Second {
