@@ -42,9 +42,15 @@ type DeskConfig struct {
 }
 
 // wanted is leave that was asked for.
+//
+// The host comes first, and its address when the host may be visited: nodes that each
+// had one of the two would wait for each other. The host is not given up meanwhile, as
+// if it were asked already; who has the address always has a host, too, so that this
+// ends.
 type wanted struct {
 	Lease
 	since  page.Time
+	both   bool // the address was asked for, too
 	stands bool // the Engine knows that it may take a while
 }
 
@@ -62,6 +68,9 @@ const (
 	// maxStanding how many do at a time: each is asked for every other second.
 	linePatience = 30 * time.Second
 	maxStanding  = 64
+
+	// addrEarly is how long before a host may be visited its address is asked for.
+	addrEarly = 100 * time.Millisecond
 
 	// leaseAgain is when leave is asked for again that was waited for in vain.
 	leaseAgain = time.Second
@@ -93,11 +102,31 @@ func (d *Desk) Learn(now page.Time, hosts []Care) {
 // Want asks for leave. Leased answers it, from a later Step.
 func (d *Desk) Want(now page.Time, o Lease) {
 	d.holder.Want(now, overlay.Subject{Host: o.Host}, o.Wait, false)
-	if o.Addr.IsValid() {
-		d.holder.Want(now, overlay.Subject{Host: o.Host, Addr: o.Addr}, o.Wait, o.CDN)
-	}
 	d.lent[o.Host] = o.Addr
-	d.waiting = append(d.waiting, wanted{Lease: o, since: now})
+	d.waiting = append(d.waiting, wanted{Lease: o, since: now, both: !o.Addr.IsValid()})
+}
+
+// reach asks for the addresses of hosts that may be visited, and returns when to do so
+// for the next.
+func (d *Desk) reach(now page.Time) (next page.Time) {
+	next = math.MaxInt64
+	for i := range d.waiting {
+		w := &d.waiting[i]
+		if w.both {
+			continue
+		}
+		from, until := d.holder.Span(w.Host, netip.Addr{})
+		switch {
+		case until <= now:
+		case from > now.Add(addrEarly):
+			next = min(next, from.Add(-addrEarly))
+		default:
+			w.both, w.since = true, now
+			d.holder.Want(now, overlay.Subject{Host: w.Host, Addr: w.Addr}, w.Wait, w.CDN)
+			d.holder.Busy(w.Host, netip.Addr{}, true)
+		}
+	}
+	return next
 }
 
 // Give gives leave back.
@@ -155,7 +184,8 @@ func (d *Desk) send(to string, data []byte) {
 func (d *Desk) Step(now page.Time) (sends []overlay.Send, told []Leased, next page.Time) {
 	d.moved(now)
 	d.write(now)
-	next = math.MaxInt64
+	next = d.reach(now)
+	d.write(now)
 	waiting := d.waiting[:0]
 	for _, w := range d.waiting {
 		from, until := d.holder.Span(w.Host, w.Addr)
@@ -164,6 +194,7 @@ func (d *Desk) Step(now page.Time) (sends []overlay.Send, told []Leased, next pa
 		switch {
 		case until > now && from < until:
 			ev.Given, ev.In = true, max(from.Sub(now), 0)
+			d.holder.Busy(w.Host, netip.Addr{}, false)
 		case again.Sub(now) > overlay.Patience:
 			ev.In = again.Sub(now)
 		case now.Sub(w.since) >= w.patience():

@@ -22,6 +22,7 @@ type hall struct {
 	mail  []letter
 	sent  int // messages
 	told  map[string][]string
+	hear  func(name string, ev Leased) // nil: nobody acts on it
 	lost  func(from, to string, data []byte) bool
 	wake  map[string]page.Time
 }
@@ -86,6 +87,9 @@ func (h *hall) step(name string) {
 		}
 	}
 	for _, ev := range told {
+		if h.hear != nil {
+			h.hear(name, ev)
+		}
 		text := fmt.Sprintf("%s in %v", ev.Host, ev.In)
 		switch {
 		case ev.Others:
@@ -190,9 +194,9 @@ func TestDeskHandsOver(t *testing.T) {
 	h.give("b", deskHost, true, time.Second)
 	h.run(time.Second / 2)
 	h.want("c", deskHost)
-	h.run(time.Second / 10)
+	h.run(time.Second / 2)
 	h.heard("b", "www.example.org in 0s")
-	h.heard("c", "www.example.org in 500ms")
+	h.heard("c", "www.example.org in 80ms")
 }
 
 // Who waits hears at once that it is free, and who has it that somebody waits.
@@ -206,8 +210,8 @@ func TestDeskCallsWhoWaits(t *testing.T) {
 	h.heard("b", "others want www.example.org")
 	h.heard("c", "others have www.example.org")
 	h.give("b", deskHost, true, time.Second)
-	h.run(550 * time.Millisecond)
-	h.heard("c", "www.example.org in 480ms")
+	h.run(time.Second)
+	h.heard("c", "www.example.org in 80ms")
 }
 
 // A host that rests for longer than anybody waits is not asked for until then.

@@ -139,9 +139,6 @@ func (s *settings) shareable(list []*program.Source, scheme overlay.Scheme) erro
 	if scheme.Second == overlay.ByRTT && scheme.By != overlay.ByHost {
 		return usage("take --scheme redirect:rtt", "--scheme %s: how far a host is knows the node that has all of its pages", scheme)
 	}
-	if scheme.Second == overlay.ByLoad && scheme.By != overlay.ByHost {
-		return usage("take --scheme adaptive, or url", "--scheme %s: pages that are handed on from one node to the next, each with leave of a third, may come to a standstill", scheme)
-	}
 	order, err := frontier.Order(s.Order)
 	if err != nil {
 		return err

@@ -62,7 +62,7 @@ func TestTaskOfAnotherVersion(t *testing.T) {
 // TestShareable: what no node of a cluster can do alone is refused before anything
 // is submitted.
 func TestShareable(t *testing.T) {
-	for scheme, refused := range map[string]bool{"host": false, "url": false, "host-8": false, "redirect": false, "redirect:url,over=20": true, "adaptive": false, "redirect:rtt": false, "redirect:url,rtt": true} {
+	for scheme, refused := range map[string]bool{"host": false, "url": false, "host-8": false, "redirect": false, "redirect:url,over=20": false, "adaptive": false, "redirect:rtt": false, "redirect:url,rtt": true} {
 		x, err := overlay.ParseScheme(scheme)
 		if err != nil {
 			t.Fatal(err)

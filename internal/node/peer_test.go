@@ -142,7 +142,7 @@ func (f *fleet) quieten(nodes ...int) {
 // TestThreeNodesCrawlOneWeb: together they fetch every page once, with manners,
 // and notice that nothing is left.
 func TestThreeNodesCrawlOneWeb(t *testing.T) {
-	for _, scheme := range []string{"host", "url", "redirect:over=1ns", "adaptive:over=10"} {
+	for _, scheme := range []string{"host", "url", "redirect:url,over=10,max=2", "redirect:over=1ns", "adaptive:over=10"} {
 		t.Run(scheme, func(t *testing.T) { threeNodes(t, scheme) })
 	}
 }
