@@ -58,16 +58,18 @@ func (c *nodeRemoveCmd) Run(e *env) error {
 	return nil
 }
 
-// remove waits until the others know that the node is gone: they take their time,
-// since it may only be slow.
+// remove waits until the others know that the node is gone, since it may only be
+// slow, and until those that came in its place have caught up.
 func (c *nodeRemoveCmd) remove(ctx context.Context, stop <-chan struct{}, e *env, cl *cluster.Client) error {
-	for said := false; ; said = true {
+	give := time.Now().Add(removeTime)
+	for said := ""; ; {
 		err := put(ctx, cl, "", removeTopic, c.Name, nil)
-		if err == nil || !strings.Contains(err.Error(), cluster.ErrSoon.Error()) {
+		if err == nil || !strings.Contains(err.Error(), cluster.ErrSoon.Error()) || time.Now().After(give) {
 			return err
 		}
-		if !said {
-			fmt.Fprintf(e.err, "waiting until all others know that %s is gone: about half a minute; Ctrl-C gives up\n", c.Name)
+		if why := err.Error(); why != said {
+			fmt.Fprintf(e.err, "waiting: %s; Ctrl-C gives up\n", why)
+			said = why
 		}
 		if !pauseFor(ctx, stop, time.Second) {
 			fmt.Fprintf(e.err, "weir: %s is not removed\n", c.Name)
@@ -75,6 +77,9 @@ func (c *nodeRemoveCmd) remove(ctx context.Context, stop <-chan struct{}, e *env
 		}
 	}
 }
+
+// removeTime is how long a node waits until another one can be removed.
+const removeTime = 2 * time.Minute
 
 // refetch has pages fetched again that a node had.
 func (s *station) refetch(ctx context.Context, b []byte) ([]byte, error) {

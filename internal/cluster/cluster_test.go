@@ -567,7 +567,7 @@ func TestWhoMayBeRemoved(t *testing.T) {
 	}{
 		{"three are left", "x", gone, append(well("b", "c"), lost), ""},
 		{"two are left", "x", gone, append(well("b"), lost), "add one first"},
-		{"one is behind", "x", gone, append(well("b", "c"), lost, behind), "only 3 of the 4"},
+		{"one is behind", "x", gone, append(well("b", "c"), lost, behind), "not removed yet: of the others y must come"},
 		{"it answers", "x", here, append(well("b", "c"), lost), "alive"},
 		{"it has a session", "x", fading, append(well("b", "c"), lost), ErrSoon.Error()},
 		{"its server is missed by few", "d", gone, well("b", "c", "d"), ErrSoon.Error()},

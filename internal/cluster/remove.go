@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -16,9 +17,11 @@ const removeTopic = "remove-peer"
 // ErrKeep says that a node cannot be removed, now or ever.
 var ErrKeep = errors.New("not removed")
 
-// ErrSoon says that a node does not answer, but was here a moment ago: a little
-// later it can be removed.
-var ErrSoon = errors.New("not known to be gone yet")
+// ErrSoon says that a node cannot be removed now, but perhaps a little later: it was
+// here a moment ago, or others have come since then and do not have all logs yet.
+var ErrSoon = errors.New("not removed yet")
+
+var errFading = fmt.Errorf("%w: it was here less than half a minute ago", ErrSoon)
 
 // RemovePeer takes a dead node out of the groups that keep the logs, and has its
 // copies made elsewhere; its folder is refused from then on. It refuses while the
@@ -124,7 +127,7 @@ func (n *Node) removeGuest(ctx context.Context, name string, at presence) error 
 	case at == here:
 		return fmt.Errorf("remove %s: %w: it is alive, drain and stop it first", name, ErrKeep)
 	case at == fading:
-		return fmt.Errorf("remove %s: %w", name, ErrSoon)
+		return fmt.Errorf("remove %s: %w", name, errFading)
 	}
 	if err := n.owners.ban(ctx, name); err != nil {
 		return fmt.Errorf("remove %s: %w", name, err)
@@ -172,21 +175,21 @@ func removable(name string, leader Config, at presence, peers []*server.PeerInfo
 	if at == here {
 		return fmt.Errorf("%w: it is alive, drain and stop it first", ErrKeep)
 	}
-	well := 1
+	if rest := len(peers); rest < leader.Replicas { // the leader for the one that goes
+		return fmt.Errorf("%w: %d nodes with storage would be left for %d copies, add one first", ErrKeep, rest, leader.Replicas)
+	}
+	var unwell []string
 	for j, p := range peers {
-		if j != i && !p.Offline && p.Current {
-			well++
+		if j != i && (p.Offline || !p.Current) {
+			unwell = append(unwell, p.Name)
 		}
 	}
-	if rest := len(peers); well < rest { // the leader for the one that goes
-		return fmt.Errorf("%w: only %d of the %d others are well", ErrKeep, well, rest)
-	}
-	if well < leader.Replicas {
-		return fmt.Errorf("%w: %d nodes with storage would be left for %d copies, add one first", ErrKeep, well, leader.Replicas)
+	if len(unwell) > 0 {
+		return fmt.Errorf("%w: of the others %s must come, or catch up, before", ErrSoon, strings.Join(unwell, " and "))
 	}
 	// Servers take minutes to call one offline that did not say goodbye.
 	if at == fading || !peers[i].Offline && peers[i].Active < leader.ttl {
-		return ErrSoon
+		return errFading
 	}
 	return nil
 }
