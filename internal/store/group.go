@@ -25,6 +25,7 @@ type notes struct {
 	seen       map[[16]byte]int // first records of this group, in firsts
 	firsts     []origin
 	lines      []byte // of the index
+	draft      draft
 	key, value []byte // of the row under way
 }
 
@@ -35,6 +36,7 @@ func (n *notes) reset() {
 	clear(n.seen)
 	clear(n.firsts)
 	n.firsts, n.lines = n.firsts[:0], n.lines[:0]
+	n.draft.rows, n.draft.text = n.draft.rows[:0], n.draft.text[:0]
 }
 
 // origin is the first record with some payload.
@@ -176,9 +178,7 @@ func (g *Group) append(r *Record) (p Place, revisit bool, err error) {
 		s.known.add(sum)
 		g.key = digestKey(g.key[:0], sum)
 		g.value = g.firsts[len(g.firsts)-1].appendTo(g.value[:0])
-		if err := g.batch.Set(g.key, g.value, nil); err != nil {
-			return p, false, err
-		}
+		g.draft.set(g.key, g.value)
 	}
 	return p, first != nil, nil
 }
@@ -187,7 +187,7 @@ func (g *Group) append(r *Record) (p Place, revisit bool, err error) {
 func (g *Group) Set(key, value []byte) {
 	checkKey(key)
 	if g.err == nil {
-		g.err = g.batch.Set(key, value, nil)
+		g.draft.set(key, value)
 	}
 }
 
@@ -195,7 +195,7 @@ func (g *Group) Set(key, value []byte) {
 func (g *Group) Delete(key []byte) {
 	checkKey(key)
 	if g.err == nil {
-		g.err = g.batch.Delete(key, nil)
+		g.draft.remove(key)
 	}
 }
 
@@ -203,7 +203,7 @@ func (g *Group) Delete(key []byte) {
 func (g *Group) DeleteRange(lower, upper []byte) {
 	checkRange(lower, upper)
 	if g.err == nil {
-		g.err = g.batch.DeleteRange(lower, upper, nil)
+		g.err = errors.Join(g.draft.write(g.batch), g.batch.DeleteRange(lower, upper, nil))
 	}
 }
 
@@ -245,13 +245,13 @@ func (g *Group) Commit() error {
 	for _, n := range dirty {
 		f := s.arch.files[n-1]
 		v := binary.AppendUvarint(nil, uint64(f.length))
-		err = errors.Join(err, g.batch.Set(fileKey(n), append(v, f.name...), nil))
+		g.draft.set(fileKey(n), append(v, f.name...))
 	}
 	if len(g.lines) > 0 {
 		m := s.index.plan(g.lines)
-		err = errors.Join(err, g.batch.Set(indexKey, m.encode(), nil))
+		g.draft.set(indexKey, m.encode())
 	}
-	if err != nil {
+	if err := g.draft.write(g.batch); err != nil {
 		return s.fail.set(fmt.Errorf("state: %w", err))
 	}
 	if len(dirty) > 0 {
