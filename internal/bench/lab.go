@@ -40,7 +40,7 @@ func build(to string) error { return buildIn(".", to) }
 
 // buildIn builds weir from the module in a folder.
 func buildIn(dir, to string) error {
-	cmd := exec.Command("go", "build", "-trimpath", "-o", to, "./cmd/weir")
+	cmd := exec.Command("go", "build", "-o", to, "./cmd/weir") // with -trimpath all is compiled a second time
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	cmd.Stderr = os.Stderr

@@ -19,6 +19,7 @@ import (
 // answer, a crawl-delay means a page a connection, the rest between connections
 // is whole. The trace of it can be played again.
 func TestAutoKeepsManners(t *testing.T) {
+	t.Parallel()
 	const latency = 10 * time.Millisecond
 	web := start(t, testweb.Config{Seed: 21, Addresses: 1, Sites: []testweb.Site{
 		{Name: "large.test", Pages: 80, Links: 8, Size: 2000, Latency: latency},
@@ -51,6 +52,7 @@ func TestAutoKeepsManners(t *testing.T) {
 // TestAutoHeedsTheServer: a server that says how many requests it takes on a
 // connection is not sent more.
 func TestAutoHeedsTheServer(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	conns := map[string]int{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

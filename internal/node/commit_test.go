@@ -13,6 +13,7 @@ import (
 // A page may lead to any number of rows: groups end early for it, so that what is
 // not yet written does not fill the memory.
 func TestGroupsAreBoundedByBytes(t *testing.T) {
+	t.Parallel()
 	cfg := baseConfig(t.TempDir(), "")
 	var err error
 	if cfg.Seeds, err = seeds([]string{"http://a.test/few", "http://a.test/many"}); err != nil {

@@ -30,14 +30,15 @@ func words(limit, timetable, quota string) (s Steering) {
 }
 
 // running starts a crawl that does not end by itself, and returns when it can be
-// steered, with a channel of its progress. At the end of the test it is stopped.
+// steered, with a channel of its progress. At the end of the test it is cut off.
 func running(t *testing.T, cfg Config) (*node, <-chan struct{}) {
 	t.Helper()
 	n, err := open(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	stop, ended, first := make(chan struct{}), make(chan error, 1), make(chan struct{}, 1)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended, first := make(chan error, 1), make(chan struct{}, 1)
 	n.cfg.Progress = func(Status) {
 		select {
 		case first <- struct{}{}:
@@ -45,11 +46,11 @@ func running(t *testing.T, cfg Config) (*node, <-chan struct{}) {
 		}
 	}
 	go func() {
-		_, err := n.close(n.run(context.Background(), stop))
+		_, err := n.close(n.run(ctx, nil))
 		ended <- err
 	}()
 	t.Cleanup(func() {
-		close(stop)
+		cancel() // what is under way at a low limit takes long
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
@@ -78,6 +79,7 @@ func steered(t *testing.T, dir string, change Steering) Held {
 // A limit that is changed to a hundredth holds from the next step on: for the
 // Engine, for the wire, and for who asks.
 func TestSteer(t *testing.T) {
+	t.Parallel()
 	cfg := config(t, long(t))
 	cfg.Wait = time.Millisecond
 	cfg.Bandwidth.Limits.Rate = 2e6
@@ -117,6 +119,7 @@ func TestSteer(t *testing.T) {
 
 // What is wrong changes nothing and is named as for flags.
 func TestSteerRefuses(t *testing.T) {
+	t.Parallel()
 	cfg := config(t, long(t))
 	cfg.Wait = time.Millisecond
 	cfg.Bandwidth.Limits.Rate = 100e3
@@ -158,6 +161,7 @@ func TestSteerRefuses(t *testing.T) {
 
 // A crawl that began without a limit takes one.
 func TestSteerFromNoLimit(t *testing.T) {
+	t.Parallel()
 	cfg := config(t, long(t))
 	cfg.Wait = time.Millisecond
 	n, _ := running(t, cfg)
@@ -339,6 +343,7 @@ func TestBounded(t *testing.T) {
 // Who stops a crawl that is paused does not wait for the pause to end; what was
 // under way is fetched by the next run.
 func TestStopWhilePaused(t *testing.T) {
+	t.Parallel()
 	web := start(t, testweb.Config{Seed: 4, Sites: testweb.Even(4, testweb.Site{Pages: 5, Links: 4, Size: 200_000})})
 	cfg := config(t, web)
 	cfg.Bandwidth.Limits.Rate = 100e3
@@ -375,6 +380,7 @@ func TestStopWhilePaused(t *testing.T) {
 // What a run used of its quota is known to the next one, also when it could not
 // wait for the end, and when that one has no quota at first.
 func TestQuotaOutlivesACut(t *testing.T) {
+	t.Parallel()
 	cfg := config(t, long(t))
 	cfg.Wait = time.Millisecond
 	quota, err := bandwidth.ParseQuota("1TB/month")

@@ -76,6 +76,7 @@ func TestFamiliar(t *testing.T) {
 
 // A crawl that runs says so when it does not come to a site, and changes nothing.
 func TestSteerStranger(t *testing.T) {
+	t.Parallel()
 	cfg := config(t, long(t))
 	cfg.Wait = time.Millisecond
 	cfg.Bandwidth.Limits.Rate = 20e3
@@ -100,6 +101,7 @@ func TestSteerStranger(t *testing.T) {
 }
 
 func TestSteerBatched(t *testing.T) {
+	t.Parallel()
 	cfg := config(t, long(t))
 	cfg.Order, cfg.Batch, cfg.Wait = "batch", 10_000, time.Millisecond
 	cfg.Bandwidth.Limits.Rate = 20e3

@@ -16,6 +16,7 @@ import (
 // The facts of a crawl, read again from its archive or its rows, are those that the pages
 // have on the web.
 func TestFactsReadAgain(t *testing.T) {
+	t.Parallel()
 	web := start(t, testweb.Config{Seed: 9, Sites: []testweb.Site{
 		{Name: "a.test", Pages: 40, Links: 6, Size: 3000, Faults: []testweb.Fault{
 			{Kind: testweb.Duplicate, Every: 5}, {Kind: testweb.RedirectPage, Every: 7}, {Kind: testweb.NotFound, Every: 11},

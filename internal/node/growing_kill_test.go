@@ -66,6 +66,7 @@ func growIn(dir string) error {
 // next process goes on as if nothing had happened. With -urls 10000000 it is
 // the test of a large crawl.
 func TestKillGrowing(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s, err := store.Create(dir, growingStore)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 // TestHostileWebEnds points the crawler at every broken and hostile server at
 // once: it must come to an end, keep its manners and its archive whole.
 func TestHostileWebEnds(t *testing.T) {
+	t.Parallel()
 	web := start(t, testweb.Config{Seed: 8, Sites: testweb.Hostile()})
 	cfg := config(t, web)
 	cfg.PerConn = 2
@@ -118,6 +119,7 @@ func checkOutcomes(t *testing.T, cfg Config) {
 // TestWildcardTrapEnds crawls a domain in which every host links to ten new
 // ones: the budget of the registered domain ends it.
 func TestWildcardTrapEnds(t *testing.T) {
+	t.Parallel()
 	web := start(t, testweb.Config{Seed: 8, Sites: testweb.Hostile()})
 	cfg := config(t, web)
 	cfg.Seeds = slices.DeleteFunc(cfg.Seeds, func(s Seed) bool { return !strings.Contains(s.URL.Host(), "trap-06") })
@@ -133,11 +135,12 @@ func TestWildcardTrapEnds(t *testing.T) {
 // and starts it again: every queue between the parts is full then, and none may
 // wait for another in a circle.
 func TestResumeManySites(t *testing.T) {
+	t.Parallel()
 	const many = 100_000
 	web := start(t, testweb.Config{Seed: 9, Sites: []testweb.Site{{Name: "wild.test", Pages: 1, Links: 1, Size: 200, Wildcard: true}}})
 	cfg := config(t, web)
 	cfg.Archive = store.None
-	cfg.PerServer, cfg.Conns = 64, 64
+	cfg.PerServer, cfg.Conns, cfg.Memory = 64, 64, 1<<30
 	var urls []string
 	for i := range many {
 		urls = append(urls, strings.Replace(web.URL(0), "wild.test", "h"+strconv.Itoa(i)+".wild.test", 1))

@@ -48,6 +48,7 @@ func checkWords(t *testing.T, s *store.Store, view *crawl.View, cfg Config) int 
 // A crawl that reads words can be searched as soon as it is over, also when it
 // was stopped and went on.
 func TestIndexWhileCrawling(t *testing.T) {
+	t.Parallel()
 	web := start(t, testweb.Config{Seed: 5, Sites: testweb.Even(4, testweb.Site{Pages: 50, Links: 6, Size: 2000})})
 	cfg := config(t, web)
 	cfg.Want.Words = true

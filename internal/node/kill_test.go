@@ -76,8 +76,12 @@ func crawlAsChild(text string) int {
 // archive holds exactly the committed pages; at the end every page was fetched,
 // none more often than the kills explain, and no host was hurried.
 func TestKill(t *testing.T) {
+	t.Parallel()
 	for _, form := range []string{"gzip", "zstd"} {
-		t.Run(form, func(t *testing.T) { testKill(t, form) })
+		t.Run(form, func(t *testing.T) {
+			t.Parallel()
+			testKill(t, form)
+		})
 	}
 }
 

@@ -37,6 +37,7 @@ func scramble(t *testing.T, cfg Config) {
 // began the crawl derives them again from the archive, or the facts that it kept;
 // without either it says that it cannot go on.
 func TestOtherLayout(t *testing.T) {
+	t.Parallel()
 	web := turnWeb(t)
 	own := source(near)
 	for name, c := range map[string]struct {
@@ -76,6 +77,7 @@ func TestOtherLayout(t *testing.T) {
 
 // Flags that change from one run to the next are not another build.
 func TestOtherFlags(t *testing.T) {
+	t.Parallel()
 	cfg := config(t, turnWeb(t))
 	cfg.Archive, cfg.MaxPages = store.None, 20
 	run(t, cfg)

@@ -21,6 +21,7 @@ func lendingWeb(t *testing.T) *testweb.Web {
 // TestTwoCrawlsFetchOnce: two crawls that want the same pages at the same time ask
 // for each of them once, and both have all.
 func TestTwoCrawlsFetchOnce(t *testing.T) {
+	t.Parallel()
 	web := lendingWeb(t)
 	var cfg [2]Config
 	var reports [2]Report
@@ -57,6 +58,7 @@ func TestTwoCrawlsFetchOnce(t *testing.T) {
 // TestCrawlBorrowsFromOneThatIsOver: what another crawl has fetched is not asked for
 // again, unless it is too old, was asked for in another name, or is not lent.
 func TestCrawlBorrowsFromOneThatIsOver(t *testing.T) {
+	t.Parallel()
 	web := lendingWeb(t)
 	first := config(t, web)
 	first.Lending = Lending{With: []string{t.TempDir()}, Within: time.Hour}

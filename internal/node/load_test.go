@@ -11,6 +11,7 @@ import (
 // TestSharesFollowDemand: of the limit that three nodes have together, most goes to
 // the one that can use it.
 func TestSharesFollowDemand(t *testing.T) {
+	t.Parallel()
 	web := start(t, testweb.Config{Seed: 5, Sites: testweb.Even(1, testweb.Site{Pages: 5000, Links: 20, Size: 8000})})
 	f := newFleet(t, web, 3)
 	f.tune = func(_ int, cfg *Config) { cfg.Wait, cfg.PerConn = time.Millisecond, 100 }
@@ -38,6 +39,7 @@ func TestSharesFollowDemand(t *testing.T) {
 // TestEnoughOfAll: three nodes stop when they have fetched enough together, say that
 // they are through, and fetch nothing more when they are started again.
 func TestEnoughOfAll(t *testing.T) {
+	t.Parallel()
 	web := start(t, testweb.Config{Seed: 6, Sites: testweb.Even(6, testweb.Site{Pages: 400, Links: 10, Size: 500})})
 	f := newFleet(t, web, 3)
 	f.tune = func(_ int, cfg *Config) { cfg.Wait, cfg.PerConn, cfg.MaxPages = 100*time.Millisecond, 1, 60 }

@@ -92,6 +92,7 @@ func complete(t *testing.T, web *testweb.Web, m testweb.Manners) {
 }
 
 func TestCrawlFetchesEverything(t *testing.T) {
+	t.Parallel()
 	web := start(t, testweb.Config{Seed: 1, Sites: []testweb.Site{
 		{Name: "a.test", Pages: 200, Links: 10, Size: 4000},
 		{Name: "b.test", Pages: 50, Links: 10, Size: 4000, Deny: []string{"/private/"}},
@@ -110,6 +111,7 @@ func TestCrawlFetchesEverything(t *testing.T) {
 }
 
 func TestWaitsBetweenPages(t *testing.T) {
+	t.Parallel()
 	sites := testweb.Even(6, testweb.Site{Pages: 6, Links: 3, Size: 1000, Latency: 5 * time.Millisecond})
 	sites[1].Delay = 200 * time.Millisecond
 	web := start(t, testweb.Config{Seed: 2, Sites: sites, Addresses: 2})
@@ -123,6 +125,7 @@ func TestWaitsBetweenPages(t *testing.T) {
 // that pages are still waiting to be read when their hosts are visited again:
 // the old connection must be closed by then.
 func TestOneConnectionWhilePagesAreRead(t *testing.T) {
+	t.Parallel()
 	web := start(t, testweb.Config{Seed: 12, Sites: testweb.Even(30, testweb.Site{Pages: 25, Links: 2, Size: 20_000})})
 	cfg := config(t, web)
 	cfg.PerConn, cfg.Wait = 50, time.Millisecond
@@ -142,6 +145,7 @@ func TestOneConnectionWhilePagesAreRead(t *testing.T) {
 // TestStopAndResume interrupts a crawl softly and goes on with it; nothing is
 // fetched twice.
 func TestStopAndResume(t *testing.T) {
+	t.Parallel()
 	web := start(t, testweb.Config{Seed: 3, Sites: testweb.Even(8, testweb.Site{Pages: 60, Links: 6, Size: 2000})})
 	cfg := config(t, web)
 	cfg.Wait, cfg.PerConn = 5*time.Millisecond, 1
@@ -177,6 +181,7 @@ func TestStopAndResume(t *testing.T) {
 // TestStopNow cancels in the middle; what was committed is kept, and the rest
 // is fetched afterwards.
 func TestStopNow(t *testing.T) {
+	t.Parallel()
 	web := start(t, testweb.Config{Seed: 4, Sites: testweb.Even(8, testweb.Site{Pages: 100, Links: 6, Size: 2000})})
 	cfg := config(t, web)
 	cfg.Wait = time.Millisecond
@@ -200,6 +205,7 @@ func TestStopNow(t *testing.T) {
 }
 
 func TestBounds(t *testing.T) {
+	t.Parallel()
 	web := start(t, testweb.Config{Seed: 5, Sites: testweb.Even(4, testweb.Site{Pages: 100, Links: 6, Size: 2000})})
 	for _, test := range []struct {
 		name string
@@ -226,6 +232,7 @@ func TestBounds(t *testing.T) {
 
 // TestTraceReplays records a live crawl and plays its events again.
 func TestTraceReplays(t *testing.T) {
+	t.Parallel()
 	web := start(t, testweb.Config{Seed: 6, Sites: testweb.Even(5, testweb.Site{Pages: 40, Links: 6, Size: 2000, Faults: []testweb.Fault{
 		{Kind: testweb.Broken, Every: 30}, {Kind: testweb.Busy, Every: 31, Times: 1}, {Kind: testweb.Dropped, Every: 11, Times: 1}}})})
 	cfg := config(t, web)

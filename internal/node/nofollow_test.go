@@ -13,6 +13,7 @@ import (
 // links be left alone, in the header or in the page, for all robots, for us or
 // for another: what only those lead to must not be asked for.
 func TestNofollowIsObeyedLive(t *testing.T) {
+	t.Parallel()
 	pages := map[string]struct{ tag, body string }{
 		"/":       {"", `<a href=/header><a href=/ours><a href=/others><a href=/meta><a href=/named>`},
 		"/header": {"nofollow", `<a href=/no-1>`},

@@ -17,6 +17,7 @@ import (
 // TestRedirectsWidenTheScopeOfAllNodes: seeds that redirect to other sites bring
 // these into the crawl on every node, not only where the redirect was met.
 func TestRedirectsWidenTheScopeOfAllNodes(t *testing.T) {
+	t.Parallel()
 	sites := testweb.Even(12, testweb.Site{Pages: 12, Links: 6, Size: 1000})
 	for i := range 4 {
 		sites[i].Faults = []testweb.Fault{{Kind: testweb.RedirectSite, Pages: []int{0}}}
@@ -55,6 +56,7 @@ func TestRedirectsWidenTheScopeOfAllNodes(t *testing.T) {
 // TestNodesCountAndStopTogether: a program counts the pages of all nodes, and stops
 // them all.
 func TestNodesCountAndStopTogether(t *testing.T) {
+	t.Parallel()
 	web := start(t, testweb.Config{Seed: 6, Sites: testweb.Even(12, testweb.Site{Pages: 400, Links: 10, Size: 1000, Latency: time.Millisecond})})
 	f := newFleet(t, web, 3)
 	f.tune = func(_ int, cfg *Config) {
@@ -86,6 +88,7 @@ stop("enough") :- pages(_, N), N >= 300.
 // page is fetched once for all of them, and each has the pages that it has on one
 // node.
 func TestNodesSharePrograms(t *testing.T) {
+	t.Parallel()
 	sites := testweb.Even(9, testweb.Site{Pages: 25, Links: 5, Size: 1000})
 	programs := []*program.Source{
 		{As: "near", Name: "near.dl", Text: `

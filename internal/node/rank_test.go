@@ -18,11 +18,13 @@ import (
 // Every order fetches everything once, and ranks on the way where it goes by
 // ranks.
 func TestOrders(t *testing.T) {
+	t.Parallel()
 	for _, order := range frontier.Orders() {
 		if order == "optimal" {
 			continue // knows the ranks beforehand: for the laboratory
 		}
 		t.Run(order, func(t *testing.T) {
+			t.Parallel()
 			web := start(t, testweb.Config{Seed: 1, Sites: []testweb.Site{
 				{Name: "a.test", Pages: 120, Links: 10, Size: 1000},
 				{Name: "b.test", Pages: 40, Links: 10, Size: 1000, Deny: []string{"/private/"}},
@@ -45,6 +47,7 @@ func TestOrders(t *testing.T) {
 
 // A crawl in batches that is stopped goes on where it was.
 func TestBatchesResume(t *testing.T) {
+	t.Parallel()
 	web := start(t, testweb.Config{Seed: 1, Sites: []testweb.Site{{Name: "a.test", Pages: 120, Links: 10, Size: 1000}}})
 	cfg := config(t, web)
 	cfg.Order, cfg.Batch = "batch", 20
@@ -62,6 +65,7 @@ func TestBatchesResume(t *testing.T) {
 // Pages that cannot be ranked within the memory end a crawl in batches, with the
 // memory it would take; others go on, and say so once.
 func TestRankingNeedsMemory(t *testing.T) {
+	t.Parallel()
 	web := start(t, testweb.Config{Seed: 1, Sites: []testweb.Site{{Name: "a.test", Pages: 40, Links: 10, Size: 1000}}})
 	cfg := config(t, web)
 	cfg.Order, cfg.Batch, cfg.Memory = "batch", 20, 4000
@@ -91,6 +95,7 @@ func TestRankingNeedsMemory(t *testing.T) {
 
 // A web that no memory is enough for is not said to need a little.
 func TestNoMemoryIsEnough(t *testing.T) {
+	t.Parallel()
 	for need, want := range map[int64]int64{1000: 8000, math.MaxInt64 / 8: math.MaxInt64 / 8 * 8, math.MaxInt64/8 + 1: 0, math.MaxInt64: 0} {
 		if got := tooLarge(&rank.TooLarge{Need: need}).Memory; got != want {
 			t.Errorf("a ranking that needs %d bytes needs a memory of %d, want %d", need, got, want)
@@ -116,6 +121,7 @@ func (c *impatient) Err() error {
 // Who wants to stop need not wait for a ranking, wherever it is; and one that
 // found the web too large does not read it again.
 func TestRankingStops(t *testing.T) {
+	t.Parallel()
 	web := start(t, testweb.Config{Seed: 1, Sites: []testweb.Site{{Name: "a.test", Pages: 120, Links: 10, Size: 1000}}})
 	cfg := config(t, web)
 	cfg.Order, cfg.Batch, cfg.MaxPages = "partial", 1000, 40

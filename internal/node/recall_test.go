@@ -62,6 +62,7 @@ func reopen(t *testing.T, dir string) *node {
 // TestSeedsAreTakenOnce: a crawl that goes on does not ask for seeds it has, and
 // takes those it has not.
 func TestSeedsAreTakenOnce(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for _, c := range []struct {
 		seeds []string
@@ -92,6 +93,7 @@ func TestSeedsAreTakenOnce(t *testing.T) {
 // its snapshot, without it, and with a damaged one: each time all pages are
 // known before the store is asked, and none is taken for new.
 func TestKnownPagesAreRecalled(t *testing.T) {
+	t.Parallel()
 	const pages, links = 80, 1000
 	dir := t.TempDir()
 	secret := testSecret

@@ -92,9 +92,11 @@ func hasLeast(t *testing.T, dir string, least map[string]int) {
 // and without an archive. The crawl is stopped after every page, so that it goes on
 // with the one that has the greatest priority.
 func TestDepthIsTheLeast(t *testing.T) {
+	t.Parallel()
 	web, least := tangle(t, 50)
 	for _, form := range []store.Form{store.Gzip, store.None} {
 		t.Run(form.String(), func(t *testing.T) {
+			t.Parallel()
 			src := source(chain)
 			cfg := config(t, web)
 			cfg.Archive, cfg.Order, cfg.Programs = form, "score", []*program.Source{&src}
@@ -114,6 +116,7 @@ func TestDepthIsTheLeast(t *testing.T) {
 // A crawl that keeps facts is killed again and again: what pages said is there with
 // their ends, or neither is.
 func TestKillWithoutArchive(t *testing.T) {
+	t.Parallel()
 	web, least := tangle(t, 80)
 	c := childCrawl{Dir: t.TempDir(), DNS: web.DNS(), Seeds: web.Seeds(), Wait: 2 * time.Millisecond, Archive: "none", Program: chain}
 	text, err := json.Marshal(c)
@@ -153,6 +156,7 @@ func TestKillWithoutArchive(t *testing.T) {
 // A crawl without an archive whose program looks at all that the next one does ends
 // as if it had run under that one from the start.
 func TestTurnWithoutArchive(t *testing.T) {
+	t.Parallel()
 	web := turnWeb(t)
 	cfg := config(t, web)
 	cfg.Wait, cfg.Archive = 30*time.Millisecond, store.None
@@ -180,6 +184,7 @@ crawl(V, D) :- crawl(U, D), redirect(U, V).
 
 // A crawl that needs no facts again keeps none.
 func TestPlainCrawlKeepsNoFacts(t *testing.T) {
+	t.Parallel()
 	web, _ := tangle(t, 20)
 	for depth, keeps := range map[int]bool{-1: false, 3: true} {
 		cfg := config(t, web)

@@ -112,6 +112,7 @@ func once(t *testing.T, web *testweb.Web) {
 // Programs 1 and 11 share a crawl: one Fetch, two plans. Each has what it has
 // alone, and every page is fetched once.
 func TestShare(t *testing.T) {
+	t.Parallel()
 	web := shareWeb(t, 60)
 	cfg := config(t, web)
 	cfg.Programs = []*program.Source{called("homely", homely), called("broken", broken)}
@@ -146,6 +147,7 @@ func shareWeb(t *testing.T, pages int) *testweb.Web {
 // A program that comes to share a crawl that runs, others that come and leave, and
 // one that is put in the place of another: each that stays has what it has alone.
 func TestShareLater(t *testing.T) {
+	t.Parallel()
 	web := shareWeb(t, 200)
 	cfg := config(t, web)
 	cfg.Wait = 30 * time.Millisecond
@@ -183,6 +185,7 @@ func TestShareLater(t *testing.T) {
 // Programs that share a crawl which is killed again and again, one of which comes
 // in between, have what each has alone.
 func TestShareKilled(t *testing.T) {
+	t.Parallel()
 	web := shareWeb(t, 60)
 	first, late := called("main", strings.Replace(homely, "D < 3", "D < 9", 1)), called("late", broken)
 	c := childCrawl{Dir: t.TempDir(), DNS: web.DNS(), Seeds: web.Seeds(), Wait: 20 * time.Millisecond, Archive: "gzip", Programs: []*program.Source{first, called("broken", broken)}}

@@ -177,6 +177,7 @@ func turning(t *testing.T, cfg Config, steer func()) Report {
 // A crawl that gets another program while it runs ends as if it had run under that
 // one from the start, but for the pages that it has besides.
 func TestTurn(t *testing.T) {
+	t.Parallel()
 	web := turnWeb(t)
 	cfg := config(t, web)
 	cfg.Wait = 30 * time.Millisecond
@@ -211,6 +212,7 @@ func TestTurn(t *testing.T) {
 // One program after another, also while pages are still read again for the one
 // before: the last one counts.
 func TestTurnTwice(t *testing.T) {
+	t.Parallel()
 	web := turnWeb(t)
 	cfg := config(t, web)
 	cfg.Wait = 30 * time.Millisecond
@@ -231,6 +233,7 @@ func TestTurnTwice(t *testing.T) {
 
 // A crawl that is killed right after it was given a program goes on with it.
 func TestTurnKilled(t *testing.T) {
+	t.Parallel()
 	web := turnWeb(t)
 	c := childCrawl{Dir: t.TempDir(), DNS: web.DNS(), Seeds: web.Seeds(), Wait: 20 * time.Millisecond, Archive: "gzip", Trace: filepath.Join(t.TempDir(), "trace")}
 	cfg, err := c.config()
@@ -277,6 +280,7 @@ func TestTurnKilled(t *testing.T) {
 // What is wrong with a program is told as it stands in its file, and the crawl
 // goes on as it was.
 func TestTurnRefuses(t *testing.T) {
+	t.Parallel()
 	cfg := config(t, long(t))
 	cfg.Wait = time.Millisecond
 	n, _ := running(t, cfg)
@@ -306,6 +310,7 @@ func TestTurnRefuses(t *testing.T) {
 
 // Without an archive there is nothing that could be read again.
 func TestTurnNeedsArchive(t *testing.T) {
+	t.Parallel()
 	cfg := config(t, long(t))
 	cfg.Wait, cfg.Archive = time.Millisecond, store.None
 	running(t, cfg)
@@ -316,6 +321,7 @@ func TestTurnNeedsArchive(t *testing.T) {
 
 // Versions are told apart by a byte.
 func TestTurnTooOften(t *testing.T) {
+	t.Parallel()
 	cfg := config(t, long(t))
 	cfg.Wait = time.Millisecond
 	n, err := open(cfg)

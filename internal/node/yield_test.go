@@ -72,6 +72,7 @@ func TestYieldBlind(t *testing.T) {
 
 // A live crawl probes its target and counts what that brings.
 func TestYieldProbes(t *testing.T) {
+	t.Parallel()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
