@@ -53,7 +53,7 @@ func (l leakless) Run() int {
 //	manners NAME [wait=TIME]   that web must have nothing to complain of
 //	fill FILE...               put the values of $VARIABLES into files
 //	listens DIR                wait until the crawl in the folder can be steered
-//	ports NAME...              $NAME is an address that nobody listens at
+//	ports NAME...              $NAME is an address that nobody listens at, for the nodes of a cluster; once, when it may be started
 //	answers ADDR CERTS         wait until the node there answers questions
 //	exec weir-next, weir-later as weir: a version that understands this one, and one that does not
 //	disk DIR SIZE              make the folder a disk of that size, such as 20m; again: resize it. Needs Linux and root
@@ -227,7 +227,13 @@ func listens(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Fatalf("nobody listens in %s", args[0])
 }
 
+// clusters bounds those that scripts run at once: on a small machine the nodes of more
+// renew their sessions too late.
+var clusters = make(chan struct{}, 2)
+
 func ports(ts *testscript.TestScript, neg bool, args []string) {
+	clusters <- struct{}{}
+	ts.Defer(func() { <-clusters })
 	for _, name := range args {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		ts.Check(err)

@@ -69,7 +69,13 @@ func (p *proxy) Do(a overlay.Action) {
 	}
 }
 
+// worlds bounds those that are there at once: on a small machine more of them renew
+// their sessions too late.
+var worlds = make(chan struct{}, 2)
+
 func newWorld(t testing.TB) *world {
+	worlds <- struct{}{}
+	t.Cleanup(func() { <-worlds })
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	w := &world{t: t, dir: t.TempDir(), ctx: ctx, nodes: map[string]*proxy{}, woken: make(chan struct{}, 1)}
 	ca := filepath.Join(w.dir, "ca")
