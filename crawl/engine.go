@@ -54,6 +54,9 @@ type EngineConfig struct {
 	// Shared: other nodes crawl with this one. It may have nothing to do for now,
 	// and does not finish for that.
 	Shared bool `json:",omitempty"`
+
+	// Rationed: no more pages are begun than Allow says.
+	Rationed bool `json:",omitempty"`
 }
 
 // Engine decides what to do next. See the package doc. Not safe for concurrent
@@ -149,6 +152,8 @@ func (e *Engine) Step(now page.Time, ev Event) []Order {
 		e.adopted(now, ev)
 	case Disowned:
 		e.disowned(now, ev)
+	case Allow:
+		e.estates.allowed = ev.Pages
 	case Hold:
 		e.estates.held = ev.On
 	case Census:
@@ -358,6 +363,9 @@ func (e *Engine) pump(now page.Time) {
 		}
 		if e.cfg.MaxPages > 0 {
 			room.Fetch = int(min(int64(free), max(e.cfg.MaxPages-e.pages-int64(e.asking), 0)))
+		}
+		if e.cfg.Rationed {
+			room.Fetch = int(min(int64(room.Fetch), max(e.estates.allowed-e.pages-int64(e.asking), 0)))
 		}
 		p, ok := e.f.Next(now, room)
 		if !ok {

@@ -31,7 +31,9 @@ type Released struct{ Part uint16 }
 // Census asks how much there is to do; Counted answers, with the same numbers.
 type Census struct {
 	Applied uint64
-	Fetched int64 `json:",omitempty"` // pages, see Ledger.Fetched
+	Fetched int64  `json:",omitempty"` // pages of partitions that are adopted, see Ledger.Census
+	Print   uint64 `json:",omitempty"` // which these are
+	Own     int64  `json:",omitempty"` // pages that this node has fetched, as far as they are durable
 }
 
 // Counted is how much there was to do when the Census came.
@@ -45,6 +47,10 @@ type Counted struct {
 	Wanted, Owed, Asked float64
 
 	Fetched int64
+	Print   uint64
+	Begun   int64 // pages that were fetched, or begun to be
+	Under   int64 // of these, those that are not durable yet
+	Allowed int64 // by the last Allow
 	Applied uint64
 }
 
@@ -85,6 +91,11 @@ type Leased struct {
 // of what was found before.
 type Hold struct{ On bool }
 
+// Allow says up to how many pages may be begun in all, see Counted; before it, none
+// may where they are rationed.
+type Allow struct{ Pages int64 }
+
+func (Allow) event() string    { return "allow" }
 func (Adopted) event() string  { return "adopted" }
 func (Disowned) event() string { return "disowned" }
 func (Hold) event() string     { return "hold" }
@@ -101,6 +112,7 @@ type estates struct {
 	leaving []uint16
 	coming  []arrival
 	held    bool
+	allowed int64 // pages, if they are rationed
 }
 
 // arrival is a partition that was adopted while pages of it from before were still
@@ -134,7 +146,8 @@ func (e *Engine) later(ev *Committed, foreign map[page.SiteID]uint16) {
 
 // census answers a Census.
 func (e *Engine) census(now page.Time, ev Census) {
-	c := Counted{Applied: ev.Applied, Fetched: ev.Fetched, Queued: e.f.Count().Waiting, Flying: int64(e.flights.n + e.loads + len(e.estates.leaving) + len(e.estates.coming)), Ready: e.f.Count().Ready}
+	c := Counted{Applied: ev.Applied, Fetched: ev.Fetched, Print: ev.Print, Begun: e.pages + int64(e.asking), Allowed: e.estates.allowed, Queued: e.f.Count().Waiting, Flying: int64(e.flights.n + e.loads + len(e.estates.leaving) + len(e.estates.coming)), Ready: e.f.Count().Ready}
+	c.Under = max(0, c.Begun-ev.Own)
 	if e.again || e.totals.Due > 0 || e.totals.Stale || e.totals.Steered {
 		c.Flying++
 	}

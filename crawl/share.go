@@ -205,15 +205,17 @@ func (l *Ledger) Stamps() []uint64 {
 	return stamps
 }
 
-// Fetched returns how many pages of the partitions that are adopted were fetched, by
-// whichever node.
-func (l *Ledger) Fetched() (n int64) {
+// Census says how many pages of the partitions that are adopted were fetched, by
+// whichever node, and how many this node has fetched of any.
+func (l *Ledger) Census(applied uint64) Census {
+	c := Census{Applied: applied, Own: l.totals.Fetched}
 	for i := range l.share.stakes {
 		if st := &l.share.stakes[i]; st.adopted {
-			n += st.fetched
+			c.Fetched += st.fetched
+			c.Print += overlay.Print(i, st.epoch)
 		}
 	}
-	return n
+	return c
 }
 
 // tally counts pages of a partition that were fetched.

@@ -215,6 +215,8 @@ func decodeEvent(kind string, data []byte) (Event, error) {
 		return decode[Disowned](data)
 	case "hold":
 		return decode[Hold](data)
+	case "allow":
+		return decode[Allow](data)
 	case "leased":
 		return decode[Leased](data)
 	case "census":

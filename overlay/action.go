@@ -90,6 +90,9 @@ type (
 	// Quiet says that nothing is left to do on any node, or that there is again.
 	Quiet struct{ Is bool }
 
+	// Allow says up to how many pages the node may begin in all, see Load.Begun.
+	Allow struct{ Pages int64 }
+
 	// Enough says that all nodes together have fetched as many pages as they should.
 	Enough struct{}
 
@@ -116,6 +119,7 @@ func (Posted) action() string   { return "posted" }
 func (Throttle) action() string { return "throttle" }
 func (Share) action() string    { return "share" }
 func (Quiet) action() string    { return "quiet" }
+func (Allow) action() string    { return "allow" }
 func (Enough) action() string   { return "enough" }
 func (Left) action() string     { return "left" }
 func (Wake) action() string     { return "wake" }

@@ -96,7 +96,11 @@ type Load struct {
 	Owed   float64 // of these, promised to sites with deadlines
 	Asked  float64 // of these, what it could promise besides
 
-	Fetched int64 // pages of the partitions it owns, by whoever owned them then
+	Fetched int64  // pages of the partitions it has adopted, by whoever owned them then
+	Print   uint64 // of these partitions: the sum of their Prints
+	Begun   int64  // pages that the node itself has fetched or begun to
+	Under   int64  // of these, those that Fetched does not count yet
+	Allowed int64  // what the last Allow said when these were counted
 }
 
 // Heard brings what another node said.

@@ -10,6 +10,7 @@ import (
 //	1  'l'  load    to all: how busy the node is, for who wants to look
 //	1  'r'  report  to the teller: is the node idle, what could it use
 //	1  'g'  grant   from the teller to one: its share of the limit
+//	1  'p'  room    from the teller to one: up to how many pages it may fetch
 //	1  'e'  enough  from the teller to all: nothing more is to be fetched
 //	1  'q'  round   from the teller to all: say again whether you are idle
 //
@@ -42,6 +43,10 @@ type report struct {
 	have    uint64 // its share
 	asked   uint64
 	fetched uint64
+	print   uint64 // which partitions' pages these are
+	begun   uint64
+	under   uint64
+	room    uint64 // up to where it may begin pages
 }
 
 type grant struct {
@@ -56,9 +61,17 @@ type round struct {
 	reach               uint64 // how far the common log must have been read
 }
 
+type room struct {
+	term    uint64
+	session uint64
+	count   uint64 // as with grant
+	pages   uint64 // by the node's own count
+}
+
 type enough struct{ term uint64 }
 
 func (*enough) kind() byte { return 'e' }
+func (*room) kind() byte   { return 'p' }
 func (*load) kind() byte   { return 'l' }
 func (*report) kind() byte { return 'r' }
 func (*grant) kind() byte  { return 'g' }
@@ -69,12 +82,14 @@ func (w *load) numbers() []*uint64 {
 }
 
 func (w *report) numbers() []*uint64 {
-	return []*uint64{&w.term, &w.session, &w.count, &w.moves, &w.round, &w.idle, &w.owned, &w.wanted, &w.owed, &w.have, &w.asked, &w.fetched}
+	return []*uint64{&w.term, &w.session, &w.count, &w.moves, &w.round, &w.idle, &w.owned, &w.wanted, &w.owed, &w.have, &w.asked, &w.fetched, &w.print, &w.begun, &w.under, &w.room}
 }
 
 func (w *grant) numbers() []*uint64 {
 	return []*uint64{&w.term, &w.session, &w.count, &w.rate}
 }
+
+func (w *room) numbers() []*uint64 { return []*uint64{&w.term, &w.session, &w.count, &w.pages} }
 
 func (w *enough) numbers() []*uint64 { return []*uint64{&w.term} }
 
@@ -102,6 +117,8 @@ func readWord(b []byte) (word, error) {
 		w = new(report)
 	case 'g':
 		w = new(grant)
+	case 'p':
+		w = new(room)
 	case 'e':
 		w = new(enough)
 	case 'q':

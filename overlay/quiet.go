@@ -39,6 +39,8 @@ type talk struct {
 	quiet  bool   // the teller says that nothing is left
 	still  uint64 // moves when it said so
 
+	room     int64  // pages that the node may begin in all
+	peak     int64  // the most that it was since the Load
 	enough   bool   // the teller says that nothing more is to be fetched
 	have     int64  // share of the limit
 	hurry    bool   // the teller waits for what has changed
@@ -71,7 +73,9 @@ func (m *Member) onLoad(ev Load) {
 	if ev.Queued+ev.Flying+ev.Unsent != 0 {
 		t.moves++
 	}
-	t.load = ev
+	if t.load = ev; ev.Allowed == t.room {
+		t.peak = t.room
+	}
 }
 
 // idle reports whether the node has nothing to do and nothing to say.
@@ -87,6 +91,7 @@ func (m *Member) forget() {
 	t.term, t.round, t.done, t.begun = 0, 0, 0, 0
 	m.setQuiet(false)
 	m.setShare(0)
+	m.setRoom(0)
 }
 
 // missed drops what was heard of nodes that are not there any more.
@@ -127,6 +132,11 @@ func (m *Member) hear(from string, w word) {
 			t.hurry = true // and so no other grant answers this report
 			m.setShare(int64(min(w.rate, maxRate)))
 		}
+	case *room:
+		if w.term == t.term && w.session == m.session && w.count == t.sent.count && m.held {
+			t.hurry = true
+			m.setRoom(int64(min(w.pages, maxRate)))
+		}
 	case *enough:
 		if w.term == t.term && m.held && !t.enough {
 			t.enough = true
@@ -153,6 +163,13 @@ func (m *Member) setShare(rate int64) {
 	if m.cfg.Limit > 0 && m.talk.have != rate {
 		m.talk.have = rate
 		m.do(Share{rate})
+	}
+}
+
+func (m *Member) setRoom(pages int64) {
+	if m.talk.room != pages {
+		m.talk.room, m.talk.peak = pages, max(m.talk.peak, pages)
+		m.do(Allow{pages})
 	}
 }
 
@@ -223,7 +240,9 @@ func (m *Member) report() {
 		wanted: whole(t.load.Wanted), owed: whole(t.load.Owed), asked: whole(t.load.Asked), have: uint64(t.have),
 	}
 	if m.cfg.Pages > 0 {
-		r.fetched = whole(float64(t.load.Fetched))
+		r.fetched, r.print = whole(float64(t.load.Fetched)), t.load.Print
+		r.begun, r.under = whole(float64(t.load.Begun)), whole(float64(t.load.Under))
+		r.room = uint64(t.peak)
 	}
 	if m.idle() {
 		r.idle = 1

@@ -30,6 +30,9 @@ type desk struct {
 	said  page.Time // when it has called last
 	deals page.Time // when it may offer more to anyone
 	full  page.Time // when it has said last that it is enough; 0 = never
+	pages int64     // that all have fetched, at least
+	spent int64     // these, those under way, and those of which that is not known
+	known bool      // whether both were ever counted
 
 	round uint64 // the last one called
 	fresh bool   // the Mark for it is not sent yet
@@ -40,9 +43,14 @@ type desk struct {
 
 // chair is what the teller knows of a node.
 type chair struct {
-	last  report // zero = none in this term and session
-	prev  uint64 // moves in the round before
-	offer grant  // the last one
+	last   report // zero = none in this term and session
+	prev   uint64 // moves in the round before
+	offer  grant  // the last one
+	ration room   // the last one
+	print  uint64 // its partitions when pages were counted last
+	pages  uint64 // what it had of them then
+	begun  uint64
+	heard  bool
 }
 
 // tell opens the desk when partition 0 is ours, and does what is due.
@@ -78,22 +86,6 @@ func (m *Member) tell() {
 	t.due = min(t.due, d.at)
 }
 
-// weigh sees whether the nodes have fetched as many pages as they should. It says so
-// again and again: some may not have heard it, and others come later.
-func (d *desk) weigh(m *Member) {
-	pages := int64(0)
-	for i := range d.seats {
-		pages += int64(d.seats[i].last.fetched)
-	}
-	if pages < m.cfg.Pages || d.full != 0 && m.now < d.full.Add(m.scale(talkSoon, 1000)) {
-		return
-	}
-	d.full = m.now
-	w := enough{term: d.term}
-	m.do(Say{writeWord(&w)})
-	m.hear(m.cfg.Name, &w)
-}
-
 // call tells all which round it is, and whether all is quiet.
 func (m *Member) call() {
 	d := &m.talk.desk
@@ -112,9 +104,11 @@ func (d *desk) invite(peers []Peer) {
 		return
 	}
 	seats := make([]chair, len(peers))
-	for i, p := range peers {
-		if at, ok := seat(d.peers, p.Name); ok && d.peers[at].Session == p.Session {
-			seats[i] = d.seats[at]
+	for i, p := range d.peers {
+		if at, ok := seat(peers, p.Name); ok && peers[at].Session == p.Session {
+			seats[at] = d.seats[i]
+		} else {
+			d.spent += d.seats[i].unused()
 		}
 	}
 	d.peers, d.seats = peers, seats
@@ -134,6 +128,9 @@ func (d *desk) hear(now page.Time, from string, r *report) {
 		c.last.asked = min(r.asked, maxRate)
 		c.last.have = min(r.have, maxRate)
 		c.last.fetched = min(r.fetched, maxRate)
+		c.last.begun = min(r.begun, maxRate)
+		c.last.under = min(r.under, maxRate)
+		c.last.room = min(r.room, maxRate)
 	}
 }
 

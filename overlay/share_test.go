@@ -119,11 +119,13 @@ func TestGrant(t *testing.T) {
 // When all nodes together have fetched as many pages as they should, all are told, also
 // those who come later; whoever counts goes by what each says of its partitions.
 func TestEnough(t *testing.T) {
-	s := newRig(t, Config{Pages: 100})
+	s := newRig(t, Config{Pages: 100, Parts: 2})
 	s.join(Peer{Name: "b", Session: 1, Draining: true})
 	s.own(3, 10)
+	s.step(Owner{Part: 1, Node: "b", Session: 1, Epoch: 4})
+	mine, others := Print(0, 3), Print(1, 4)
 	tell := func(count, fetched uint64) {
-		s.step(Heard{"b", writeWord(&report{term: 3, session: 1, count: count, fetched: fetched})})
+		s.step(Heard{"b", writeWord(&report{term: 3, session: 1, count: count, fetched: fetched, print: others})})
 		s.after(2 * talkSoon)
 		s.after(2 * deskBeat)
 	}
@@ -135,13 +137,18 @@ func TestEnough(t *testing.T) {
 		}
 		return n
 	}
-	s.step(Load{Fetched: 40})
+	s.step(Load{Fetched: 40, Print: mine})
 	tell(1, 59)
 	if s.m.talk.enough || says() > 0 {
 		t.Fatal("99 pages are enough")
 	}
-	s.step(Load{Fetched: 41})
+	s.step(Load{Fetched: 99, Print: mine + others}) // it has taken over what the other one still counts
 	tell(2, 59)
+	if s.m.talk.enough || says() > 0 {
+		t.Fatal("99 pages are enough, if 59 of them are counted twice")
+	}
+	s.step(Load{Fetched: 41, Print: mine})
+	tell(3, 59)
 	if !s.m.talk.enough {
 		t.Fatal("100 pages are not enough")
 	}

@@ -243,6 +243,8 @@ func (f *fleetStatus) print(w io.Writer) error {
 	switch {
 	case len(crawls) == 0:
 		fmt.Fprintln(w, "no crawl was submitted yet: weir submit URL")
+	case f.quiet() && slices.ContainsFunc(f.Nodes, func(n nodeStatus) bool { return n.Enough }):
+		fmt.Fprintf(w, "done: %s fetched, as many as --max-pages asks for\n", many(sum.Fetched, "page"))
 	case f.quiet():
 		fmt.Fprintf(w, "done: %s fetched, nothing is left\n", many(sum.Fetched, "page"))
 	default:

@@ -42,8 +42,8 @@ Examples:
 With --from a crawl of one machine goes on in the cluster: nothing is fetched again and nothing forgotten. Its archive
 stays where it is, and weir export --dir reads it. Cut short, the same command goes on.
 
-With --max-pages nodes stop when they have fetched so many pages together. They tell each other how many they have
-every second, so a few seconds' worth more may come.
+With --max-pages nodes stop when they have fetched so many pages together. What is left is divided among them, so they
+fetch a few more at most, unless a node dies and comes back with pages that the others had not heard of.
 
 The node that owns a site answers for its deadline, also when the site has moved to another; weir status shows it.
 

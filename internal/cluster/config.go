@@ -58,9 +58,10 @@ const (
 //	2  ends of pages tell their depths, which older nodes misread
 //	3  logs of bundles, letters of several pieces: older nodes would read neither
 //	4  pages are counted over all nodes: older nodes would not tell theirs
+//	5  pages that are left are divided: older nodes would not keep to it
 const (
-	version = 4
-	least   = 4
+	version = 5
+	least   = 5
 )
 
 // ErrTwo refuses a cluster of two nodes.

@@ -96,6 +96,7 @@ type Status struct {
 	Commits Commits       // of this run
 	Bound   Bound
 	Resumed bool
+	Enough  bool          // all nodes together have fetched as many pages as they should
 	Lent    int64         // pages of this run that other crawls had fetched
 	Pause   time.Duration // until Rest ends; 0: not all hosts rest
 }
@@ -105,7 +106,7 @@ type Status struct {
 func (s Status) ETA(c Config) (time.Duration, bool) {
 	run := s.Run.Seconds()
 	fetched := float64(s.Totals.Fetched - s.Started.Fetched)
-	if run < 5 || fetched < 1 {
+	if run < 5 || fetched < 1 || s.Enough {
 		return 0, false
 	}
 	best := -1.0
@@ -117,7 +118,7 @@ func (s Status) ETA(c Config) (time.Duration, bool) {
 	if c.MaxTime > 0 {
 		least((c.MaxTime - s.Run).Seconds())
 	}
-	if c.MaxPages > 0 {
+	if c.MaxPages > 0 && c.Peer == nil { // else they are of all nodes together
 		least(float64(c.MaxPages-s.Totals.Fetched) / (fetched / run))
 	}
 	if c.MaxBytes > 0 {

@@ -306,6 +306,8 @@ func (p *peer) step(ctx context.Context, ev overlay.Event) {
 			p.work(a)
 		case overlay.Throttle:
 			p.n.send(ctx, crawl.Hold{On: a.On || p.full.Load()})
+		case overlay.Allow:
+			p.n.send(ctx, crawl.Allow{Pages: a.Pages})
 		case overlay.Enough:
 			if !p.full.Swap(true) {
 				p.n.log.event("enough", map[string]any{"pages": p.n.cfg.MaxPages})
@@ -528,6 +530,6 @@ func (c *committer) census(ctx context.Context) error {
 			return err
 		}
 	}
-	c.n.send(ctx, crawl.Census{Applied: c.applied, Fetched: c.n.ledger.Fetched()})
+	c.n.send(ctx, c.n.ledger.Census(c.applied))
 	return nil
 }

@@ -275,7 +275,7 @@ func (n *node) openCore() error {
 		},
 		Bandwidth: c.Bandwidth,
 		MaxPages:  n.maxPages(), MaxBytes: c.MaxBytes, MaxTime: c.MaxTime,
-		Batch: c.Batch, StopGain: c.StopGain, Demands: c.Demands, Shared: c.Peer != nil,
+		Batch: c.Batch, StopGain: c.StopGain, Demands: c.Demands, Shared: c.Peer != nil, Rationed: c.Peer != nil && c.MaxPages > 0,
 		Open: 4*c.Conns + 512, Loads: maxLoads, Resolves: maxResolves,
 	}
 	n.engine, err = crawl.NewEngine(n.ecfg)

@@ -28,6 +28,7 @@ type disk struct {
 	stamps       []uint64
 	seq          uint64
 	outbox       []overlay.Parcel
+	full         bool // all have fetched enough
 }
 
 // node crawls, as a node does that has a Ledger, an Engine and a Member.
@@ -56,6 +57,8 @@ type node struct {
 	total    int
 	fences   int // those before mean nothing to what is under way
 	group    []fetched
+	ended    int64  // pages in this life
+	allowed  int64  // of them, those under way included
 	leaving  []bool // by partition: an Empty is owed
 	wake     page.Time
 	throttle bool
@@ -83,7 +86,7 @@ func (n *node) start() {
 	n.born = w.Net.now
 	n.rate = 1 + w.Skew*(2*w.random.Float64()-1)
 	n.m = w.New(overlay.Config{
-		Name: n.name, Session: n.life << 32, Origin: uint64(n.id) + 1, Parts: w.Parts, Limit: w.Limit, Rounds: w.Rounds,
+		Name: n.name, Session: n.life << 32, Origin: uint64(n.id) + 1, Parts: w.Parts, Limit: w.Limit, Rounds: w.Rounds, Pages: int64(w.Enough),
 		Offsets: slices.Clone(n.disk.offsets), Stamps: slices.Clone(n.disk.stamps), Homes: w.homes,
 	})
 	n.epochs = make([]uint64, w.Parts)
@@ -93,6 +96,7 @@ func (n *node) start() {
 	n.leaving = make([]bool, w.Parts)
 	n.applied = 0
 	n.total, n.queued, n.group, n.events, n.waiting = 0, 0, nil, nil, nil
+	n.ended, n.allowed = 0, 0
 	n.paused, n.throttle, n.idle, n.quiet, n.left = false, false, false, false, false
 	n.share, n.wake = 0, -1
 	life := n.life
@@ -201,6 +205,11 @@ func (n *node) do(a overlay.Action) {
 	case overlay.Share:
 		n.share = a.Rate
 		n.w.checkShares()
+	case overlay.Allow:
+		n.allowed = a.Pages
+	case overlay.Enough:
+		n.disk.full = true
+		n.w.checkEnough(n)
 	case overlay.Quiet:
 		n.quiet = a.Is
 		if a.Is {
@@ -275,7 +284,7 @@ func (n *node) adopt(a overlay.Adopt) {
 
 // order sends requests, as long as it may.
 func (n *node) order() {
-	for tries := 0; tries < len(n.pending) && n.queued > 0 && n.total < workers && !n.throttle && !n.left; tries++ {
+	for tries := 0; tries < len(n.pending) && n.queued > 0 && n.total < workers && !n.throttle && !n.left && n.may(); tries++ {
 		n.last = (n.last + 1) % len(n.pending)
 		p := n.last
 		if len(n.pending[p]) == 0 || n.clock() >= n.m.Until() {
@@ -316,6 +325,7 @@ func (n *node) commit() {
 	d.seq++
 	parcel := overlay.Parcel{Seq: d.seq}
 	rows := make([][]overlay.Ship, n.w.Parts+1)
+	n.ended += int64(len(n.group))
 	for _, f := range n.group {
 		d.ended[f.page] = true
 		n.active[f.page] = false
@@ -371,10 +381,36 @@ func (n *node) empty(p int) {
 
 func (n *node) load() overlay.Load {
 	wanted := n.w.Wanted(n.id, n.w.Net.now)
-	return overlay.Load{
+	l := overlay.Load{
 		Applied: n.applied, Queued: int64(n.queued), Flying: int64(n.total), Unsent: int64(len(n.group)), Wanted: wanted, Pages: wanted / 1e4,
 	}
+	if n.w.Enough == 0 {
+		return l
+	}
+	if n.disk.full {
+		l.Queued = 0
+	}
+	for p, epoch := range n.epochs {
+		if epoch == 0 {
+			continue
+		}
+		l.Print += overlay.Print(p, epoch)
+		for _, id := range n.w.pagesOf[p] {
+			if n.disk.ended[id] {
+				l.Fetched++
+			}
+		}
+	}
+	l.Allowed = n.allowed
+	l.Begun, l.Under = n.begun(), n.begun()-n.ended
+	return l
 }
+
+// begun is how many pages it has fetched in this life, or begun to.
+func (n *node) begun() int64 { return n.ended + int64(n.total+len(n.group)) }
+
+// may reports whether another page may be begun.
+func (n *node) may() bool { return n.w.Enough == 0 || n.begun() < n.allowed && !n.disk.full }
 
 // tellIdle tells the Member when it falls idle, or has work again.
 func (n *node) tellIdle() {

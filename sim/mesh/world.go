@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"time"
 
@@ -24,6 +25,7 @@ type Setting struct {
 	Chain  bool          // each page links to the next only
 	Limit  int64         // of all nodes together
 	Rounds int           // see overlay.Config
+	Enough int           // pages of all nodes together after which they end; 0 = all
 
 	New    func(overlay.Config) Machine          // nil = overlay.NewMember
 	Wanted func(node int, now page.Time) float64 // bytes a second that a node could use; nil = none
@@ -226,6 +228,9 @@ func (w *World) checkOrder(n *node, part, id int) {
 // checkQuiet sees a node say that nothing is left to do: nowhere in the logs, and on
 // no node that has a session.
 func (w *World) checkQuiet(n *node) {
+	if n.disk.full {
+		return
+	}
 	for id, queued := range w.queued {
 		if queued && w.doneAt[id] == 0 {
 			w.fail("%v is quiet, and page %d is queued", n, id)
@@ -250,6 +255,28 @@ func (w *World) checkQuiet(n *node) {
 			}
 		}
 	}
+}
+
+// checkEnough hears a node say that all together have fetched enough.
+func (w *World) checkEnough(n *node) {
+	if pages := w.ended(); pages < w.Enough {
+		w.fail("%v has enough, with %d pages of %d", n, pages, w.Enough)
+	}
+}
+
+// ended counts the pages that some node has fetched.
+func (w *World) ended() (pages int) {
+	for id := range w.Pages {
+		if slices.ContainsFunc(w.nodes, func(n *node) bool { return n.disk.ended[id] }) {
+			pages++
+		}
+	}
+	return pages
+}
+
+// full reports whether all nodes know that they have fetched enough, and rest.
+func (w *World) full() bool {
+	return !slices.ContainsFunc(w.nodes, func(n *node) bool { return n.alive() && !n.left && !(n.disk.full && n.quiet) })
 }
 
 // checkShares sees a share change.

@@ -1,0 +1,66 @@
+package mesh
+
+import (
+	"testing"
+	"time"
+)
+
+// Three nodes that should fetch so many pages together fetch these and none above but
+// for what rounding gives each, however fast they are and however little each has to do.
+func TestEnough(t *testing.T) {
+	for _, fetch := range []time.Duration{20 * time.Millisecond, 200 * time.Millisecond, 2 * time.Second} {
+		for _, enough := range []int{1, 10, 100, 700} {
+			w := NewWorld(Setting{Seed: uint64(enough), Parts: 32, Pages: 3000, Fetch: fetch, Enough: enough}, 3)
+			w.nodes[0].seed(0)
+			if !w.Net.Run(minutes(30), w.full) {
+				t.Fatalf("%d pages of %v: the crawl does not end; %d", enough, fetch, w.ended())
+			}
+			w.report(t)
+			pages := w.ended()
+			if pages < enough || pages > enough+len(w.nodes) {
+				t.Errorf("%d pages were fetched, and %d are enough", pages, enough)
+			}
+			t.Logf("%d pages of %v: %d after %v", enough, fetch, pages, time.Duration(w.Net.Now()))
+		}
+	}
+}
+
+// Partitions move all the time, and nodes come, go and die: none of that has them end
+// with less than they should fetch. More is fetched only of what nodes have that died before
+// they could tell.
+func TestEnoughInTrouble(t *testing.T) {
+	most := 0
+	for seed := range uint64(*seeds / 4) {
+		s := trouble(seed)
+		s.Fetch, s.Enough, s.Pages = 500*time.Millisecond, 250, 2000
+		w := NewWorld(s, 4)
+		w.nodes[0].seed(0, 1, 2)
+		for i := range 12 {
+			w.Net.After(time.Duration(i)*4*time.Second, func() {
+				n := w.nodes[w.random.IntN(len(w.nodes))]
+				switch i % 3 {
+				case 0:
+					w.drain(n, 5*time.Second)
+				case 1:
+					w.kill(n, w.between(time.Second, 40*time.Second))
+				default:
+					w.join()
+				}
+			})
+		}
+		if !w.Net.Run(minutes(20), w.full) {
+			t.Errorf("seed %d: the crawl does not end; %d", seed, w.ended())
+		}
+		for _, f := range w.faults {
+			t.Errorf("seed %d: %s", seed, f)
+		}
+		if most = max(most, w.ended()); most > s.Enough+50 {
+			t.Errorf("seed %d: %d pages were fetched, and %d are enough", seed, most, s.Enough)
+		}
+		if t.Failed() {
+			w.dump(t)
+			break
+		}
+	}
+	t.Logf("at most %d pages, where 250 are enough", most)
+}
