@@ -19,7 +19,7 @@ import (
 func (s *ship) claimed(rows map[string]bool) {
 	all := append([]*Program{s.rules}, s.others...)
 	for i, p := range all {
-		v := &View{kv: s.kv, secret: worldSecret, names: map[page.SiteID]string{}}
+		v := &View{kv: s.kv, secret: worldSecret, sites: map[page.SiteID]siteRow{}}
 		of := v.Of(Named{Name: fmt.Sprint(i), Number: uint8(i)})
 		note := func(x *PageInfo) bool {
 			if !x.Stray {

@@ -29,7 +29,7 @@ func (f *fleet) embark(pages int) {
 	for _, p := range Land(f.keys, fleetParts, worldSecret, "one", f.tuples(one)) {
 		f.append(one, p)
 	}
-	v := &View{kv: one.kv, secret: worldSecret, names: map[page.SiteID]string{}}
+	v := &View{kv: one.kv, secret: worldSecret, sites: map[page.SiteID]siteRow{}}
 	var mark []byte
 	for more := true; more; {
 		var cargo []Cargo

@@ -216,7 +216,7 @@ func (s *ship) fetch() {
 func (f *fleet) shown(reader *ship, u string) {
 	listed := 0
 	for _, s := range append(f.nodes, reader) {
-		v := &View{kv: s.kv, secret: worldSecret, names: map[page.SiteID]string{}}
+		v := &View{kv: s.kv, secret: worldSecret, sites: map[page.SiteID]siteRow{}}
 		s.must(v.Pages(func(p *PageInfo) bool {
 			if p.URL.String() == u {
 				listed++

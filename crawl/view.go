@@ -16,7 +16,7 @@ type View struct {
 	secret   page.Secret
 	programs Programs
 	one      bool // it is that of one of several programs
-	names    map[page.SiteID]string
+	sites    map[page.SiteID]siteRow
 }
 
 // NewView returns a View of a stored crawl.
@@ -32,7 +32,7 @@ func NewView(kv KV) (*View, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &View{kv: kv, secret: secret, programs: programs, names: map[page.SiteID]string{}}, nil
+	return &View{kv: kv, secret: secret, programs: programs, sites: map[page.SiteID]siteRow{}}, nil
 }
 
 // Programs says which programs the crawl runs.
@@ -116,8 +116,20 @@ func (p *PageInfo) Facts() *page.Facts {
 }
 
 func (v *View) siteName(id page.SiteID) (string, error) {
-	if name, ok := v.names[id]; ok {
-		return name, nil
+	s, err := v.site(id)
+	return s.name, err
+}
+
+// Part returns the partition of a site, where several nodes share the crawl.
+func (v *View) Part(id page.SiteID) (int, error) {
+	s, err := v.site(id)
+	return int(s.part), err
+}
+
+// site returns what never changes of a site.
+func (v *View) site(id page.SiteID) (siteRow, error) {
+	if s, ok := v.sites[id]; ok {
+		return s, nil
 	}
 	b, ok, err := v.kv.Get(siteKey(keySite, id))
 	if err == nil && !ok {
@@ -128,13 +140,14 @@ func (v *View) siteName(id page.SiteID) (string, error) {
 		err = s.read(b)
 	}
 	if err != nil {
-		return "", fmt.Errorf("read site %d: %w", id, err)
+		return s, fmt.Errorf("read site %d: %w", id, err)
 	}
-	if len(v.names) > siteCache {
-		clear(v.names)
+	if len(v.sites) > siteCache {
+		clear(v.sites)
 	}
-	v.names[id] = s.name
-	return s.name, nil
+	s = siteRow{name: s.name, part: s.part}
+	v.sites[id] = s
+	return s, nil
 }
 
 // Pages calls fn for every page that ended here, site by site, until it returns

@@ -29,6 +29,9 @@ Examples:
 
 // Run implements the verb.
 func (c *drainCmd) Run(e *env) error {
+	if c.Name == "" {
+		return usage("weir status lists them", "which node is to leave?")
+	}
 	cl, err := c.client()
 	if err != nil {
 		return err
@@ -90,30 +93,16 @@ func (c *drainCmd) watch(ctx context.Context, stop <-chan struct{}, cl *cluster.
 
 // pivotal says that without a node most of those with storage would be missing.
 func (f *fleetStatus) pivotal(name string) bool {
-	storing, left := 0, 0
-	for _, n := range f.Nodes {
-		if len(n.Peers) == 0 {
-			continue // it did not answer; another one knows the same
-		}
-		for _, p := range n.Peers {
-			if !p.Storage {
-				if p.Name == name {
-					return false
-				}
-				continue
-			}
-			storing++
-			if state := f.node(p.Name); p.Name != name && state != nil && state.State != "gone" && state.State != "silent" {
-				left++
-			}
-		}
-		break
-	}
-	return left <= storing/2
+	here, missing := f.storing()
+	all := len(here) + len(missing)
+	left := slices.DeleteFunc(here, func(n string) bool { return n == name })
+	return (len(left) < len(here) || slices.Contains(missing, name)) && len(left) <= all/2
 }
 
 // farewell tells the other nodes why this one ends though nobody asked it to.
-func (s *station) farewell(why error) {
+func (s *station) farewell(why error) { s.bye.Do(func() { s.sayFarewell(why) }) }
+
+func (s *station) sayFarewell(why error) {
 	ctx, cancel := context.WithTimeout(context.Background(), silentTime)
 	defer cancel()
 	peers := s.cl.Peers()

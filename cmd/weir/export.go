@@ -72,7 +72,7 @@ func (c *exportCmd) Run(e *env) error {
 	}
 	switch {
 	case c.At != "" && slices.Contains(exported, c.Table):
-		return c.gather(e, format)
+		return c.gather(e, of, format)
 	case c.At != "":
 		return c.tableAt(e, of, format)
 	}
@@ -131,8 +131,7 @@ func (c *exportCmd) bare(e *env, f *folder) error {
 		return err
 	}
 	if !ok || c.Table == "text" {
-		return failure(fmt.Errorf("this crawl kept no archive (--warc none), so its %s cannot be read again", c.Table),
-			"export pages, hosts, parked, queue, crawl and the tables of the program that it kept up (live ones, and those that steer) work; a crawl with --warc gzip keeps the rest")
+		return unread(c.Table)
 	}
 	without := ""
 	if lacks := linkWant.Without(kept); lacks != (page.Want{}) {
@@ -140,6 +139,12 @@ func (c *exportCmd) bare(e *env, f *folder) error {
 	}
 	fmt.Fprintf(e.err, "weir: this crawl kept no archive (--warc none): links as the crawl kept them for its own program%s\n", without)
 	return nil
+}
+
+// unread says that a crawl without an archive does not have a table.
+func unread(table string) error {
+	return failure(fmt.Errorf("this crawl kept no archive (--warc none), so its %s cannot be read again", table),
+		"export pages, hosts, parked, queue, crawl and the tables of the program that it kept up (live ones, and those that steer) work; a crawl with --warc gzip keeps the rest")
 }
 
 // exported are the tables that every crawl has.
@@ -233,9 +238,11 @@ func (c *exportCmd) write(ctx context.Context, f *folder, out io.Writer, format 
 	case "queue":
 		return scan(ctx, out, format, f.Queue, newQueueRow)
 	case "links":
-		return exportLinks(ctx, f, out, format)
+		all, err := f.links(ctx, f.Pages)
+		return exportRows(out, format, all, err)
 	default:
-		return exportText(ctx, f, out, format)
+		all, err := f.texts(ctx, f.Pages)
+		return exportRows(out, format, all, err)
 	}
 }
 

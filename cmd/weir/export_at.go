@@ -2,242 +2,360 @@ package main
 
 import (
 	"bufio"
-	"bytes"
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
-	"os"
+	"iter"
+	"maps"
+	"reflect"
 	"slices"
-	"strings"
 	"time"
 
-	"weir/internal/cluster"
+	"weir/crawl"
+	"weir/internal/extract"
+	"weir/internal/store"
+	"weir/page"
+	"weir/query"
+	"weir/query/flow"
 )
 
-// A node writes its part of a table into a file of its own, and hands that out
-// piece by piece.
-const (
-	exportTopic = "export"
-	exportTime  = 5 * time.Minute // to write a table, or to ask for its next piece
-	maxPiece    = 2 << 20
-	maxDrafts   = 4 // at a time
-)
+// A table of all nodes has each page once. Of one that several have, since its
+// partition has gone from one to another, the owner's copy counts, and else the one
+// that was fetched last. What waits, and what is known of sites, the owner tells:
+// others know it as it was when they were owners, or as they stand by.
+//
+// Who asks says who counts as the owner of what, so that all nodes go by the same
+// though partitions move meanwhile. A row's cells come as those of a program's table
+// do, with one more behind them: when the page was fetched; of a site, whether the
+// node owns it.
+const strayTable = "strays" // url, and when it was fetched, of pages that others own
 
-// excerpt asks a node for its part of a table, or, with an ID, for more of it.
-type excerpt struct {
-	Table  string `json:"table"`
-	Format string `json:"format"`
-	ID     uint64 `json:"id,omitempty"`
-	Offset int64  `json:"offset,omitempty"`
-}
-
-// piece is some of it.
-type piece struct {
-	ID   uint64 `json:"id"`
-	Data []byte `json:"data"`
-	End  bool   `json:"end"` // and the node has forgotten it
-}
-
-// draft is a table that is being handed out.
-type draft struct {
-	file  *os.File
-	timer *time.Timer // forgets it
-}
-
-// export answers an excerpt.
-func (s *station) export(ctx context.Context, b []byte) ([]byte, error) {
-	var q excerpt
-	if err := json.Unmarshal(b, &q); err != nil {
-		return nil, fmt.Errorf("read which table is wanted: %w", err)
+// cells makes a row of a table ready for a stream.
+func cells[T any](row *T, last int64) flow.Row {
+	v := reflect.ValueOf(row).Elem()
+	out := make(flow.Row, 0, v.NumField()+1)
+	for i := range v.NumField() {
+		switch x := v.Field(i).Interface().(type) {
+		case string:
+			out = append(out, query.Value{S: x})
+		case int64:
+			out = append(out, query.Value{N: x})
+		case float64:
+			out = append(out, query.FloatValue(x))
+		case bool:
+			n := int64(0)
+			if x {
+				n = 1
+			}
+			out = append(out, query.Value{N: n})
+		case time.Time:
+			n := int64(0)
+			if !x.IsZero() {
+				n = x.UnixNano()
+			}
+			out = append(out, query.Value{N: n})
+		default:
+			panic("a column of type " + v.Field(i).Type().String())
+		}
 	}
-	if q.ID == 0 {
-		id, err := s.draft(ctx, q)
+	return append(out, query.Value{N: last})
+}
+
+var errCells = errors.New("a row has other columns than it should: nodes have different versions of weir")
+
+// uncells reads it.
+func uncells[T any](in flow.Row) (row T, last int64, err error) {
+	v := reflect.ValueOf(&row).Elem()
+	if len(in) != v.NumField()+1 {
+		return row, 0, errCells
+	}
+	for i := range v.NumField() {
+		f, c := v.Field(i), in[i]
+		switch f.Interface().(type) {
+		case string:
+			f.SetString(c.S)
+		case int64:
+			f.SetInt(c.N)
+		case float64:
+			f.SetFloat(c.Float())
+		case bool:
+			f.SetBool(c.N != 0)
+		case time.Time:
+			if c.N != 0 {
+				f.Set(reflect.ValueOf(time.Unix(0, c.N).UTC()))
+			}
+		}
+	}
+	return row, in[len(in)-1].N, nil
+}
+
+// fillExport takes the node's part of a table.
+func (s *station) fillExport(f *folder, w want, out *filler) error {
+	name := s.cl.Status().Name
+	var bad error
+	own := func(id page.SiteID) bool {
+		part, err := f.Part(id)
+		bad = errors.Join(bad, err)
+		return part < len(w.Owners) && w.Owners[part] == name
+	}
+	some := func(each func(func(*crawl.PageInfo) bool) error) extract.Pages {
+		return func(fn func(*crawl.PageInfo) bool) error {
+			err := each(func(p *crawl.PageInfo) bool {
+				return own(p.Key.Site) == w.Strays && bad == nil || bad == nil && fn(p)
+			})
+			return errors.Join(err, bad, out.ctx.Err())
+		}
+	}
+	switch w.Export {
+	case strayTable:
+		return some(f.Pages)(func(p *crawl.PageInfo) bool {
+			return out.row(flow.Row{{S: p.URL.String()}, {N: p.At.UnixNano()}})
+		})
+	case "pages":
+		return some(f.Pages)(func(p *crawl.PageInfo) bool {
+			row := newPageRow(p)
+			return out.row(cells(&row, p.At.UnixNano()))
+		})
+	case "parked":
+		return some(f.Parked)(func(p *crawl.PageInfo) bool {
+			row := newParkedRow(p)
+			return out.row(cells(&row, 0))
+		})
+	case "queue":
+		return some(f.Queue)(func(p *crawl.PageInfo) bool {
+			row := newQueueRow(p)
+			return out.row(cells(&row, 0))
+		})
+	case "hosts":
+		err := f.Sites(func(s *crawl.SiteInfo) bool {
+			mine := int64(0)
+			if own(s.ID) {
+				mine = 1
+			} else if s.RobotsAt.IsZero() {
+				return bad == nil
+			}
+			row := newHostRow(s)
+			return bad == nil && out.row(cells(&row, mine))
+		})
+		return errors.Join(err, bad, out.ctx.Err())
+	case "links":
+		_, kept, err := crawl.ReadWant(f.store)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if id == 0 {
-			return json.Marshal(piece{End: true}) // it has no crawl
+		if !kept && f.store.Form() == store.None {
+			return unread(w.Export)
 		}
-		q.ID, q.Offset = id, 0
+		all, err := f.links(out.ctx, some(f.Pages))
+		return fillRows(out, all, err)
+	case "text":
+		all, err := f.texts(out.ctx, some(f.Pages))
+		return fillRows(out, all, err)
 	}
-	s.mu.Lock()
-	d := s.drafts[q.ID]
-	if d != nil {
-		d.timer.Reset(exportTime)
-	}
-	s.mu.Unlock()
-	if d == nil {
-		return nil, errors.New("the table was asked for too slowly: begin anew")
-	}
-	data := make([]byte, maxPiece)
-	n, err := d.file.ReadAt(data, q.Offset)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	if err != nil {
-		s.forget(q.ID)
-	}
-	return json.Marshal(piece{q.ID, data[:n], err != nil})
+	return fmt.Errorf("the node does not know the table %s: a newer weir asks", w.Export)
 }
 
-// draft writes the node's part of a table into a file, and returns its number; 0
-// when the node has no crawl.
-func (s *station) draft(ctx context.Context, q excerpt) (uint64, error) {
-	if !slices.Contains(exported, q.Table) || q.Format != "csv" && q.Format != "jsonl" {
-		return 0, fmt.Errorf("a node cannot write the table %s as %s", q.Table, q.Format)
-	}
-	s.mu.Lock()
-	none, full := s.store == nil, len(s.drafts) >= maxDrafts
-	s.mu.Unlock()
-	if none {
-		return 0, nil
-	}
-	if full {
-		return 0, errors.New("too many tables are asked for at once")
-	}
-	f, _, done, err := s.reader()
-	if err != nil {
-		return 0, err
-	}
-	defer done()
-	file, err := os.CreateTemp("", "weir-export-")
-	if err != nil {
-		return 0, err
-	}
-	os.Remove(file.Name()) // gone with the process, where the system can; forget removes it elsewhere
-	ctx, cancel := context.WithTimeout(ctx, exportTime)
-	defer cancel()
-	buf := bufio.NewWriterSize(file, 64<<10)
-	err = (&exportCmd{Table: q.Table}).write(ctx, f, buf, q.Format)
-	if err == nil {
-		err = buf.Flush()
-	}
-	if err != nil {
-		file.Close()
-		os.Remove(file.Name())
-		return 0, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.drawn++
-	id := s.drawn
-	s.drafts[id] = &draft{file, time.AfterFunc(exportTime, func() { s.forget(id) })}
-	return id, nil
-}
-
-// forget drops a draft.
-func (s *station) forget(id uint64) {
-	s.mu.Lock()
-	d := s.drafts[id]
-	delete(s.drafts, id)
-	s.mu.Unlock()
-	if d != nil {
-		d.timer.Stop()
-		d.file.Close()
-		os.Remove(d.file.Name())
-	}
-}
-
-// forgetAll drops all drafts: the node ends.
-func (s *station) forgetAll() {
-	s.mu.Lock()
-	var ids []uint64
-	for id := range s.drafts {
-		ids = append(ids, id)
-	}
-	s.mu.Unlock()
-	for _, id := range ids {
-		s.forget(id)
-	}
-}
-
-// gather writes a table of all nodes, one after the other.
-func (c *exportCmd) gather(e *env, format string) error {
-	if format == "" {
-		format = "csv"
-	}
-	if format == "parquet" {
-		return usage("take --format csv or jsonl", "parquet is not written of several nodes")
-	}
-	cl, err := c.contact().client()
+func fillRows[T any](out *filler, all iter.Seq2[rowsOf[T], error], err error) error {
 	if err != nil {
 		return err
 	}
-	all, err := gather(e.ctx, cl)
+	for of, err := range all {
+		if err != nil {
+			return err
+		}
+		for i := range of.rows {
+			if !out.row(cells(&of.rows[i], of.at)) {
+				return errors.Join(out.err, out.ctx.Err())
+			}
+		}
+	}
+	return out.ctx.Err()
+}
+
+// gather writes a table of all nodes.
+func (c *exportCmd) gather(e *env, of, format string) error {
+	ctx, release := e.interruptible()
+	defer release()
+	w, err := e.openSwarm(ctx, c.contact(), of)
 	if err != nil {
 		return err
+	}
+	if c.Table == "text" && w.settings.Warc == store.None.String() {
+		return unread(c.Table)
 	}
 	out, err := e.create("-o", c.Output)
 	if err != nil {
 		return err
 	}
 	buf := bufio.NewWriterSize(out, 64<<10)
-	var missing []string
-	headed := false
-	for _, n := range all.Nodes {
-		if n.State == "silent" || n.State == "gone" {
-			missing = append(missing, n.Name)
-			continue
-		}
-		if err = c.fetch(e.ctx, cl, n.Name, format, &headed, buf); err != nil {
-			break
-		}
-	}
+	err = w.table(ctx, c.Table, buf, cmp.Or(format, "csv"))
 	if err == nil {
 		err = buf.Flush()
 	}
 	if err = out.finish(err); err != nil {
-		if closed(err) {
-			return nil
+		if err = ending(err); err != nil && !errors.As(err, new(*fault)) {
+			err = failure(fmt.Errorf("export %s: %w", c.Table, err), "nothing is lost: ask again")
 		}
-		return failure(fmt.Errorf("export %s: %w", c.Table, err), "nothing is lost: ask again")
+		return err
 	}
-	if from := all.from(); from != nil && from.Pages > 0 {
-		fmt.Fprintf(e.err, "weir: %s that ended before the cluster took over are not in it: weir export %s --dir %s, on %s, has them\n", many(from.Pages, "page"), c.Table, from.Dir, from.Machine)
+	if w.from != nil && w.from.Pages > 0 {
+		fmt.Fprintf(e.err, "weir: %s that ended before the cluster took over are not in it: weir export %s --dir %s, on %s, has them\n", many(w.from.Pages, "page"), c.Table, w.from.Dir, w.from.Machine)
 	}
-	if len(missing) > 0 {
-		return failure(fmt.Errorf("the table is written, without what %s has: no answer", strings.Join(missing, " and ")), "start the node, or export on its machine with --dir, and add that")
-	}
-	return nil
+	return w.lacks("the table is written")
 }
 
-// fetch writes a node's part of the table. The line of names comes once.
-func (c *exportCmd) fetch(ctx context.Context, cl *cluster.Client, node, format string, headed *bool, out io.Writer) error {
-	q := excerpt{Table: c.Table, Format: format}
-	skip := format == "csv" && *headed
-	for {
-		var p piece
-		if err := c.ask(ctx, cl, node, q, &p); err != nil {
-			return err
+// table writes one that every crawl has.
+func (w *swarm) table(ctx context.Context, name string, out io.Writer, format string) error {
+	switch name {
+	case "pages":
+		return fetchedRows(ctx, w, name, newTable[pageRow](out, format))
+	case "links":
+		return fetchedRows(ctx, w, name, newTable[linkRow](out, format))
+	case "text":
+		return fetchedRows(ctx, w, name, newTable[textRow](out, format))
+	case "queue":
+		return ownedRows(ctx, w, name, newTable[queueRow](out, format))
+	case "parked":
+		return ownedRows(ctx, w, name, newTable[parkedRow](out, format))
+	}
+	return w.hosts(ctx, newTable[hostRow](out, format))
+}
+
+// rowsAt asks all nodes for their rows of a table.
+func rowsAt[T any](ctx context.Context, w *swarm, table string, strays bool, fn func(row *T, last int64) error) error {
+	return w.each(ctx, w.Nodes, want{Export: table, Owners: w.Owners, Strays: strays}, func(b *batch) error {
+		for _, cells := range b.Rows {
+			row, last, err := uncells[T](cells)
+			if err == nil {
+				err = fn(&row, last)
+			}
+			if err != nil {
+				return err
+			}
 		}
-		data := p.Data
-		if skip && len(data) > 0 {
-			_, data, _ = bytes.Cut(data, []byte("\n")) // shorter than a piece
-			skip = false
-		}
-		*headed = *headed || len(p.Data) > 0
-		if _, err := out.Write(data); err != nil {
-			return err
-		}
-		if p.End {
-			return nil
-		}
-		q.ID, q.Offset = p.ID, q.Offset+int64(len(p.Data))
+		return nil
+	})
+}
+
+// copies says which copy of a page counts. It keeps some fifty bytes for each page that
+// lies with another node than its owner.
+type copies struct {
+	seed maphash.Seed
+	last map[uint64]int64 // when strays were fetched last
+}
+
+// stray notes a copy of a page that its owner may have, too.
+func (c *copies) stray(url string, at int64) {
+	key := maphash.String(c.seed, url)
+	c.last[key] = max(c.last[key], at)
+}
+
+// owned notes that the owner of a page has it.
+func (c *copies) owned(url string) {
+	if len(c.last) > 0 {
+		delete(c.last, maphash.String(c.seed, url))
 	}
 }
 
-func (c *exportCmd) ask(ctx context.Context, cl *cluster.Client, node string, q excerpt, p *piece) error {
-	ctx, cancel := context.WithTimeout(ctx, exportTime)
-	defer cancel()
-	data, err := json.Marshal(q)
+// counts says whether a stray is shown.
+func (c *copies) counts(url string, at int64) bool {
+	last, ok := c.last[maphash.String(c.seed, url)]
+	return ok && last == at
+}
+
+// fetchedRows writes a table whose rows lie with the nodes that have fetched pages.
+func fetchedRows[T any](ctx context.Context, w *swarm, name string, out table[T]) error {
+	c := copies{maphash.MakeSeed(), map[uint64]int64{}}
+	err := w.each(ctx, w.Nodes, want{Export: strayTable, Owners: w.Owners, Strays: true}, func(b *batch) error {
+		for _, row := range b.Rows {
+			if len(row) != 2 {
+				return errCells
+			}
+			c.stray(row[0].S, row[1].N)
+		}
+		return nil
+	})
 	if err != nil {
 		return err
 	}
-	b, err := cl.Ask(ctx, node, exportTopic, data)
+	url := func(row *T) string { return reflect.ValueOf(row).Elem().Field(0).String() }
+	err = rowsAt(ctx, w, name, false, func(row *T, _ int64) error {
+		c.owned(url(row))
+		return out.write(row)
+	})
+	if err == nil && len(c.last) > 0 {
+		err = rowsAt(ctx, w, name, true, func(row *T, at int64) error {
+			if !c.counts(url(row), at) {
+				return nil
+			}
+			return out.write(row)
+		})
+	}
+	return errors.Join(err, out.close())
+}
+
+// ownedRows writes a table whose rows lie with the owners of partitions.
+func ownedRows[T any](ctx context.Context, w *swarm, name string, out table[T]) error {
+	if err := w.settled(ctx); err != nil {
+		return err
+	}
+	err := rowsAt(ctx, w, name, false, func(row *T, _ int64) error { return out.write(row) })
+	return errors.Join(err, out.close())
+}
+
+// settled waits until all partitions have owners, if that is soon.
+func (w *swarm) settled(ctx context.Context) error {
+	return w.whole(ctx, func() error {
+		for _, owner := range w.Owners {
+			if owner == "" {
+				w.orphans++
+			}
+		}
+		return nil
+	})
+}
+
+// hosts writes the table of sites, by their names. It keeps all of it: the pages of a
+// site may be spread over partitions, and its robots.txt may have been read by
+// another node than its owner.
+func (w *swarm) hosts(ctx context.Context, out table[hostRow]) error {
+	if err := w.settled(ctx); err != nil {
+		return err
+	}
+	type site struct {
+		hostRow
+		owned bool
+	}
+	sites := map[string]*site{}
+	err := rowsAt(ctx, w, "hosts", false, func(row *hostRow, mine int64) error {
+		s := sites[row.Site]
+		if s == nil {
+			s = &site{hostRow: hostRow{Site: row.Site, Host: row.Host}}
+			sites[row.Site] = s
+		}
+		if row.RobotsAt.After(s.RobotsAt) {
+			s.RobotsAt = row.RobotsAt
+		}
+		if mine == 0 {
+			return nil
+		}
+		s.owned = true
+		s.Queued, s.Ended, s.Fetched, s.Parked = s.Queued+row.Queued, s.Ended+row.Ended, s.Fetched+row.Fetched, s.Parked+row.Parked
+		s.Delay, s.Failures = max(s.Delay, row.Delay), max(s.Failures, row.Failures)
+		return nil
+	})
 	if err != nil {
 		return err
 	}
-	return json.Unmarshal(b, p)
+	for _, name := range slices.Sorted(maps.Keys(sites)) {
+		if s := sites[name]; s.owned {
+			if err := out.write(&s.hostRow); err != nil {
+				return err
+			}
+		}
+	}
+	return out.close()
 }

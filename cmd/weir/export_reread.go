@@ -27,28 +27,32 @@ func (f *folder) archive(w page.Want) (*extract.Archive, error) {
 // linkWant is what the table of links shows.
 var linkWant = page.Want{Anchors: true, Requisites: true}
 
-// exportLinks writes a row for every link of every page, in the order of export
-// pages.
-func exportLinks(ctx context.Context, f *folder, out io.Writer, format string) error {
+// rowsOf are the rows that one page has in a table.
+type rowsOf[T any] struct {
+	at   int64 // when it was fetched
+	rows []T
+}
+
+// links are the rows of every link of pages, in their order.
+func (f *folder) links(ctx context.Context, pages extract.Pages) (iter.Seq2[rowsOf[linkRow], error], error) {
 	a, err := f.archive(linkWant)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return exportRows(out, format, extract.Each(ctx, a, f.Pages, func(r *extract.Rereader, p *crawl.PageInfo) ([]linkRow, error) {
+	return extract.Each(ctx, a, pages, func(r *extract.Rereader, p *crawl.PageInfo) (of rowsOf[linkRow], err error) {
 		facts, err := r.Facts(p)
 		if err != nil {
-			return nil, err
+			return of, err
 		}
-		links := followed(facts)
-		rows := make([]linkRow, len(links))
-		for i, l := range links {
-			rows[i] = linkRow{
+		of.at = p.At.UnixNano()
+		for _, l := range followed(facts) {
+			of.rows = append(of.rows, linkRow{
 				From: p.URL.String(), To: l.URL.String(), Kind: l.Kind.String(), Rel: l.Rel, Text: l.Text,
 				NoFollow: l.NoFollow || facts.NoFollow,
-			}
+			})
 		}
-		return rows, nil
-	}))
+		return of, nil
+	}), nil
 }
 
 // followed are the links of a page, or where it redirects to.
@@ -59,28 +63,31 @@ func followed(f *page.Facts) []page.Link {
 	return f.Links
 }
 
-// exportText writes a row for the text of every HTML page.
-func exportText(ctx context.Context, f *folder, out io.Writer, format string) error {
+// texts are the rows of those pages that are HTML.
+func (f *folder) texts(ctx context.Context, pages extract.Pages) (iter.Seq2[rowsOf[textRow], error], error) {
 	a, err := f.archive(page.Want{})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return exportRows(out, format, extract.Each(ctx, a, f.Pages, func(r *extract.Rereader, p *crawl.PageInfo) ([]textRow, error) {
+	return extract.Each(ctx, a, pages, func(r *extract.Rereader, p *crawl.PageInfo) (of rowsOf[textRow], err error) {
 		title, text, ok, err := r.Text(p)
-		if err != nil || !ok {
-			return nil, err
+		if ok && err == nil {
+			of = rowsOf[textRow]{p.At.UnixNano(), []textRow{{p.URL.String(), title, text}}}
 		}
-		return []textRow{{p.URL.String(), title, text}}, nil
-	}))
+		return of, err
+	}), nil
 }
 
 // exportRows writes rows as they come.
-func exportRows[T any](out io.Writer, format string, all iter.Seq2[[]T, error]) error {
+func exportRows[T any](out io.Writer, format string, all iter.Seq2[rowsOf[T], error], err error) error {
+	if err != nil {
+		return err
+	}
 	w := newTable[T](out, format)
-	for rows, err := range all {
-		for i := range rows {
+	for of, err := range all {
+		for i := range of.rows {
 			if err == nil {
-				err = w.write(&rows[i])
+				err = w.write(&of.rows[i])
 			}
 		}
 		if err != nil {

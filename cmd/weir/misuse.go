@@ -26,6 +26,8 @@ func misuse(err error) error {
 	switch {
 	case strings.HasPrefix(hint, "weir search ") && shortFlag.MatchString(message):
 		hint = "to leave out pages that say a word, quote the question: weir search DIR 'solar -wind'"
+	case message == "unknown flag --at" || message == "unknown flag --certs":
+		hint = notAt(hint)
 	case found:
 		hint = "did you mean " + guess
 	}
@@ -36,6 +38,17 @@ func misuse(err error) error {
 		}
 	}
 	return usage(hint, "%s", message)
+}
+
+// notAt says what to do instead of asking a whole cluster. Hint names the command.
+func notAt(hint string) string {
+	switch command := strings.TrimSuffix(hint, " --help lists the flags"); command {
+	case "weir steer":
+		return "the crawl of a cluster keeps the bounds and the program that it was submitted with; a node's own link changes when it is started again, as in weir node --dir DIR --limit 2MB/s"
+	case "weir why", "weir get", "weir check", "weir release", "weir explain":
+		return command + " reads one folder: that of a node (DIR/crawl) on its machine, while the node is stopped; export, query and search have --at"
+	}
+	return "of a cluster, weir submit, status, drain, export, query and search ask with --at"
 }
 
 // choice is an error about a value that is none of the words allowed.

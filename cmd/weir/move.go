@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -75,22 +74,23 @@ func stayed(dir string) error {
 
 // left are settings of a machine, or of a single run: they do not go along.
 var left = []string{
-	"limit", "timetable", "quota", "strict", "yield", "yield-probe", "holidays", "memory", "max-pages", "max-bytes", "max-time", "stop-gain",
+	"limit", "timetable", "quota", "strict", "yield", "yield-probe", "holidays", "memory", "max-bytes", "max-time", "stop-gain",
 	"share-with", "share-within",
 }
 
-// leave takes out of the settings what does not go along, and says what that was.
-func (s *settings) leave(given map[string]bool) (names []string) {
+// leave takes out of the settings what does not go along, and says what that was, and
+// why.
+func (s *settings) leave(given map[string]bool) (lines []string) {
 	was := fields(defaults())
 	for i, f := range fields(s) {
 		for _, name := range left {
 			if f.name == name && !given[name] && f.text() != was[i].text() {
-				names = append(names, "--"+name+" "+f.text())
+				lines = append(lines, fmt.Sprintf("--%s %s stays behind%s", name, f.text(), after(": ", local[name])))
 				f.value.Set(was[i].value)
 			}
 		}
 	}
-	return names
+	return lines
 }
 
 const (
@@ -161,6 +161,10 @@ func (c *submitCmd) takeOver(e *env, given map[string]bool) error {
 	}
 	if m.done, err = readMoved(c.From); err != nil {
 		return folderError(c.From, err)
+	}
+	if m.done.Cluster == "" && cfg.MaxPages > 0 && total.Fetched >= cfg.MaxPages {
+		return usage(fmt.Sprintf("give the cluster a larger one, which counts these pages too, as in --max-pages %d, or --max-pages none", 10*cfg.MaxPages),
+			"the crawl in %s has fetched the pages that its --max-pages %d allows", c.From, cfg.MaxPages)
 	}
 	if m.cl, err = c.client(); err != nil {
 		return err
@@ -240,7 +244,7 @@ func (c *submitCmd) inherit(e *env, given map[string]bool) (*task, *node.Config,
 	if err != nil {
 		return nil, nil, usage("take --scheme host", "--scheme: %w", err)
 	}
-	names := s.leave(given)
+	behind := s.leave(given)
 	alone, err := setup(s, nil) // what the folder is read with, before it moves
 	if err != nil {
 		return nil, nil, err
@@ -259,8 +263,8 @@ func (c *submitCmd) inherit(e *env, given map[string]bool) (*task, *node.Config,
 	if len(list) > 0 && scheme.By != overlay.ByHost {
 		return nil, nil, usage("take --scheme host", "--scheme %s: what the program has derived lies host by host, and cannot be spread", scheme)
 	}
-	if len(names) > 0 {
-		fmt.Fprintf(e.err, "weir: %s stays behind: it is of one machine, or of one run\n", strings.Join(names, ", "))
+	for _, text := range behind {
+		fmt.Fprintf(e.err, "weir: %s\n", text)
 	}
 	t, err := newTask(s, nil, list, scheme, int64(c.Limit))
 	return t, alone, err

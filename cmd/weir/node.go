@@ -158,6 +158,10 @@ func clusterFault(err error) error {
 		hint = "start another node with storage and --join, under another name; then remove this one"
 	case strings.Contains(err.Error(), cluster.ErrEarly.Error()):
 		hint = "it does not belong to a cluster yet, or has not found most of it: what it waits for, it says where it was started"
+	case strings.Contains(err.Error(), cluster.ErrHeadless.Error()):
+		hint = "try again in a few seconds; if that does not help, weir status shows which nodes are missing, and weir node --dir starts them"
+	case strings.Contains(err.Error(), "a port is a number"):
+		hint = "write HOST:PORT, as in 192.0.2.7:7400"
 	case strings.Contains(err.Error(), "connection refused"):
 		hint = "is a node running there? weir node says at which address it listens"
 	case errors.Is(err, cluster.ErrSilent), strings.Contains(err.Error(), cluster.ErrSilent.Error()):

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -112,7 +113,53 @@ func (c *nodeRunCmd) Run(e *env, k *kong.Context) error {
 		return folderError(c.Dir, err)
 	}
 	st.serve(cl)
-	return c.wait(ctx, e, st)
+	ctx, unwatch := st.guard(ctx, c.Dir)
+	defer unwatch()
+	if err = c.wait(ctx, e, st); errors.Is(context.Cause(ctx), errGone) {
+		return failure(fmt.Errorf("%s: %w", c.Dir, errGone), "if it was moved, weir node --dir goes on with it; if it is lost, weir node remove "+c.Name+" --refetch has the others fetch again what it had")
+	}
+	return err
+}
+
+// errGone says that a node cannot keep anything any more.
+var errGone = errors.New("the folder was deleted or moved under the node, which has stopped")
+
+// folderEvery is how often a node looks whether its folders are there.
+const folderEvery = 2 * time.Second
+
+// guard ends a context when the node's folder, or that of its crawl, is not the one any
+// more that it was: files that are open would take everything, and lose it. The caller
+// calls unwatch.
+func (s *station) guard(ctx context.Context, dir string) (guarded context.Context, unwatch func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	was := map[string]fs.FileInfo{}
+	gone := func(path string) bool {
+		is, err := os.Stat(path)
+		if old := was[path]; old != nil {
+			return errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(old, is)
+		}
+		if err == nil {
+			was[path] = is
+		}
+		return false
+	}
+	look := func() bool {
+		s.mu.Lock()
+		crawl := s.dir
+		s.mu.Unlock()
+		return gone(dir) || gone(filepath.Join(dir, serverDir)) || crawl != "" && gone(crawl)
+	}
+	look()
+	s.work.Go(func() {
+		for pauseFor(ctx, nil, folderEvery) {
+			if look() {
+				s.farewell(errGone)
+				cancel(errGone)
+				return
+			}
+		}
+	})
+	return ctx, func() { cancel(nil) }
 }
 
 // wait waits for a crawl and runs it.
@@ -200,6 +247,9 @@ func (c *nodeRunCmd) home(k *kong.Context) (*home, error) {
 			return nil, usage("weir node --help shows how three nodes are started", "a new node needs --%s", t.flag)
 		}
 	}
+	if c.Weight == 0 {
+		return nil, usage("a node with little to give has --weight 1, and the others more; one that takes no part in the crawl is none", "--weight 0: a node without work")
+	}
 	if h.Certs == "" {
 		return nil, usage("weir node init and weir node cert make them", "a node needs --certs")
 	}
@@ -272,7 +322,6 @@ func (c *nodeRunCmd) crawl(ctx context.Context, e *env, st *station, sp cluster.
 	cut, alone := ctx.Err() != nil, running.Err() != nil
 	leaveNow()
 	st.end(e)
-	st.forgetAll()
 	p.end()
 	if alone && errors.Is(err, context.Canceled) {
 		err = nil
@@ -281,6 +330,8 @@ func (c *nodeRunCmd) crawl(ctx context.Context, e *env, st *station, sp cluster.
 		err = errors.Join(err, writeReport(e.out, r))
 	}
 	switch {
+	case errors.Is(context.Cause(ctx), errGone):
+		return nil // the caller says so
 	case errors.Is(err, node.ErrStranger):
 		return failure(fmt.Errorf("%s holds a crawl of another cluster, or of its own: %w", cfg.Dir, err), "start the node with a new, empty --dir, or move that folder away")
 	case err != nil:

@@ -37,32 +37,40 @@ type station struct {
 	work  sync.WaitGroup // what runs beside
 	once  sync.Once
 	leave chan struct{} // closed when the node is to hand over and end
+	bye   sync.Once     // the others are told once why it cannot go on
 
 	mu     sync.Mutex
 	say    func(string) // tells a person
 	crawl  string       // its name; "": none yet
 	last   node.Status
 	member overlay.Status
-	warned []string          // the newest last
-	store  *store.Store      // of the crawl; nil: there is none yet
-	dir    string            // its folder
-	drafts map[uint64]*draft // see export_at.go
-	drawn  uint64            // how many there were, streams included
-	waits  string            // what it waits for before it belongs to a cluster
-	from   *taskFrom         // where the crawl was before
-	scheme overlay.Scheme    // of the crawl
+	warned []warning      // the newest last
+	store  *store.Store   // of the crawl; nil: there is none yet
+	dir    string         // its folder
+	waits  string         // what it waits for before it belongs to a cluster
+	from   *taskFrom      // where the crawl was before
+	scheme overlay.Scheme // of the crawl
 
 	streams map[uint64]*stream // see stream.go
+	drawn   uint64             // how many there were
 	silent  bool               // no more are begun
 	reading sync.WaitGroup     // those who fill them
 	indexes sync.Mutex         // held by whoever indexes the node's pages
 }
 
-// maxWarned is how many warnings weir status shows.
-const maxWarned = 5
+// warning is one that weir status shows for a while.
+type warning struct {
+	at   time.Time // when it was said last
+	text string
+}
+
+const (
+	maxWarned = 5
+	warnedFor = 10 * time.Minute
+)
 
 func newStation(logs *os.File, say func(string)) *station {
-	return &station{logs: logs, say: say, news: make(chan cluster.Spec, 1), drafts: map[uint64]*draft{}, streams: map[uint64]*stream{}, leave: make(chan struct{})}
+	return &station{logs: logs, say: say, news: make(chan cluster.Spec, 1), streams: map[uint64]*stream{}, leave: make(chan struct{})}
 }
 
 // note tells a person.
@@ -87,10 +95,22 @@ func (s *station) warn(err error) {
 		text += "; " + f.hint
 	}
 	s.mu.Lock()
-	s.warned = append(s.warned, text)
+	s.warned = slices.DeleteFunc(s.warned, func(w warning) bool { return w.text == text })
+	s.warned = append(s.warned, warning{time.Now(), text})
 	s.warned = s.warned[max(0, len(s.warned)-maxWarned):]
 	s.mu.Unlock()
 	s.note("weir: " + text)
+}
+
+// recent are the warnings that may matter still, and when they were said. The caller
+// holds mu.
+func (s *station) recent(now time.Time) (list []string) {
+	for _, w := range s.warned {
+		if ago := now.Sub(w.at); ago < warnedFor {
+			list = append(list, fmt.Sprintf("%s (%s ago)", w.text, short(ago.Round(time.Second))))
+		}
+	}
+	return list
 }
 
 // serve answers whoever asks the node from now on.
@@ -111,7 +131,6 @@ func (s *station) serve(cl *cluster.Node) {
 	})
 	cl.Answer(refetchTopic, s.refetch)
 	cl.Answer(farewellTopic, s.left)
-	cl.Answer(exportTopic, s.export)
 	cl.Answer(moveTopic, s.move)
 	cl.Answer(streamTopic, s.stream)
 	cl.Answer(crawlTopic, func(context.Context, []byte) ([]byte, error) { return json.Marshal(s.known()) })
@@ -157,10 +176,10 @@ func (s *station) keepTask(ctx context.Context, name string, body []byte) error 
 			return fmt.Errorf("this cluster is taking over the crawl %s from %s on %s: weir submit --from %s goes on there", sp.Name, t.From.Dir, t.From.Machine, t.From.Dir)
 		}
 		if sp.Name != name {
-			return fmt.Errorf("this cluster has the crawl %s, and there is one at a time so far: another one needs nodes and a cluster of its own (weir node --dir)", sp.Name)
+			return fmt.Errorf("this cluster has the crawl %s, and a cluster has one, also when it is done: another one needs a cluster of its own, whose nodes may run on the same machines (weir node --dir and --listen)", sp.Name)
 		}
 		if !slices.Equal(sp.Body, body) {
-			return fmt.Errorf("this cluster has a crawl %s already, with other seeds or settings: it cannot be changed", sp.Name)
+			return fmt.Errorf("this cluster has a crawl %s already, with other seeds or settings: it cannot be changed, and another one needs a cluster of its own, whose nodes may run on the same machines (weir node --dir and --listen)", sp.Name)
 		}
 	}
 	return s.cl.Submit(ctx, name, body)
@@ -262,7 +281,7 @@ func (s *station) status() nodeStatus {
 	st := nodeStatus{
 		Name: cs.Name, Addr: s.cl.Addr(), Version: version(), State: "waiting", Crawl: s.crawl, Cluster: cs.Cluster, Leader: cs.Leader,
 		Owned: m.Owned, Queued: queuedAt(m), Flying: t.Flying, Fetched: t.Totals.Fetched, Errors: t.Totals.Errors(), Bytes: t.Totals.Bytes, Seen: t.Totals.Seen,
-		Pages: t.Pages, Rate: t.Rate, Enough: t.Enough, Unacked: m.Unacked, Limit: m.Limit, Share: m.Share, Teller: m.Teller, Warned: slices.Clone(s.warned),
+		Pages: t.Pages, Rate: t.Rate, Enough: t.Enough, Unacked: m.Unacked, Limit: m.Limit, Share: m.Share, Teller: m.Teller, Warned: s.recent(time.Now()),
 		Promises: node.Promises(t.Promises), Spoken: map[string]int64{}, From: s.from,
 	}
 	if s.crawl != "" {

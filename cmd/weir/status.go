@@ -61,6 +61,7 @@ type fleetStatus struct {
 const (
 	silentTime = 2 * time.Second // a node that takes longer is silent
 	maxAsked   = 16              // nodes asked at once
+	manySeen   = 1000            // URLs: with fewer, what nodes say of themselves is most of what they say
 )
 
 // gather asks all nodes how they are.
@@ -180,10 +181,44 @@ func (f *fleetStatus) versions() (list []string) {
 	return list
 }
 
-// led says that some node knows who leads the cluster: most nodes with storage are
-// there.
-func (f *fleetStatus) led() bool {
-	return slices.ContainsFunc(f.Nodes, func(n nodeStatus) bool { return n.Leader != "" })
+// storing are the nodes with storage that answer, and those that do not.
+func (f *fleetStatus) storing() (here, missing []string) {
+	for _, n := range f.Nodes {
+		if len(n.Peers) == 0 {
+			continue // it did not answer; another one knows the same
+		}
+		for _, p := range n.Peers {
+			switch at := f.node(p.Name); {
+			case !p.Storage:
+			case at == nil || at.State == "gone" || at.State == "silent":
+				missing = append(missing, p.Name)
+			default:
+				here = append(here, p.Name)
+			}
+		}
+		break
+	}
+	return here, missing
+}
+
+// lead says what is amiss when no node knows who leads the cluster; "": nothing.
+func (f *fleetStatus) lead() string {
+	if slices.ContainsFunc(f.Nodes, func(n nodeStatus) bool { return n.Leader != "" }) {
+		return ""
+	}
+	here, missing := f.storing()
+	if len(missing) < len(here) {
+		return "the nodes with storage are choosing who leads them: that takes some seconds, and what is found meanwhile waits"
+	}
+	return fmt.Sprintf("most nodes with storage are missing (%s): in %s nothing is fetched any more, and nothing is lost, until they are back (weir node --dir)", namesOf(missing), short(overlay.TTL))
+}
+
+// namesOf joins names as people do.
+func namesOf(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
 
 // lined writes a table: the first so many columns begin below one another, the
@@ -259,10 +294,10 @@ func (f *fleetStatus) print(w io.Writer) error {
 		}
 	}
 	if missing := f.missing(); len(missing) > 0 {
-		fmt.Fprintf(w, "what %s fetched is not counted\n", strings.Join(missing, " and "))
+		fmt.Fprintf(w, "what %s fetched is not counted\n", namesOf(missing))
 	}
-	if !f.led() {
-		fmt.Fprintln(w, "most nodes with storage are missing: nothing is fetched, and nothing lost, until they are back (weir node --dir)")
+	if text := f.lead(); text != "" {
+		fmt.Fprintln(w, text)
 	}
 	if by := f.versions(); len(by) > 1 {
 		fmt.Fprintf(w, "nodes run different versions of weir: %s\n", strings.Join(by, ", "))
@@ -270,7 +305,7 @@ func (f *fleetStatus) print(w io.Writer) error {
 	if n := f.orphans(); n > 0 {
 		fmt.Fprintf(w, "%d of %d partitions have no owner now\n", n, overlay.Parts)
 	}
-	if spoken := f.spoken(); sum.Seen > 0 {
+	if spoken := f.spoken(); sum.Seen >= manySeen {
 		fmt.Fprintf(w, "coordination: %s received, %.0f bytes for each of %s\n", bytesOf(float64(spoken)), float64(spoken)/float64(sum.Seen), many(sum.Seen, "URL"))
 	}
 	for _, n := range f.Nodes {

@@ -41,6 +41,10 @@ type want struct {
 	Crawl bool      `json:"crawl,omitempty"` // rows of crawl
 	Facts *ask.Need `json:"facts,omitempty"` // of pages that this node has fetched
 	Words []string  `json:"words,omitempty"` // who says them of these, and how many pages and words there are
+
+	Export string   `json:"export,omitempty"` // a table that every crawl has, see export_at.go
+	Owners []string `json:"owners,omitempty"` // with it, who counts as the owner of each partition
+	Strays bool     `json:"strays,omitempty"` // with it, what the node has of partitions that are not its own
 }
 
 // streamed is a piece of a stream.
@@ -235,6 +239,8 @@ func (s *station) begun(w want) (uint64, *stream, error) {
 	switch {
 	case s.silent:
 		return 0, nil, errors.New("the node is leaving")
+	case s.store == nil && len(s.cl.Specs()) > 0:
+		return 0, nil, errors.New("it has only just started, and opens its part of the crawl: ask again")
 	case s.store == nil:
 		return 0, nil, nil
 	case len(s.streams) >= maxStreams:
@@ -350,6 +356,8 @@ func (s *station) fill(ctx context.Context, w want, mine []bool, emit func(*batc
 		err = out.facts(f, w.Facts)
 	case w.Words != nil:
 		err = s.fillWords(f, snap, w.Words, out)
+	case w.Export != "":
+		err = s.fillExport(f, w, out)
 	default:
 		err = errors.New("the node does not know what is wanted: a newer weir asks")
 	}

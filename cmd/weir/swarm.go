@@ -337,10 +337,15 @@ func (w *swarm) lacks(what string) error {
 	if len(names) == 0 {
 		return failure(fmt.Errorf("%s, without the rows of %d partitions that have no owner at the moment", what, w.orphans), "ask again when weir status shows that others have taken them over")
 	}
+	why := w.missing[names[0]].Error()
 	for _, n := range names[1:] {
-		if w.missing[n].Error() != w.missing[names[0]].Error() {
-			return failure(fmt.Errorf("%s, without what %s has: no answer", what, strings.Join(names, " and ")), "weir status shows how the nodes are; start them and ask again")
+		if w.missing[n].Error() != why {
+			why = "no answer"
 		}
 	}
-	return failure(fmt.Errorf("%s, without what %s has: %w", what, strings.Join(names, " and "), w.missing[names[0]]), "weir status shows how the nodes are; start them and ask again")
+	have := "have"
+	if len(names) == 1 {
+		have = "has"
+	}
+	return failure(fmt.Errorf("%s, without what %s %s: %s", what, namesOf(names), have, why), "weir status shows how the nodes are; start them and ask again")
 }

@@ -3,6 +3,7 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"strconv"
 	"time"
@@ -139,7 +140,9 @@ func (c Config) place(hosts []string) (listen, routes address, err error) {
 			return listen, routes, fmt.Errorf("the address for other servers: %w", err)
 		}
 	} else if routes.port != 0 {
-		routes.port++
+		if routes.port++; routes.port > math.MaxUint16 {
+			return listen, routes, fmt.Errorf("%q: the next port, for the nodes' servers, is none", c.Listen)
+		}
 	}
 	for _, a := range []*address{&listen, &routes} {
 		a.known = a.host
@@ -171,7 +174,16 @@ func split(s string) (address, error) {
 	}
 	p, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
-		return address{}, fmt.Errorf("%q has no port", s)
+		return address{}, fmt.Errorf("%q: a port is a number from 1 to 65535", s)
 	}
 	return address{host: host, port: int(p)}, nil
+}
+
+// hostOf leaves out the port of who has come from anywhere.
+func hostOf(addr string) string {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return addr
+	}
+	return host
 }

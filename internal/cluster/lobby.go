@@ -137,7 +137,7 @@ func (l *lobby) receive(ctx context.Context, raw net.Conn) error {
 	from := raw.RemoteAddr().String()
 	if err := conn.HandshakeContext(ctx); err != nil {
 		var ce *CertError
-		if err := explain(err, "the node at "+from, nil, l.clock()); errors.As(err, &ce) {
+		if err := explain(err, "whoever asks from "+hostOf(from), nil, l.clock()); errors.As(err, &ce) {
 			return ce
 		}
 		return nil

@@ -244,7 +244,7 @@ func (n *Node) answer(e overlay.Event) {
 func (n *Node) warn(err error) {
 	n.host.mu.Lock()
 	defer n.host.mu.Unlock()
-	n.host.warnOnce(err)
+	n.host.warnOnce(plainly(err))
 }
 
 // Secret keys the hashes of all nodes of the cluster.

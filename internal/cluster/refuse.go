@@ -1,8 +1,14 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // ErrClosed answers questions to a node that was closed.
@@ -13,6 +19,23 @@ var ErrEarly = errors.New("the node is not ready yet")
 
 // ErrInUse says that another process runs the node of a folder.
 var ErrInUse = errors.New("another weir runs this node, in the same folder")
+
+// ErrHeadless says that something had to be agreed on, and could not be.
+var ErrHeadless = errors.New("most nodes with storage do not answer, or have not agreed yet on who leads them")
+
+// plainly says in words what JetStream says in numbers. Errors that are about
+// something else stay.
+func plainly(err error) error {
+	var api *jetstream.APIError
+	switch {
+	case errors.As(err, &api) && api.Code == http.StatusServiceUnavailable,
+		errors.Is(err, nats.ErrNoResponders), errors.Is(err, jetstream.ErrNoStreamResponse), errors.Is(err, nats.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
+		return ErrHeadless
+	case api != nil:
+		return errors.New(strings.ReplaceAll(err.Error(), api.Error(), api.Description))
+	}
+	return err
+}
 
 // Reason says why a node is not let in.
 type Reason string

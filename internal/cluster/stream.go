@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -85,7 +86,7 @@ func (n *Node) stream(ctx context.Context, sc jetstream.StreamConfig) (jetstream
 		return nil, err
 	}
 	if c := st.CachedInfo().Cluster; c == nil || c.Leader == "" {
-		return nil, fmt.Errorf("no node leads %s", sc.Name)
+		return nil, fmt.Errorf("%s: %w", sc.Name, ErrHeadless)
 	}
 	return st, nil
 }
@@ -102,9 +103,9 @@ func (n *Node) waiting(err error) string {
 		}
 	}
 	if len(names) > 0 {
-		text += fmt.Sprintf(" (%d of the servers of %v are connected)", n.routes(), names)
+		text += fmt.Sprintf(" (connected to %d of %s)", n.routes(), strings.Join(names, ", "))
 	}
-	if errors.Is(err, context.DeadlineExceeded) {
+	if err = plainly(err); errors.Is(err, ErrHeadless) {
 		return text // that they do not answer is said
 	}
 	return text + ": " + err.Error()

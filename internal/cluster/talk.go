@@ -199,7 +199,7 @@ func (t *talk) reply(ctx context.Context, topic string, data []byte) ([]byte, er
 	if err == nil && len(out) > maxAsk {
 		return nil, fmt.Errorf("the answer has %d bytes, and %d can be sent", len(out), maxAsk)
 	}
-	return out, err
+	return out, plainly(err)
 }
 
 func respond(m *nats.Msg, data []byte, err error) {

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"hash/maphash"
+	"testing"
+	"time"
+)
+
+// A page that several nodes have is shown once: as its owner has it, and else as it
+// was fetched last.
+func TestCopiesOfAPage(t *testing.T) {
+	c := copies{maphash.MakeSeed(), map[uint64]int64{}}
+	for _, s := range []struct {
+		url string
+		at  int64
+	}{{"http://owned.test/", 9}, {"http://twice.test/", 3}, {"http://twice.test/", 7}, {"http://once.test/", 5}} {
+		c.stray(s.url, s.at)
+	}
+	c.owned("http://owned.test/")
+	c.owned("http://never.strayed.test/")
+	for _, s := range []struct {
+		url   string
+		at    int64
+		shown bool
+	}{
+		{"http://owned.test/", 9, false},
+		{"http://twice.test/", 3, false}, {"http://twice.test/", 7, true},
+		{"http://once.test/", 5, true},
+	} {
+		if got := c.counts(s.url, s.at); got != s.shown {
+			t.Errorf("%s at %d is shown: %v", s.url, s.at, got)
+		}
+	}
+}
+
+// Rows of tables cross from node to node as they are.
+func TestCellsOfARow(t *testing.T) {
+	at := time.Date(2026, 11, 16, 10, 0, 0, 1000, time.UTC)
+	host := hostRow{"http://a.test", "a.test", 1, 2, 3, 4, 0.5, at, 6}
+	if got, last, err := uncells[hostRow](cells(&host, 1)); err != nil || last != 1 || got != host {
+		t.Errorf("%+v, %d, %v", got, last, err)
+	}
+	link := linkRow{From: "http://a.test/", To: "http://b.test/", Kind: "nav", NoFollow: true}
+	row := cells(&link, 8)
+	if got, last, err := uncells[linkRow](row); err != nil || last != 8 || got != link {
+		t.Errorf("%+v, %d, %v", got, last, err)
+	}
+	if _, _, err := uncells[hostRow](row); err == nil {
+		t.Error("a row of another table is taken")
+	}
+}
