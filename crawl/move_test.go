@@ -133,7 +133,7 @@ func TestMoveKeeps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := NewLedger(kv, LedgerConfig{Order: order, Trap: frontier.DefaultTrap(), Rules: rules, Traits: rules.Traits(), Secret: worldSecret, Again: true})
+	l, err := NewLedger(kv, LedgerConfig{Order: order, Trap: frontier.DefaultTrap(), Rules: rules, Traits: rules.Traits(), Secret: worldSecret, Memory: ample, Again: true})
 	if err != nil {
 		t.Fatal(err)
 	}

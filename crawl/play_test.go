@@ -83,7 +83,7 @@ func (p *play) open() Start {
 	version, _, err := ReadProgram(p.kv)
 	p.must(err)
 	rules, traits := p.ruleset(version)
-	p.ledger, err = NewLedger(p.kv, LedgerConfig{Order: order, Trap: p.trap, Rules: rules, Traits: traits, Secret: worldSecret, Domains: p.cfg.Frontier.DomainPages > 0, Kept: 1000, Links: order.Traits().Ranked,
+	p.ledger, err = NewLedger(p.kv, LedgerConfig{Order: order, Trap: p.trap, Rules: rules, Traits: traits, Secret: worldSecret, Memory: ample, Domains: p.cfg.Frontier.DomainPages > 0, Kept: 1000, Links: order.Traits().Ranked,
 		Again: !p.deaf, Said: p.bare, Version: uint8(version)})
 	p.must(err)
 	p.ledger.Clock(p.wall())

@@ -60,7 +60,7 @@ func (s *ship) open() {
 	var err error
 	s.rules, err = NewProgram(ProgramConfig{Plan: s.fl.plan, Own: s.fl.own, Secret: worldSecret}, s.kv)
 	s.must(err)
-	cfg := LedgerConfig{Order: frontier.Length{}, Trap: frontier.DefaultTrap(), Rules: s.rules, Traits: s.rules.Traits(), Secret: worldSecret, Again: true}
+	cfg := LedgerConfig{Order: frontier.Length{}, Trap: frontier.DefaultTrap(), Rules: s.rules, Traits: s.rules.Traits(), Secret: worldSecret, Memory: ample, Again: true}
 	if s.others = nil; len(s.fl.more) > 0 {
 		members := []Member{{Name: "0", Rules: s.rules}}
 		for i, plan := range s.fl.more {

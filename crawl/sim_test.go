@@ -172,7 +172,7 @@ func (s *sim) start() {
 	s.must(err)
 	order, err := frontier.Order(s.cfg.Order)
 	s.must(err)
-	s.ledger, err = NewLedger(s.kv, LedgerConfig{Order: order, Trap: frontier.DefaultTrap(), Rules: scope, Traits: scope.Traits(), Secret: worldSecret, Kept: 100, Links: order.Traits().Ranked,
+	s.ledger, err = NewLedger(s.kv, LedgerConfig{Order: order, Trap: frontier.DefaultTrap(), Rules: scope, Traits: scope.Traits(), Secret: worldSecret, Memory: ample, Kept: 100, Links: order.Traits().Ranked,
 		Again: s.depth >= 0, Said: s.depth >= 0})
 	s.must(err)
 	s.ledger.Clock(s.wall())

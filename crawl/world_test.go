@@ -56,6 +56,10 @@ type wPage struct {
 
 var worldSecret = page.Secret{1, 2, 3}
 
+// ample is more memory than these crawls need, and much less to clear for each Ledger
+// than one takes without a bound.
+const ample = 16 << 20
+
 func hashOf(u page.URL) uint64 { return worldSecret.Hash(u.Rest()) }
 
 func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
