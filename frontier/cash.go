@@ -7,11 +7,13 @@ import "math"
 // did. So what a page gains from every link to it costs a rewrite only a few
 // times in its life, and no order is off by more than one step.
 
-// Step is how much a score must grow to count.
-const Step = 1.3
+// Step is how much a score must grow to count. Larger ones cost less and order worse:
+// with 1.3 pages are rewritten twice as often, which took 7% more of a crawl's CPU, and
+// half of the rank came 1% earlier in the laboratory.
+const Step = 1.6
 
-// unit is the class of score 1. It leaves room for scores up to 295,000 above,
-// and down to 3e-24 below.
+// unit is the class of score 1. It leaves room for scores up to 6e9 above, and down to
+// 6e-43 below.
 const unit = 48
 
 // steps holds the least score of each class, largest first. The last class
