@@ -26,6 +26,8 @@ type Desk struct {
 	lent     map[string]netip.Addr // by host: where leave is held or asked for
 	waiting  []wanted              // asked for, in order
 	standing int                   // of these, the Engine knows that it may take a while
+	stirred  bool                  // something has changed for those that wait
+	check    page.Time             // when to see to them although nothing has
 	sends    []overlay.Send
 
 	owners []string  // by partition: who was told of what rests for long
@@ -104,6 +106,7 @@ func (d *Desk) Want(now page.Time, o Lease) {
 	d.holder.Want(now, overlay.Subject{Host: o.Host}, o.Wait, false)
 	d.lent[o.Host] = o.Addr
 	d.waiting = append(d.waiting, wanted{Lease: o, since: now, both: !o.Addr.IsValid()})
+	d.stirred = true
 }
 
 // reach asks for the addresses of hosts that may be visited, and returns when to do so
@@ -136,6 +139,7 @@ func (d *Desk) Give(now page.Time, o Return) {
 		return
 	}
 	delete(d.lent, o.Host)
+	d.stirred = true
 	d.holder.Drop(now, overlay.Subject{Host: o.Host}, o.Used, now, o.Rest)
 	if addr.IsValid() {
 		d.holder.Drop(now, overlay.Subject{Host: o.Host, Addr: addr}, o.Used, now, o.Rest)
@@ -158,15 +162,21 @@ func (d *Desk) Hear(now page.Time, from string, data []byte) error {
 			d.send(from, overlay.AppendAnswer(nil, &overlay.Answer{Session: x.Session, ID: x.ID}))
 		}
 	case *overlay.Answer:
-		d.holder.Answer(now, x)
+		d.answered(now, x)
 	case *overlay.Call:
 		d.called(now, x)
 	}
 	return nil
 }
 
+func (d *Desk) answered(now page.Time, x *overlay.Answer) {
+	d.holder.Answer(now, x)
+	d.stirred = true
+}
+
 // called waits on for what is about to be free.
 func (d *Desk) called(now page.Time, x *overlay.Call) {
+	d.stirred = true
 	d.holder.Call(now, x)
 	for i := range d.waiting {
 		if w := &d.waiting[i]; w.Host == x.Subject.Host {
@@ -184,8 +194,27 @@ func (d *Desk) send(to string, data []byte) {
 func (d *Desk) Step(now page.Time) (sends []overlay.Send, told []Leased, next page.Time) {
 	d.moved(now)
 	d.write(now)
-	next = d.reach(now)
+	if d.stirred || now >= d.check {
+		told = d.attend(now)
+	}
+	for _, host := range d.holder.Sought() {
+		told = append(told, Leased{Host: host, Given: true, Others: true})
+	}
 	d.write(now)
+	next = d.check
+	if d.holder.Resting() {
+		next = min(next, d.look)
+	}
+	sends, d.sends = d.sends, nil
+	return sends, told, min(next, d.holder.Next())
+}
+
+// attend sees what has come of what is waited for, and says when to look again although
+// nothing has changed.
+func (d *Desk) attend(now page.Time) (told []Leased) {
+	next := d.reach(now)
+	d.write(now)
+	d.stirred = false
 	waiting := d.waiting[:0]
 	for _, w := range d.waiting {
 		from, until := d.holder.Span(w.Host, w.Addr)
@@ -211,6 +240,7 @@ func (d *Desk) Step(now page.Time) (sends []overlay.Send, told []Leased, next pa
 		}
 		if w.stands {
 			d.standing--
+			d.stirred = true // there is room for another one
 		}
 		if !ev.Given {
 			d.Give(now, Return{Host: w.Host})
@@ -218,16 +248,8 @@ func (d *Desk) Step(now page.Time) (sends []overlay.Send, told []Leased, next pa
 		told = append(told, ev)
 	}
 	clear(d.waiting[len(waiting):])
-	d.waiting = waiting
-	for _, host := range d.holder.Sought() {
-		told = append(told, Leased{Host: host, Given: true, Others: true})
-	}
-	d.write(now)
-	if d.holder.Resting() {
-		next = min(next, d.look)
-	}
-	sends, d.sends = d.sends, nil
-	return sends, told, min(next, d.holder.Next())
+	d.waiting, d.check = waiting, next
+	return told
 }
 
 // moved has new owners told of hosts that rest for long.
@@ -272,12 +294,12 @@ func (d *Desk) post(now page.Time, x overlay.Letter) {
 	case to == "":
 	case x.Ask != nil && to == d.cfg.Name:
 		answer := d.granter.Ask(now, to, x.Ask)
-		d.holder.Answer(now, &answer)
+		d.answered(now, &answer)
 	case x.Ask != nil:
 		d.send(to, overlay.AppendAsk(nil, x.Ask))
 	case to == d.cfg.Name:
 		if d.granter.Return(now, to, x.Return) {
-			d.holder.Answer(now, &overlay.Answer{Session: x.Return.Session, ID: x.Return.ID})
+			d.answered(now, &overlay.Answer{Session: x.Return.Session, ID: x.Return.ID})
 		}
 	default:
 		d.send(to, overlay.AppendReturn(nil, x.Return))

@@ -17,9 +17,9 @@ import (
 type Holder struct {
 	keys    Keys
 	session uint64
-	id      uint64 // of the last Ask or Return
-	holds   map[Subject]*hold
-	list    []*hold // in the order in which they were wanted
+	id      uint64           // of the last Ask or Return
+	holds   map[string]*hold // by host, the first of its leases; all others hang on it
+	list    []*hold          // in the order in which they were wanted
 	flights []flight
 	back    []Subject // leases that were given back, not yet told
 	past    shelf[string, past]
@@ -41,6 +41,7 @@ type hold struct {
 	again  page.Time // the same, as the granter has said instead of granting it
 	from   page.Time // no request is sent before
 	until  page.Time // nor from here on
+	beside *hold     // of the same host
 }
 
 // flight is an Ask that was not answered yet.
@@ -78,19 +79,35 @@ type Letter struct {
 // NewHolder returns a holder that wants nothing. A session is never used twice by one
 // node.
 func NewHolder(keys Keys, session uint64) *Holder {
-	return &Holder{keys: keys, session: session, holds: make(map[Subject]*hold), index: make([]int, keys.parts)}
+	return &Holder{keys: keys, session: session, holds: make(map[string]*hold), index: make([]int, keys.parts)}
+}
+
+// of returns the leases that a request to a host at an address needs: the host's own
+// and that of the connection, which is the same where there is no address. One that is
+// not wanted is nil.
+func (h *Holder) of(host string, addr netip.Addr) (own, conn *hold) {
+	addr = addr.Unmap()
+	for x := h.holds[host]; x != nil; x = x.beside {
+		if !x.Addr.IsValid() {
+			own = x
+		}
+		if x.Addr == addr {
+			conn = x
+		}
+	}
+	return own, conn
 }
 
 // Want asks for a lease, and keeps it until Drop. wait is how long the node waits
 // between two requests to the host; many says that it takes the address for a CDN's.
 func (h *Holder) Want(now page.Time, s Subject, wait time.Duration, many bool) {
 	s.Addr = s.Addr.Unmap()
-	if x, ok := h.holds[s]; ok {
+	if _, x := h.of(s.Host, s.Addr); x != nil {
 		x.wait, x.many = wait, x.many || many
 		return
 	}
-	x := &hold{Subject: s, wait: wait, many: many, next: now}
-	h.holds[s] = x
+	x := &hold{Subject: s, wait: wait, many: many, next: now, beside: h.holds[s.Host]}
+	h.holds[s.Host] = x
 	h.list = append(h.list, x)
 }
 
@@ -98,11 +115,13 @@ func (h *Holder) Want(now page.Time, s Subject, wait time.Duration, many bool) {
 // not get the lease: one that was to end since others wait for it is asked for again
 // at once.
 func (h *Holder) Busy(host string, addr netip.Addr, is bool) {
-	for _, s := range []Subject{{Host: host}, {host, addr.Unmap()}} {
-		if x, ok := h.holds[s]; ok {
-			if x.busy = is; is && x.again != 0 {
-				x.next = 0
-			}
+	own, conn := h.of(host, addr)
+	for _, x := range [...]*hold{own, conn} {
+		if x == nil {
+			continue
+		}
+		if x.busy = is; is && x.again != 0 {
+			x.next = 0
 		}
 	}
 }
@@ -118,15 +137,11 @@ func (h *Holder) May(now page.Time, host string, addr netip.Addr) bool {
 // far as is known; until is 0 if there is no lease. A connection that is in use then
 // is closed, unless both were renewed.
 func (h *Holder) Span(host string, addr netip.Addr) (from, until page.Time) {
-	a, ok := h.holds[Subject{Host: host}]
-	if !ok {
+	own, conn := h.of(host, addr)
+	if own == nil || conn == nil {
 		return 0, 0
 	}
-	b, ok := h.holds[Subject{host, addr.Unmap()}]
-	if !ok {
-		return 0, 0
-	}
-	return max(a.from, b.from), min(a.until, b.until)
+	return max(own.from, conn.from), min(own.until, conn.until)
 }
 
 // Sought returns the hosts that others have come to wait for since it was called last:
@@ -139,15 +154,16 @@ func (h *Holder) Sought() []string {
 
 // Many says whether the address of a lease serves many domains, as far as is known.
 func (h *Holder) Many(host string, addr netip.Addr) bool {
-	x := h.holds[Subject{host, addr.Unmap()}]
+	_, x := h.of(host, addr)
 	return x != nil && x.many
 }
 
 // Again returns when leases that were not granted will be asked for again; 0 if none
 // was refused.
 func (h *Holder) Again(host string, addr netip.Addr) (at page.Time) {
-	for _, s := range []Subject{{Host: host}, {host, addr.Unmap()}} {
-		if x, ok := h.holds[s]; ok {
+	own, conn := h.of(host, addr)
+	for _, x := range [...]*hold{own, conn} {
+		if x != nil {
 			at = max(at, x.again)
 		}
 	}
@@ -156,7 +172,7 @@ func (h *Holder) Again(host string, addr netip.Addr) (at page.Time) {
 
 // Call lets what is wanted be asked for when it is said to be free.
 func (h *Holder) Call(now page.Time, x *Call) {
-	if y, ok := h.holds[x.Subject]; ok && x.Session == h.session && y.until <= now {
+	if _, y := h.of(x.Subject.Host, x.Subject.Addr); y != nil && x.Session == h.session && y.until <= now {
 		y.next = now.Add(x.In)
 		y.again = y.next
 	}
@@ -169,7 +185,7 @@ func (h *Holder) Moved(now page.Time, part int) {
 		if p := h.past.items[host]; !p.long || p.rest <= now || h.keys.HostPart(host) != part {
 			continue
 		}
-		if _, held := h.holds[Subject{Host: host}]; !held { // else it is told when that is given back
+		if own, _ := h.of(host, netip.Addr{}); own == nil { // else it is told when that is given back
 			h.tell(now, host)
 		}
 	}
@@ -189,11 +205,11 @@ func (h *Holder) tell(now page.Time, host string) {
 // from now on.
 func (h *Holder) Drop(now page.Time, s Subject, used bool, last page.Time, rest time.Duration) {
 	s.Addr = s.Addr.Unmap()
-	x, ok := h.holds[s]
-	if !ok {
+	_, x := h.of(s.Host, s.Addr)
+	if x == nil {
 		return
 	}
-	delete(h.holds, s)
+	h.unhang(x)
 	h.list = slices.DeleteFunc(h.list, func(y *hold) bool { return y == x })
 	if !x.asked || x.again.Sub(now) > Patience && x.until <= now { // it is not waited for
 		return
@@ -214,6 +230,23 @@ func (h *Holder) Drop(now page.Time, s Subject, used bool, last page.Time, rest 
 		}
 	}
 	h.back = append(h.back, s)
+}
+
+// unhang takes a lease from those of its host.
+func (h *Holder) unhang(x *hold) {
+	first := h.holds[x.Host]
+	switch {
+	case first != x:
+		for first.beside != x {
+			first = first.beside
+		}
+		first.beside = x.beside
+	case x.beside != nil:
+		h.holds[x.Host] = x.beside
+	default:
+		delete(h.holds, x.Host)
+	}
+	x.beside = nil
 }
 
 // give says what there is to tell of a host.
@@ -337,8 +370,8 @@ func (h *Holder) returns(now page.Time, letters []Letter) []Letter {
 	h.back = h.back[:0]
 	h.untold = slices.DeleteFunc(h.untold, func(u untold) bool {
 		p, ok := h.past.find(u.host)
-		_, held := h.holds[Subject{Host: u.host}] // then it is told when that is given back
-		return !ok || held && u.id != 0 || u.id != 0 && p.rest <= now
+		own, _ := h.of(u.host, netip.Addr{}) // if there is one, it is told when that is given back
+		return !ok || own != nil && u.id != 0 || u.id != 0 && p.rest <= now
 	})
 	for i := range h.untold {
 		if u := &h.untold[i]; u.next <= now {

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"math"
 	"net/netip"
 	"sync"
 
@@ -19,6 +20,7 @@ type leases struct {
 	mu   sync.Mutex
 	desk *crawl.Desk
 	busy map[string]request // by host: what is under way
+	ends page.Time          // no lease of these ends before
 }
 
 // request is one that is under way.
@@ -28,7 +30,7 @@ type request struct {
 }
 
 func newLeases(p *peer, session uint64) *leases {
-	return &leases{p: p, busy: map[string]request{}, desk: crawl.NewDesk(crawl.DeskConfig{
+	return &leases{p: p, busy: map[string]request{}, ends: math.MaxInt64, desk: crawl.NewDesk(crawl.DeskConfig{
 		Name: p.cfg.Name, Session: session, Keys: overlay.NewKeys(p.cfg.Scheme, overlay.Parts),
 		Manners: overlay.LeaseConfig{Wait: p.n.cfg.Wait, PerServer: max(p.n.cfg.PerServer, 1), PerCDN: perCDN, Domains: cdnDomains},
 		Owner:   func(part int) string { return p.member.Owner(part) },
@@ -47,13 +49,17 @@ func (l *leases) do(f func(d *crawl.Desk)) {
 func (l *leases) step(ctx context.Context, now page.Time) page.Time {
 	l.mu.Lock()
 	sends, told, next := l.desk.Step(now)
-	for host, r := range l.busy {
-		if until := l.desk.Until(host, r.addr); until <= now {
-			r.end()
-		} else {
-			next = min(next, until)
+	if now >= l.ends { // most were renewed since, or are over
+		l.ends = math.MaxInt64
+		for host, r := range l.busy {
+			if until := l.desk.Until(host, r.addr); until <= now {
+				r.end()
+			} else {
+				l.ends = min(l.ends, until)
+			}
 		}
 	}
+	next = min(next, l.ends)
 	l.mu.Unlock()
 	for _, x := range sends {
 		l.p.carrier.Do(x)
@@ -73,10 +79,21 @@ func (l *leases) may(now page.Time, host string, addr netip.Addr, end context.Ca
 		return false
 	}
 	l.busy[host] = request{addr, end}
+	l.ends = min(l.ends, l.desk.Until(host, addr))
 	if l.desk.Due(now) {
 		l.p.ring()
 	}
 	return true
+}
+
+// give gives leave back, and ends what is still under way under it.
+func (l *leases) give(now page.Time, x crawl.Return) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.desk.Give(now, x)
+	if r, ok := l.busy[x.Host]; ok && l.desk.Until(x.Host, r.addr) <= now {
+		r.end()
+	}
 }
 
 func (l *leases) over(host string, addr netip.Addr) {

@@ -214,7 +214,7 @@ func (p *peer) run(ctx context.Context, stop <-chan struct{}) {
 				case crawl.Lease:
 					p.leases.do(func(d *crawl.Desk) { d.Want(clock(), x) })
 				case crawl.Return:
-					p.leases.do(func(d *crawl.Desk) { d.Give(clock(), x) })
+					p.leases.give(clock(), x)
 				case []crawl.Care:
 					p.leases.do(func(d *crawl.Desk) { d.Learn(clock(), x) })
 				case granting:
