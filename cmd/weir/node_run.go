@@ -87,6 +87,7 @@ func (c *nodeRunCmd) Run(e *env, k *kong.Context) error {
 		return folderError(c.Dir, err)
 	}
 	defer logs.Close()
+	collect(int64(c.Memory))
 	st := newStation(logs, func(text string) { fmt.Fprintln(e.err, text) })
 	ctx, stop, release := e.interrupts(st.leaving)
 	defer st.work.Wait()
@@ -315,7 +316,6 @@ func (c *nodeRunCmd) crawl(ctx context.Context, e *env, st *station, sp cluster.
 	}
 	st.begin(sp.Name, p)
 	p.say(fmt.Sprintf("crawling %s into %s with the others; Ctrl-C hands over and leaves", sp.Name, cfg.Dir))
-	collect(cfg.Memory)
 	running, leaveNow := context.WithCancel(ctx)
 	st.work.Go(func() { st.forsaken(running, leaveNow) })
 	r, err := node.Run(running, st.leave, *cfg)
