@@ -71,14 +71,21 @@ func (c *drainCmd) Run(e *env) error {
 func (c *drainCmd) watch(ctx context.Context, stop <-chan struct{}, cl *cluster.Client, all *fleetStatus) (left bool, err error) {
 	for pauseFor(ctx, stop, 500*time.Millisecond) {
 		now, err := gather(ctx, cl)
+		alone := true
 		for _, n := range all.Nodes {
-			if err == nil || n.Name == c.Name || n.State == "gone" {
+			if n.Name == c.Name || n.State == "gone" {
 				continue
+			}
+			if alone = false; err == nil {
+				break
 			}
 			other := cl.At(n.Addr)
 			if now, err = gather(ctx, other); err == nil {
 				cl = other
 			}
+		}
+		if err != nil && alone {
+			return true, nil // it was the last one
 		}
 		if err != nil {
 			return false, failure(fmt.Errorf("%s was told to leave, and nobody says whether it has: %w", c.Name, err), "weir status --at, with the address of a node that is left, tells")

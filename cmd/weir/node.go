@@ -158,6 +158,10 @@ func clusterFault(err error) error {
 		hint = "start another node with storage and --join, under another name; then remove this one"
 	case strings.Contains(err.Error(), cluster.ErrEarly.Error()):
 		hint = "it does not belong to a cluster yet, or has not found most of it: what it waits for, it says where it was started"
+	case strings.Contains(err.Error(), "no node of that name was ever seen"):
+		hint = "weir status lists the nodes there are"
+	case strings.Contains(err.Error(), "drain and stop it first"):
+		hint = "weir drain, or Ctrl-C at the node, has it hand over and end; one that is only away needs no removal"
 	case strings.Contains(err.Error(), cluster.ErrHeadless.Error()):
 		hint = "try again in a few seconds; if that does not help, weir status shows which nodes are missing, and weir node --dir starts them"
 	case strings.Contains(err.Error(), "a port is a number"):

@@ -20,8 +20,9 @@ import (
 // all the writing, because a terminal can stand still for as long as it likes.
 type progress struct {
 	screen
-	cfg *node.Config
-	how func(p *progress, s node.Status)
+	cfg   *node.Config
+	how   func(p *progress, s node.Status)
+	wrote string // the last line, without the time
 
 	mu   sync.Mutex
 	last node.Status
@@ -143,9 +144,14 @@ func (p *progress) line(s node.Status) {
 			also += ", " + what
 		}
 	}
-	fmt.Fprintf(p.out, "%s: %s, %.1f/s, %s, %s/s%s, %s queued, %s, %s%s%s\n",
-		short(s.Run), many(s.Totals.Fetched, "page"), s.Pages, bytesOf(float64(s.Totals.Bytes)), bytesOf(s.Rate), allowed(s.Bound),
+	text := fmt.Sprintf("%s, %.1f/s, %s, %s/s%s, %s queued, %s, %s%s%s",
+		many(s.Totals.Fetched, "page"), s.Pages, bytesOf(float64(s.Totals.Bytes)), bytesOf(s.Rate), allowed(s.Bound),
 		thousands(s.Totals.Queued), many(int64(s.Active), "connection"), many(s.Totals.Errors(), "error"), p.left(s, ", "), also)
+	if p.cfg.Peer != nil && text == p.wrote {
+		return // a node that is done stays for days
+	}
+	p.wrote = text
+	fmt.Fprintf(p.out, "%s: %s\n", short(s.Run), text)
 }
 
 // rereading says that a crawl reads its stored pages for another program.

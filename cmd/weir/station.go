@@ -305,7 +305,7 @@ func (s *station) status() nodeStatus {
 		st.Lag = max(st.Lag, l.Lag)
 	}
 	if len(cs.Headless) > 0 {
-		st.Warned = append(st.Warned, "warning: no node leads "+strings.Join(cs.Headless, ", ")+" just now: what goes there waits")
+		st.Warned = append(st.Warned, "warning: no node leads "+strings.Join(slices.Sorted(slices.Values(cs.Headless)), ", ")+" just now: what goes there waits")
 	}
 	for _, k := range overlay.Traffics() {
 		st.Spoken[k.String()] = cs.Account.Received[k]

@@ -201,16 +201,16 @@ func (f *fleetStatus) storing() (here, missing []string) {
 	return here, missing
 }
 
-// lead says what is amiss when no node knows who leads the cluster; "": nothing.
+// lead says what is amiss when nobody may lead the cluster; "": nothing.
 func (f *fleetStatus) lead() string {
-	if slices.ContainsFunc(f.Nodes, func(n nodeStatus) bool { return n.Leader != "" }) {
-		return ""
-	}
 	here, missing := f.storing()
-	if len(missing) < len(here) {
+	switch {
+	case len(here)+len(missing) > 0 && len(here) <= len(missing):
+		return fmt.Sprintf("most nodes with storage are missing (%s): within %s nothing is fetched any more, and nothing is lost, until they are back (weir node --dir)", namesOf(missing), short(overlay.TTL))
+	case !slices.ContainsFunc(f.Nodes, func(n nodeStatus) bool { return n.Leader != "" }):
 		return "the nodes with storage are choosing who leads them: that takes some seconds, and what is found meanwhile waits"
 	}
-	return fmt.Sprintf("most nodes with storage are missing (%s): in %s nothing is fetched any more, and nothing is lost, until they are back (weir node --dir)", namesOf(missing), short(overlay.TTL))
+	return ""
 }
 
 // namesOf joins names as people do.
@@ -293,7 +293,7 @@ func (f *fleetStatus) print(w io.Writer) error {
 			fmt.Fprintf(w, "%s (%s): %s\n", p.Site, n.Name, promiseLine(p, time.Now()))
 		}
 	}
-	if missing := f.missing(); len(missing) > 0 {
+	if missing := f.missing(); len(missing) > 0 && len(crawls) > 0 {
 		fmt.Fprintf(w, "what %s fetched is not counted\n", namesOf(missing))
 	}
 	if text := f.lead(); text != "" {

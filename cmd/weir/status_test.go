@@ -1,0 +1,87 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/node"
+)
+
+// Whoever asks for the status is told whether nodes are missing or only choose a
+// leader, and nothing while all is well.
+func TestWhoLeads(t *testing.T) {
+	fleet := func(leader string, states ...string) *fleetStatus {
+		f := new(fleetStatus)
+		var peers []peerAt
+		for i := range states {
+			peers = append(peers, peerAt{Name: string(rune('a' + i)), Storage: true})
+		}
+		for i, state := range states {
+			n := nodeStatus{Name: peers[i].Name, State: state}
+			if state != "gone" && state != "silent" {
+				n.Peers, n.Leader = peers, leader
+			}
+			f.Nodes = append(f.Nodes, n)
+		}
+		return f
+	}
+	for _, c := range []struct {
+		what, want string
+		fleet      *fleetStatus
+	}{
+		{"all are here", "", fleet("a", "crawling", "crawling", "crawling")},
+		{"one is gone", "", fleet("a", "crawling", "crawling", "gone")},
+		{"an election", "choosing who leads", fleet("", "crawling", "crawling", "silent")},
+		{"two are gone, and it has not come round", "missing (b and c)", fleet("b", "crawling", "gone", "silent")},
+		{"three of five", "missing (c, d and e)", fleet("", "fenced", "fenced", "gone", "gone", "gone")},
+		{"half of four", "missing (c and d)", fleet("", "fenced", "fenced", "gone", "gone")},
+	} {
+		if got := c.fleet.lead(); !strings.Contains(got, c.want) || c.want == "" && got != "" {
+			t.Errorf("%s: %q", c.what, got)
+		}
+	}
+}
+
+// What went wrong is shown for a while, once, and with its age.
+func TestRecentWarnings(t *testing.T) {
+	logs, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer logs.Close()
+	said := 0
+	s := newStation(logs, func(string) { said++ })
+	s.warn(errors.New("one"))
+	s.warn(errors.New("two"))
+	s.warn(errors.New("one"))
+	now := s.warned[len(s.warned)-1].at
+	s.warned[0].at = now.Add(-warnedFor)
+	s.warned[1].at = now
+	if got := fmt.Sprint(s.recent(now.Add(5 * time.Second))); got != "[warning: one (5.0s ago)]" {
+		t.Errorf("%s", got)
+	}
+	if said != 3 {
+		t.Errorf("a person was told %d times", said)
+	}
+}
+
+// A node that has nothing to do writes no more lines until it has.
+func TestLinesOfAnIdleNode(t *testing.T) {
+	var log bytes.Buffer
+	p := &progress{cfg: &node.Config{Peer: &node.Peer{}}, screen: screen{out: &log}}
+	s := running()
+	for range 3 {
+		p.line(s)
+		s.Run += lineEvery
+	}
+	s.Totals.Fetched++
+	p.line(s)
+	if got := strings.Count(log.String(), "\n"); got != 2 {
+		t.Errorf("%d lines:\n%s", got, log.String())
+	}
+}
