@@ -187,7 +187,7 @@ func (m *Member) do(a Action) { m.out = append(m.out, a) }
 
 // run does what is due, and asks for a Tick when something will be.
 func (m *Member) run() {
-	if !m.common.followed {
+	if !m.common.followed && m.held {
 		m.common.followed = true
 		m.do(Follow{Part: m.cfg.Parts, After: m.common.offset, Stamp: m.common.stamp})
 	}
@@ -201,7 +201,9 @@ func (m *Member) run() {
 		m.warm()
 	}
 	m.posts.hurry(m.now, m.draining || m.settling > 0 || m.talk.load.Queued+m.talk.load.Flying == 0)
-	m.out = m.posts.run(m.now, m.out)
+	if m.held { // else the logs may be others when it is again
+		m.out = m.posts.run(m.now, m.out)
+	}
 	if m.settling > 0 && m.posts.moved {
 		m.settleAll()
 	}
@@ -211,9 +213,9 @@ func (m *Member) run() {
 		m.left = true
 		m.do(Left{})
 	}
-	at := min(m.renewAt, m.doubtAt, m.standby.due, m.posts.due, m.talk.due)
+	at := min(m.renewAt, m.doubtAt, m.standby.due, m.talk.due)
 	if m.held {
-		at = min(at, m.Until())
+		at = min(at, m.posts.due, m.Until())
 	}
 	if at != m.woken {
 		m.woken = at
@@ -237,8 +239,10 @@ func (m *Member) onRenewed(ev Renewed) {
 		return
 	}
 	m.renewed = max(m.renewed, ev.Sent)
+	m.posts.live(m.now, m.renewed)
 	if !m.held {
 		m.held = true
+		m.posts.again(m.now) // meanwhile they may have lost power, and the ends of their logs
 		m.renewAt = m.now
 		m.settleAll()
 	}
@@ -253,6 +257,10 @@ func (m *Member) fence() {
 		m.unfollow(p)
 		s.phase, s.ready, s.emptying = idle, false, false
 		s.asked, s.waits = never, false
+	}
+	if m.common.followed { // it may lose its end meanwhile, which shows when it is followed again
+		m.common.followed = false
+		m.do(Unfollow{len(m.parts)})
 	}
 	m.claims, m.settling, m.owned, m.taking = 0, 0, 0, 0
 	m.standby.due = never

@@ -1,6 +1,6 @@
 package overlay
 
-// common is what a Member knows of the common log, which it always follows.
+// common is what a Member knows of the common log, which it follows while it has a session.
 type common struct {
 	followed bool
 	offset   uint64 // of what was applied

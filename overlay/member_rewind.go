@@ -1,6 +1,10 @@
 package overlay
 
-import "weir/page"
+import (
+	"slices"
+
+	"weir/page"
+)
 
 // onRewound goes back to where a log and what was read of it agree. All that was
 // appended behind that is gone, and is said again: rows and ends by whoever has them
@@ -35,33 +39,53 @@ func (m *Member) onRewound(ev Rewound) {
 }
 
 // again says everything once more that may not be on disks: also what is acknowledged of
-// parcels that wait for more. What is under way is acknowledged as well, and counted.
+// parcels that wait for more. What has ended waits for its rows once more; only what is
+// under way cannot be called back.
 func (o *outbox) again(now page.Time) {
 	if len(o.parcels) == 0 {
 		return
+	}
+	o.unacked, o.rowed, o.done = 0, 0, 0
+	for i := range o.parcels {
+		x := &o.parcels[i]
+		x.rows, x.ended, x.posts = 0, 0, x.sent.Ended
+	}
+	for _, p := range o.busy {
+		l := o.lanes[p]
+		for _, e := range l.queue[:l.flying] {
+			if x := o.of(e); x != nil {
+				o.count(x, e, 1)
+			}
+		}
+		l.drop(l.flying, func(e entry) bool { return e.seq != 0 })
 	}
 	for i := range o.parcels {
 		x := &o.parcels[i]
 		for _, post := range x.sent.Rows {
 			for _, r := range post.Records {
 				for _, r := range split(r) {
-					x.rows++
-					o.unacked += bulk(r)
-					o.push(now, post.Part, entry{record: r, size: bulk(r), seq: x.seq})
+					e := entry{record: r, size: bulk(r), seq: x.seq}
+					o.count(x, e, 1)
+					o.push(now, post.Part, e)
 				}
 			}
 		}
-		if x.posts != nil {
-			continue // none of them was said
-		}
-		x.posts = x.sent.Ended
 		for _, post := range x.posts {
 			for _, r := range post.Records {
-				x.ended++
-				o.unacked += bulk(r)
+				o.count(x, entry{size: bulk(r), ended: true}, 1)
 			}
 		}
 	}
-	o.rowed, o.done = 0, 0
 	o.advance(now)
+}
+
+// drop takes some of what is not under way out of a lane.
+func (l *lane) drop(from int, which func(entry) bool) {
+	l.queue = append(l.queue[:from:from], slices.DeleteFunc(l.queue[from:], func(e entry) bool {
+		if !which(e) {
+			return false
+		}
+		l.bytes -= e.size
+		return true
+	})...)
 }

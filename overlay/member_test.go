@@ -149,7 +149,7 @@ func TestFence(t *testing.T) {
 		if _, ok := s.out[0].(Fence); !ok {
 			t.Fatalf("%T: the first it does is %T", ev, s.out[0])
 		}
-		want(s, Unfollow{0})
+		want(s, Unfollow{0}, Unfollow{1})
 		want[Renew](s)
 		if s.m.Mine(0) || s.m.Until() != 0 {
 			t.Errorf("%T: it still owns something", ev)

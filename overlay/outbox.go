@@ -1,6 +1,7 @@
 package overlay
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -43,7 +44,9 @@ type outbox struct {
 	unacked int     // bytes
 	full    bool
 	moved   bool // safe has moved
-	due     page.Time
+
+	heard page.Time // when a renewal was sent that was answered: those who keep the logs lived
+	due   page.Time
 
 	patient func(part int) bool // nobody waits for what is said in it; nil: somebody does
 	hasty   bool                // somebody waits until all is acknowledged
@@ -200,23 +203,8 @@ func (o *outbox) acked(now page.Time, id uint64) {
 	}
 	for _, e := range l.queue[:l.flying] {
 		l.bytes -= e.size
-		if e.seq == 0 {
-			continue
-		}
-		o.unacked -= e.size
-		at, ok := slices.BinarySearchFunc(o.parcels, e.seq, func(p parcel, seq uint64) int {
-			if p.seq < seq {
-				return -1
-			}
-			return int(min(p.seq-seq, 1))
-		})
-		if !ok {
-			continue
-		}
-		if e.ended {
-			o.parcels[at].ended--
-		} else {
-			o.parcels[at].rows--
+		if x := o.of(e); x != nil {
+			o.count(x, e, -1)
 		}
 	}
 	clear(l.queue[:l.flying])
@@ -233,8 +221,35 @@ func (o *outbox) failed(now page.Time, id uint64) {
 	}
 	l.pause = min(max(2*l.pause, retryFirst), retryLast)
 	l.id, l.flying = 0, 0
+	l.drop(0, func(e entry) bool { // its rows are said again, and it will be after them
+		x := o.of(e)
+		early := x != nil && e.ended && x.posts != nil
+		if early {
+			o.count(x, e, -1)
+		}
+		return early
+	})
 	l.due = now.Add(l.pause)
 	o.due = min(o.due, l.due)
+}
+
+// of finds the parcel of an entry; nil if there is none.
+func (o *outbox) of(e entry) *parcel {
+	at, ok := slices.BinarySearchFunc(o.parcels, e.seq, func(p parcel, seq uint64) int { return cmp.Compare(p.seq, seq) })
+	if !ok {
+		return nil
+	}
+	return &o.parcels[at]
+}
+
+// count notes that an entry waits to be acknowledged, or does no more.
+func (o *outbox) count(x *parcel, e entry, by int) {
+	o.unacked += by * e.size
+	if e.ended {
+		x.ended += by
+	} else {
+		x.rows += by
+	}
 }
 
 // advance lets what has ended follow its rows, and finds what is acknowledged.
@@ -264,6 +279,14 @@ func (o *outbox) told() uint64 {
 		return o.last
 	}
 	return o.safe
+}
+
+// live says that those who keep the logs were there at a time.
+func (o *outbox) live(now, at page.Time) {
+	o.heard = max(o.heard, at)
+	if o.done > 0 && o.heard >= o.parcels[0].at.Add(synced) {
+		o.due = min(o.due, now)
+	}
 }
 
 // empty reports whether nothing is left, not even to be forgotten.
@@ -322,10 +345,11 @@ func (o *outbox) flush(part int, l *lane) Action {
 	return Append{ID: l.id, Part: part, Batch: Batch{Origin: o.origin, Records: records}}
 }
 
-// forget lets go of parcels that are on the disks of the others.
+// forget lets go of parcels that are on the disks of the others: those who keep the
+// logs were there when that must have been so, and answered.
 func (o *outbox) forget(now page.Time, out []Action) []Action {
 	n := 0
-	for n < o.done && now >= o.parcels[n].at.Add(synced) {
+	for n < o.done && o.heard >= o.parcels[n].at.Add(synced) {
 		n++
 	}
 	if n > 0 {
@@ -334,7 +358,7 @@ func (o *outbox) forget(now page.Time, out []Action) []Action {
 		o.done -= n
 		o.rowed -= n
 	}
-	if o.done > 0 {
+	if o.done > 0 && now < o.parcels[0].at.Add(synced) {
 		o.due = min(o.due, o.parcels[0].at.Add(synced))
 	}
 	return out

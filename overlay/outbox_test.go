@@ -120,6 +120,7 @@ func TestOutboxOrder(t *testing.T) {
 		}
 		for range 200 {
 			now = max(now, min(o.due, now.Add(time.Minute)))
+			o.live(now, now)
 			take(o.run(now, nil))
 			for p := range parts {
 				answer(p, true)

@@ -46,6 +46,7 @@ type World struct {
 
 	// What is true.
 	queued  []bool   // by page: it is in its log
+	said    []bool   // by page: it was, at least
 	doneAt  []uint64 // by page: where its log first says that it has ended; 0 = nowhere
 	takenAt []map[uint64]uint64
 	fetches []int   // by page
@@ -68,7 +69,7 @@ func NewWorld(s Setting, nodes int) *World {
 	}
 	w := &World{
 		Setting: s, Net: NewNet(s.Seed, s.Parts), random: rand.New(rand.NewPCG(s.Seed, 2)), shared: overlay.NewOwners(s.Parts),
-		pagesOf: make([][]int, s.Parts), queued: make([]bool, s.Pages), doneAt: make([]uint64, s.Pages),
+		pagesOf: make([][]int, s.Parts), queued: make([]bool, s.Pages), said: make([]bool, s.Pages), doneAt: make([]uint64, s.Pages),
 		takenAt: make([]map[uint64]uint64, s.Parts), visits: make([]visit, s.Parts), fetches: make([]int, s.Pages),
 	}
 	w.Net.Loss, w.Net.Late, w.Net.Slow, w.Net.Appended, w.Net.Lost = s.Loss, s.Late, s.Slow, w.appended, w.lost
@@ -149,7 +150,7 @@ func (w *World) appended(part int, offset uint64, b overlay.Batch) {
 		switch r := r.(type) {
 		case overlay.Shipped:
 			for _, s := range r.Rows {
-				w.queued[s.Input] = true
+				w.queued[s.Input], w.said[s.Input] = true, true
 			}
 		case overlay.Done:
 			for _, e := range r.Pages {
@@ -157,7 +158,7 @@ func (w *World) appended(part int, offset uint64, b overlay.Batch) {
 					w.doneAt[e.Hash] = offset
 				}
 				for _, c := range w.children(int(e.Hash)) {
-					if !w.queued[c] {
+					if !w.said[c] {
 						w.fail("page %d has ended, and %d that it links to is in no log", e.Hash, c)
 					}
 				}
@@ -172,6 +173,18 @@ func (w *World) appended(part int, offset uint64, b overlay.Batch) {
 
 // lost sees a log without its end.
 func (w *World) lost(part int, offset uint64) {
+	for id := range w.queued {
+		w.queued[id] = w.queued[id] && w.log(id) != part
+	}
+	for _, e := range w.Net.logs[part] {
+		for _, r := range e.batch.Records {
+			if s, ok := r.(overlay.Shipped); ok && e.offset < offset {
+				for _, x := range s.Rows {
+					w.queued[x.Input] = true
+				}
+			}
+		}
+	}
 	if part == w.Parts {
 		return
 	}
@@ -232,7 +245,7 @@ func (w *World) checkQuiet(n *node) {
 		return
 	}
 	for id, queued := range w.queued {
-		if queued && w.doneAt[id] == 0 {
+		if queued && w.doneAt[id] == 0 && !w.known(id) {
 			w.fail("%v is quiet, and page %d is queued", n, id)
 			return
 		}
@@ -255,6 +268,13 @@ func (w *World) checkQuiet(n *node) {
 			}
 		}
 	}
+}
+
+// known reports whether the owner of a page's partition has heard that it has ended,
+// from a log that has lost that since: whoever fetched it will say so again.
+func (w *World) known(id int) bool {
+	p := w.part(id)
+	return slices.ContainsFunc(w.nodes, func(n *node) bool { return n.alive() && n.epochs[p] != 0 && n.disk.ended[id] })
 }
 
 // checkEnough hears a node say that all together have fetched enough.
