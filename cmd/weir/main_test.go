@@ -69,7 +69,7 @@ func TestScript(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "web": serve, "asked": asked, "manners": manners, "hold": hold, "fill": fill, "listens": listens, "ports": ports, "disk": disk, "answers": answers, "samehits": sameHits,
+			"exits": exits, "web": serve, "asked": asked, "manners": manners, "hold": hold, "fill": fill, "listens": listens, "ports": ports, "disk": disk, "answers": answers, "half": half, "samehits": sameHits,
 		},
 		// tmpfs: a script may mount a small file system, in a name space of its own.
 		Condition: func(cond string) (bool, error) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -30,6 +31,7 @@ const movedFile = "moved.json"
 type moved struct {
 	Cluster string `json:"cluster"`
 	Name    string `json:"name"`           // of the crawl in the cluster
+	Try     string `json:"try,omitempty"`  // see taskFrom
 	Mark    []byte `json:"mark,omitempty"` // see crawl.View.Move
 	Count   int64  `json:"count"`          // pages up to the mark
 	Over    bool   `json:"over"`           // the cluster has all of it
@@ -189,11 +191,11 @@ func (c *submitCmd) takeOver(e *env, given map[string]bool) error {
 		err = m.move(ctx, f)
 	}
 	if ctx.Err() != nil {
-		fmt.Fprintf(e.err, "weir: interrupted; the cluster waits for the rest. The same command goes on\n")
+		fmt.Fprintf(e.err, "weir: interrupted; the cluster waits for the rest. The same command goes on, weir submit --cancel calls it off\n")
 		return quiet(exitInterrupted)
 	}
 	if err != nil {
-		return failure(fmt.Errorf("move the crawl in %s: %w", c.From, err), "nothing is lost: the same command goes on where it stopped")
+		return failure(fmt.Errorf("move the crawl in %s: %w", c.From, err), "nothing is lost: the same command goes on where it stopped, and weir submit --cancel calls it off")
 	}
 	fmt.Fprintf(e.err, "the cluster has taken over %s of %s, of which %s to be fetched; the archive of the others stays in %s\n", many(m.all, "page"), c.From, areStill(total.Queued), c.From)
 	return nil
@@ -332,7 +334,7 @@ func (m *mover) begin(ctx context.Context, t *task, ended int64) (over bool, err
 		return false, err
 	}
 	t.Version = movingVersion
-	t.From = &taskFrom{ID: m.id, Machine: machine, Dir: dir, Pages: ended, Moving: true}
+	t.From = &taskFrom{ID: m.id, Machine: machine, Dir: dir, Pages: ended, Moving: true, Try: rand.Text()}
 	body, err := json.Marshal(t)
 	if err != nil {
 		return false, err
@@ -344,8 +346,8 @@ func (m *mover) begin(ctx context.Context, t *task, ended int64) (over bool, err
 	if m.done.Over && m.done.Cluster != a.Cluster {
 		return false, usage("a crawl has one owner; weir status --at shows how it goes there", "the cluster %s has taken over the crawl in %s", m.done.Cluster, m.dir)
 	}
-	if m.done.Cluster != a.Cluster || m.done.Name != m.name {
-		m.done = moved{Cluster: a.Cluster, Name: m.name}
+	if m.done.Cluster != a.Cluster || m.done.Name != m.name || m.done.Try != a.Try { // what it had may have been called off
+		m.done = moved{Cluster: a.Cluster, Name: m.name, Try: a.Try}
 	}
 	m.done.Over, m.done.Ending = a.Over, false
 	return a.Over, m.done.write(m.dir)

@@ -34,6 +34,7 @@ type transfer struct {
 type transferred struct {
 	Cluster string `json:"cluster"`
 	Over    bool   `json:"over"` // the cluster has all of it
+	Try     string `json:"try,omitempty"`
 }
 
 // movedPage is a page of the crawl.
@@ -63,6 +64,8 @@ type taskFrom struct {
 	Dir     string `json:"dir"`
 	Pages   int64  `json:"pages"`            // that have ended there: their archive is there too
 	Moving  bool   `json:"moving,omitempty"` // not all of it has come yet
+	Try     string `json:"try,omitempty"`    // drawn anew when it is begun with
+	Off     bool   `json:"off,omitempty"`    // it was called off, and what has come is being dropped
 }
 
 // move answers a transfer.
@@ -87,6 +90,9 @@ func (s *station) move(ctx context.Context, b []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if t.From != nil && t.From.Off {
+		return nil, fmt.Errorf("taking over %s was called off: begin again in a moment, when it is forgotten", q.Name)
+	}
 	if t.From == nil || t.From.ID != q.ID {
 		return nil, fmt.Errorf("the crawl %s is another one: choose another --name", q.Name)
 	}
@@ -101,7 +107,7 @@ func (s *station) move(ctx context.Context, b []byte) ([]byte, error) {
 			t.From.Moving = false
 		}
 	}
-	return json.Marshal(transferred{Cluster: s.cl.Cluster(), Over: !t.From.Moving})
+	return json.Marshal(transferred{Cluster: s.cl.Cluster(), Over: !t.From.Moving, Try: t.From.Try})
 }
 
 // reserve keeps the cluster for a crawl that is on its way to it.
@@ -117,6 +123,43 @@ func (s *station) reserve(ctx context.Context, q transfer) error {
 		return errors.New("a crawl to be taken over must say where it comes from")
 	}
 	return s.keepTask(ctx, q.Name, q.Task)
+}
+
+// cancel gives up taking a crawl over: what has come of it is dropped.
+func (s *station) cancel(ctx context.Context) ([]byte, error) {
+	for _, known := range s.cl.Specs() {
+		sp, ok, err := s.cl.Spec(ctx, known.Name)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		t, err := readTask(sp.Body)
+		if err != nil {
+			return nil, err
+		}
+		if t.From == nil || !t.From.Moving {
+			return nil, fmt.Errorf("the nodes have begun with the crawl %s, and it cannot be called off: weir drain has them leave, and another crawl needs nodes with other folders (weir node --dir)", sp.Name)
+		}
+		// As long as this stands nothing else is submitted, and nothing more taken.
+		t.From.Off = true
+		body, err := json.Marshal(t)
+		if err != nil {
+			return nil, err
+		}
+		if err := s.cl.Replace(ctx, sp, body); err != nil {
+			return nil, err
+		}
+		if err := s.cl.Clear(ctx); err != nil {
+			return nil, err
+		}
+		if err := s.cl.Remove(ctx, sp.Name); err != nil {
+			return nil, err
+		}
+		return json.Marshal(t.From)
+	}
+	return nil, errors.New("no crawl is being taken over")
 }
 
 // settle lets the nodes begin with a crawl that is here.

@@ -20,6 +20,7 @@ import (
 // What nodes are asked, see cluster.Node.Answer.
 const (
 	submitTopic   = "submit"
+	cancelTopic   = "cancel"
 	statusTopic   = "status"
 	drainTopic    = "drain"
 	removeTopic   = "remove"
@@ -118,6 +119,7 @@ func (s *station) serve(cl *cluster.Node) {
 	s.cl = cl
 	cl.Answer(statusTopic, func(context.Context, []byte) ([]byte, error) { return json.Marshal(s.status()) })
 	cl.Answer(submitTopic, func(ctx context.Context, b []byte) ([]byte, error) { return nil, s.submit(ctx, b) })
+	cl.Answer(cancelTopic, func(ctx context.Context, _ []byte) ([]byte, error) { return s.cancel(ctx) })
 	cl.Answer(drainTopic, func(context.Context, []byte) ([]byte, error) {
 		s.drain("somebody asked for it with weir drain")
 		return nil, nil
@@ -173,7 +175,7 @@ func (s *station) keepTask(ctx context.Context, name string, body []byte) error 
 	}
 	for _, sp := range s.cl.Specs() {
 		if t, err := readTask(sp.Body); err == nil && t.From != nil && t.From.Moving {
-			return fmt.Errorf("this cluster is taking over the crawl %s from %s on %s: weir submit --from %s goes on there", sp.Name, t.From.Dir, t.From.Machine, t.From.Dir)
+			return fmt.Errorf("this cluster is taking over the crawl %s from %s on %s: weir submit --from %s goes on there, weir submit --cancel calls it off", sp.Name, t.From.Dir, t.From.Machine, t.From.Dir)
 		}
 		if sp.Name != name {
 			return fmt.Errorf("this cluster has the crawl %s, and a cluster has one, also when it is done: another one needs a cluster of its own, whose nodes may run on the same machines (weir node --dir and --listen)", sp.Name)

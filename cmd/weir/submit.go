@@ -22,6 +22,7 @@ type submitCmd struct {
 	Limit  rate   `name:"cluster-limit" placeholder:"RATE" default:"none" help:"Bandwidth that all nodes may use together, as in 20MB/s."`
 	Scheme string `placeholder:"SCHEME" default:"host" help:"Which pages stay together on a node: host, those of one host; url, none; host-8, an eighth of those of a host. redirect hands pages on when more than 500 wait (redirect:url,over=200,max=2,n=16 if pages are on their own, 200 wait, two hand them on, to 16 partitions); redirect:rtt hands those of hosts more than 100 ms away to the nearest of three nodes (redirect:over=80ms). adaptive is host, but hosts that a node has no connections for are spread over more (adaptive:over=100). Whatever it is, a host is visited by one node at a time."`
 	From   string `placeholder:"DIR" help:"Take over the crawl in this folder, which weir crawl has begun: its settings, what it has fetched and what waits. It must have been stopped."`
+	Cancel bool   `help:"Call off a --from that was given up half-way: the cluster drops what it has of that crawl, and takes another one. The folder stays as it is."`
 	Wait   bool   `name:"wait-done" help:"Wait until nothing is left to do."`
 	settings
 }
@@ -40,7 +41,8 @@ Examples:
   weir submit --from big --at a.example.org:7400 --certs me
 
 With --from a crawl of one machine goes on in the cluster: nothing is fetched again and nothing forgotten. Its archive
-stays where it is, and weir export --dir reads it. Cut short, the same command goes on.
+stays where it is, and weir export --dir reads it. Cut short, the same command goes on; until it has, the cluster takes
+no other crawl. weir submit --cancel calls it off, and weir crawl --dir goes on with the folder.
 
 With --max-pages nodes stop when they have fetched so many pages together. What is left is divided among them, so they
 fetch a few more at most, unless a node dies and comes back with pages that the others had not heard of.
@@ -64,6 +66,9 @@ func (c *submitCmd) Run(e *env, k *kong.Context) error {
 			given[p.Flag.Name] = true
 		}
 	}
+	if c.Cancel {
+		return c.cancel(e, given)
+	}
 	if c.From != "" {
 		if err := c.takeOver(e, given); err != nil {
 			return err
@@ -82,6 +87,27 @@ func (c *submitCmd) Run(e *env, k *kong.Context) error {
 	defer release()
 	return c.wait(ctx, stop, e, cl)
 }
+
+// cancel has the cluster give up a crawl that it has only a part of.
+func (c *submitCmd) cancel(e *env, given map[string]bool) error {
+	if len(c.URLs) > 0 || given["seeds"] || given["from"] || given["wait-done"] {
+		return usage("call the old one off first, then submit", "--cancel and a crawl to submit do not go together")
+	}
+	cl, err := c.client()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(e.err, "waiting for what may still be on its way")
+	var from taskFrom
+	if err := putFor(e.ctx, cancelTime, cl, "", cancelTopic, nil, &from); err != nil {
+		return err
+	}
+	fmt.Fprintf(e.err, "called off: the cluster has forgotten what it had of the crawl in %s on %s, and takes another one; weir crawl --dir %s goes on there\n", from.Dir, from.Machine, from.Dir)
+	return nil
+}
+
+// cancelTime is how long a node may take to drop a crawl.
+const cancelTime = time.Minute
 
 // submit gives a new crawl to the cluster.
 func (c *submitCmd) submit(e *env, given map[string]bool) error {

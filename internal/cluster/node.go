@@ -149,7 +149,7 @@ func (n *Node) connect(routes address, release func()) (err error) {
 	if n.sys, err = dial(n.srv, systemUser, password, n.cfg.Log); err != nil {
 		return err
 	}
-	n.js, err = jetstream.New(n.nc)
+	n.js, err = jetstream.New(n.nc, jetstream.WithPublishAsyncTimeout(appendTime))
 	return err
 }
 

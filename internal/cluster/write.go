@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -38,6 +39,20 @@ func (n *Node) Write(ctx context.Context, posts []overlay.Post) error {
 			return fmt.Errorf("write to the log of partition %d: %w", posts[i].Part, err)
 		case <-ctx.Done():
 			return fmt.Errorf("write to the log of partition %d: %w", posts[i].Part, ctx.Err())
+		}
+	}
+	return nil
+}
+
+// Clear empties all logs, when what others may be writing just now has come. It is for
+// logs that no crawl has begun with: whoever has read them would not hear of it.
+func (n *Node) Clear(ctx context.Context) error {
+	if !pause(ctx, appendTime+time.Second) {
+		return ctx.Err()
+	}
+	for i := range overlay.Logs {
+		if err := n.streams[logStream(i)].Purge(ctx); err != nil {
+			return fmt.Errorf("empty log %d: %w", i, err)
 		}
 	}
 	return nil
