@@ -126,15 +126,16 @@ func (s *station) reserve(ctx context.Context, q transfer) error {
 }
 
 // cancel gives up taking a crawl over: what has come of it is dropped.
-func (s *station) cancel(ctx context.Context) ([]byte, error) {
-	for _, known := range s.cl.Specs() {
-		sp, ok, err := s.cl.Spec(ctx, known.Name)
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
-			continue
-		}
+func (s *station) cancel(ctx context.Context, b []byte) ([]byte, error) {
+	var name string
+	if err := json.Unmarshal(b, &name); err != nil {
+		return nil, err
+	}
+	list, err := s.specs(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	for _, sp := range list {
 		t, err := readTask(sp.Body)
 		if err != nil {
 			return nil, err

@@ -323,7 +323,7 @@ func (c *nodeRunCmd) crawl(ctx context.Context, e *env, st *station, sp cluster.
 	leaveNow()
 	st.end(e)
 	p.end()
-	if alone && errors.Is(err, context.Canceled) {
+	if alone = alone && errors.Is(err, context.Canceled); alone { // else it had handed over before the others were out of sight
 		err = nil
 	}
 	if c.JSON && r.StoppedBy != crawl.StopByNobody {

@@ -119,7 +119,7 @@ func (s *station) serve(cl *cluster.Node) {
 	s.cl = cl
 	cl.Answer(statusTopic, func(context.Context, []byte) ([]byte, error) { return json.Marshal(s.status()) })
 	cl.Answer(submitTopic, func(ctx context.Context, b []byte) ([]byte, error) { return nil, s.submit(ctx, b) })
-	cl.Answer(cancelTopic, func(ctx context.Context, _ []byte) ([]byte, error) { return s.cancel(ctx) })
+	cl.Answer(cancelTopic, s.cancel)
 	cl.Answer(drainTopic, func(context.Context, []byte) ([]byte, error) {
 		s.drain("somebody asked for it with weir drain")
 		return nil, nil
@@ -173,7 +173,11 @@ func (s *station) keepTask(ctx context.Context, name string, body []byte) error 
 	if name == serverDir || name == homeFile {
 		return fmt.Errorf("a crawl cannot be called %s: choose another --name", name)
 	}
-	for _, sp := range s.cl.Specs() {
+	list, err := s.specs(ctx, name)
+	if err != nil {
+		return err
+	}
+	for _, sp := range list {
 		if t, err := readTask(sp.Body); err == nil && t.From != nil && t.From.Moving {
 			return fmt.Errorf("this cluster is taking over the crawl %s from %s on %s: weir submit --from %s goes on there, weir submit --cancel calls it off", sp.Name, t.From.Dir, t.From.Machine, t.From.Dir)
 		}
@@ -185,6 +189,27 @@ func (s *station) keepTask(ctx context.Context, name string, body []byte) error 
 		}
 	}
 	return s.cl.Submit(ctx, name, body)
+}
+
+// specs lists what was submitted, as most nodes have it: what this one has heard, and
+// under a name.
+func (s *station) specs(ctx context.Context, name string) (list []cluster.Spec, err error) {
+	names := []string{name}
+	for _, sp := range s.cl.Specs() {
+		if sp.Name != name {
+			names = append(names, sp.Name)
+		}
+	}
+	for _, name := range names {
+		sp, ok, err := s.cl.Spec(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			list = append(list, sp)
+		}
+	}
+	return list, nil
 }
 
 // waitsFor says that a crawl is still on its way to the cluster.

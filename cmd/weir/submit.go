@@ -99,7 +99,7 @@ func (c *submitCmd) cancel(e *env, given map[string]bool) error {
 	}
 	fmt.Fprintln(e.err, "waiting for what may still be on its way")
 	var from taskFrom
-	if err := putFor(e.ctx, cancelTime, cl, "", cancelTopic, nil, &from); err != nil {
+	if err := putFor(e.ctx, cancelTime, cl, "", cancelTopic, c.Name, &from); err != nil {
 		return err
 	}
 	fmt.Fprintf(e.err, "called off: the cluster has forgotten what it had of the crawl in %s on %s, and takes another one; weir crawl --dir %s goes on there\n", from.Dir, from.Machine, from.Dir)
