@@ -85,12 +85,12 @@ type Cluster struct {
 // swarm is what the nodes of a cluster have in common.
 type swarm struct {
 	*World
-	net    *mesh.Net
-	parts  int
-	owner  []*peer
-	owners *overlay.Owners
-	known  []overlay.Peer // that owners are of
-	polite map[string]manners
+	net      *mesh.Net
+	parts    int
+	owner    []*peer
+	views    []view // the last ones, the newest first
+	gathered bool   // all nodes know of all, and every partition is where it belongs
+	polite   map[string]manners
 
 	rows, moved, logged, batches int64
 	account                      overlay.Account
@@ -121,7 +121,7 @@ func NewCluster(w *web.Web, cfg ClusterConfig) (*Cluster, error) {
 	c := &Cluster{World: World{web: w, names: n, live: cfg.Nodes, now: 1}, cfg: cfg}
 	c.swarm = &swarm{
 		World: &c.World, net: mesh.NewNet(cfg.Seed+1, cfg.Parts), parts: cfg.Parts,
-		owner: make([]*peer, cfg.Parts), owners: overlay.NewOwners(cfg.Parts), polite: map[string]manners{},
+		owner: make([]*peer, cfg.Parts), polite: map[string]manners{},
 	}
 	c.swarm.net.Latency = cfg.Delay
 	c.swarm.net.Wait(c.now)
@@ -150,13 +150,29 @@ func NewCluster(w *web.Web, cfg ClusterConfig) (*Cluster, error) {
 	return c, nil
 }
 
-// homes works out once for all who should own which partition.
+// view is who should own which partition, to nodes that know of the same peers.
+type view struct {
+	peers  []overlay.Peer
+	owners *overlay.Owners
+}
+
+// maxViews is how many are kept: news are on their way for a little longer than it
+// takes until there are others.
+const maxViews = 8
+
+// homes works out who should own which partition, once for all nodes that know of the
+// same peers. Others have a view of their own.
 func (s *swarm) homes(peers []overlay.Peer) *overlay.Owners {
-	if !slices.Equal(peers, s.known) {
-		s.known = peers
-		s.owners.Set(peers)
+	for i := range s.views {
+		if slices.Equal(s.views[i].peers, peers) {
+			return s.views[i].owners
+		}
 	}
-	return s.owners
+	v := view{peers, overlay.NewOwners(s.parts)}
+	v.owners.Set(peers)
+	s.views = slices.Insert(s.views, 0, v)
+	s.views = s.views[:min(len(s.views), maxViews)]
+	return v.owners
 }
 
 // appended counts what enters a log.
@@ -210,10 +226,17 @@ func (s *swarm) answered(host string, wait, took time.Duration) {
 	s.polite[host] = manners{asked: m.asked - 1, rests: max(m.rests, s.now.Add(wait))}
 }
 
-// settled says that every partition is somebody's.
+// settled says that all nodes are there, and every partition is where it belongs then.
 func (s *swarm) settled() bool {
-	for _, p := range s.owner {
-		if p == nil {
+	if len(s.views) == 0 {
+		return false
+	}
+	last := &s.views[0]
+	if len(last.peers) < s.live || slices.ContainsFunc(last.peers, func(p overlay.Peer) bool { return p.Draining }) {
+		return false
+	}
+	for part, p := range s.owner {
+		if p == nil || p.name != last.owners.Of(part) {
 			return false
 		}
 	}
@@ -238,6 +261,7 @@ func (c *Cluster) Run(on func() bool) error {
 	if !c.swarm.settled() {
 		return errors.New("not every partition has an owner: a fault in the simulator or the overlay")
 	}
+	c.swarm.gathered = true
 	if c.cfg.Leases { // owners that are new grant none, for others may have
 		if err := c.pass(c.now.Add(2*overlay.MaxLease), on, func() bool { return false }); err != nil || c.stop {
 			return err

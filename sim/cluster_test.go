@@ -128,3 +128,25 @@ func TestClustersThatMakeNoSenseAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// Nodes that learn of one another one after the other take what belongs to others, and
+// hand it over before the crawl begins.
+func TestClusterGathersThoughNodesComeInTurn(t *testing.T) {
+	s, err := overlay.ParseScheme("host")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := NewCluster(shared(t), ClusterConfig{Config: Config{Order: "depth", Conns: 3, Wait: -1, MaxTime: time.Second}, Nodes: 100, Scheme: s, Parts: 1024, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Run(nil); err != nil {
+		t.Fatal(err)
+	}
+	r, _ := c.Result()
+	for i, n := range r.Nodes {
+		if n.Parts < 1024/100 || n.Parts > 1024/100+1 {
+			t.Errorf("node %d has %d of 1024 partitions, shared by 100", i, n.Parts)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"weir/crawl"
@@ -72,7 +73,7 @@ func (p *peer) answer(o crawl.Order) {
 	case crawl.Lease, crawl.Return:
 		p.leases.order(o)
 	case crawl.Released:
-		p.c.fail(fmt.Errorf("partition %d changed hands while nothing went wrong", o.Part))
+		p.step(overlay.Empty{Part: int(o.Part)})
 	}
 }
 
@@ -121,8 +122,10 @@ func (p *peer) do(a overlay.Action) {
 		}
 		c.step(ev)
 		p.told = p.applied
-	case overlay.Disown, overlay.Fence:
-		c.fail(fmt.Errorf("a node lost partitions while nothing went wrong"))
+	case overlay.Disown:
+		p.disown(a.Part)
+	case overlay.Fence:
+		c.fail(fmt.Errorf("%s lost its session while nothing went wrong", p.name))
 	case overlay.Posted:
 		c.ledger.Posted(a.Seq)
 	case overlay.Throttle:
@@ -143,4 +146,22 @@ func (p *peer) do(a overlay.Action) {
 	default:
 		p.port.Do(a)
 	}
+}
+
+// disown gives up a partition. While nodes still learn of one another, a few take what
+// is for those that they have not heard of; later nobody comes or goes.
+func (p *peer) disown(part int) {
+	c := p.c
+	if p.s.gathered {
+		c.fail(fmt.Errorf("%s lost partition %d while nothing went wrong", p.name, part))
+	}
+	c.ledger.Disown(part)
+	p.parts = slices.DeleteFunc(p.parts, func(x int) bool { return x == part })
+	if p.s.owner[part] == p {
+		p.s.owner[part] = nil
+	}
+	if p.leases != nil {
+		p.leases.Stop(part)
+	}
+	c.step(crawl.Disowned{Parts: []uint16{uint16(part)}})
 }

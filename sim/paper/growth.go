@@ -30,7 +30,7 @@ func growths() []Experiment {
 		{
 			Name: "scale-crawl", Title: "Hundreds of nodes: what a URL costs", Live: true,
 			Paper: "Loo et al. measure up to 80 nodes; nothing is said of more.",
-			Setup: asBefore + "weir alone, adaptive, for two minutes of the exhaustive crawl from one page on. Copies of logs and renewals of sessions are not simulated.",
+			Setup: asBefore + "weir alone, adaptive, for two minutes of the exhaustive crawl from one page on, 4,096 partitions from 500 nodes on. Copies of logs and renewals of sessions are not simulated.",
 			judge: judgeCrowd, teams: crowdTeams(),
 		},
 	}
@@ -138,7 +138,7 @@ func spread(seed uint64, nodes, parts int) shares {
 }
 
 // crowdSizes are the clusters that crawl.
-var crowdSizes = []int{80, 250}
+var crowdSizes = []int{80, 250, 500, 1000}
 
 func crowdTeams() []team {
 	var all []team

@@ -181,7 +181,7 @@ func (l *lab) team(w *web.Web, t team) error {
 	}
 	c, err := sim.NewCluster(w, sim.ClusterConfig{
 		Config: sim.Config{Order: "depth", Conns: fetchers, Wait: -1, MaxTime: t.lasts(l.opt.Scale)},
-		Nodes:  t.nodes, Scheme: scheme, Leases: t.polite(), Seed: l.opt.Seed,
+		Nodes:  t.nodes, Scheme: scheme, Leases: t.polite(), Parts: t.parts(), Seed: l.opt.Seed,
 	})
 	if err != nil {
 		return err
@@ -218,6 +218,14 @@ func (t team) lasts(scale float64) time.Duration {
 		return min(quarterOf(scale), 2*time.Minute)
 	}
 	return quarterOf(scale)
+}
+
+// parts is how many partitions there are; 0 means as many as live.
+func (t team) parts() int {
+	if t.brief && t.nodes >= 500 {
+		return 4096
+	}
+	return 0
 }
 
 // expected is about how many pages a crawl fetches.
