@@ -41,6 +41,7 @@ type Counted struct {
 	Queued int64 // pages that wait, but for those whose robots.txt could not be had
 	Flying int64 // whatever else is not over
 	Ready  int   // hosts that could be visited, and wait for a connection
+	Free   int   // connections that no host waits for
 
 	// Bytes a second: what could be used, what of it is promised to sites with
 	// deadlines, and what could be promised besides.
@@ -148,6 +149,9 @@ func (e *Engine) later(ev *Committed, foreign map[page.SiteID]uint16) {
 func (e *Engine) census(now page.Time, ev Census) {
 	c := Counted{Applied: ev.Applied, Fetched: ev.Fetched, Print: ev.Print, Begun: e.pages + int64(e.asking), Allowed: e.estates.allowed, Queued: e.f.Count().Waiting, Flying: int64(e.flights.n + e.loads + len(e.estates.leaving) + len(e.estates.coming)), Ready: e.f.Count().Ready}
 	c.Under = max(0, c.Begun-ev.Own)
+	if c.Ready == 0 && !e.estates.held {
+		c.Free = e.f.Count().Idle
+	}
 	if e.again || e.totals.Due > 0 || e.totals.Stale || e.totals.Steered {
 		c.Flying++
 	}

@@ -28,6 +28,7 @@ import (
 type spreads struct {
 	table *overlay.Spreads // nil: the scheme spreads none
 	calm  bool             // the node has connections for all its hosts
+	eager bool             // it has not, and another node has some to spare
 }
 
 func newSpreads(s overlay.Scheme) spreads {
@@ -125,11 +126,11 @@ func (l *Ledger) applyTrip(t overlay.Trip) {
 	x.near[t.Host] = near
 }
 
-// Pressed says whether hosts wait for a connection of this node. Until it is told it
-// takes that for granted.
-func (l *Ledger) Pressed(is bool) {
+// Pressed says whether hosts wait for a connection of this node, and whether others have
+// some to spare. Until it is told it takes the one for granted, and not the other.
+func (l *Ledger) Pressed(is, spare bool) {
 	if l.share != nil {
-		l.share.spreads.calm = !is
+		l.share.spreads.calm, l.share.spreads.eager = !is, is && spare
 	}
 }
 
@@ -166,17 +167,23 @@ func (l *Ledger) fetcher(s *siteRecord, row *Row) (part int, ok bool) {
 // what waits in each; that is looked at again when as many pages are new as make one
 // too many, so that a change shows before the next. As long as the node has a
 // connection for every host that may be asked, others could ask no sooner, and
-// hosts are gathered.
+// hosts are gathered. While hosts wait here for a connection and other nodes have some
+// to spare, few new pages are enough to spread a host over so many partitions that one
+// of their owners is likely such a node.
 func (l *Ledger) spread(s *siteRecord, host string, over int) int {
 	x := &l.share.spreads
 	n := x.table.Of(host)
-	if s.since++; s.since < over {
+	eager := x.eager && n < eagerFan
+	if s.since++; s.since < over && (!eager || s.since < over/eagerPart) {
 		return n
 	}
 	s.since = 0
 	waiting := int(s.queued) * n
-	if x.calm {
+	switch {
+	case x.calm:
 		waiting = 0
+	case eager:
+		waiting = max(waiting, (over+1)*n)
 	}
 	w, changed := x.table.Adjust(host, waiting)
 	if changed {
@@ -186,6 +193,11 @@ func (l *Ledger) spread(s *siteRecord, host string, over int) int {
 	}
 	return x.table.Of(host)
 }
+
+const (
+	eagerFan  = 8  // partitions that a host is spread over soon, if others have nothing to do
+	eagerPart = 64 // of the new pages that would be waited for otherwise
+)
 
 // handOn leaves a new page to another partition.
 func (l *Ledger) handOn(s *siteRecord, r *pageRecord, part int, row *Row) error {

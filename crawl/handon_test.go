@@ -160,3 +160,28 @@ func TestSpreadsAreKept(t *testing.T) {
 		}
 	})
 }
+
+// A host is spread soon, and not too far, while hosts wait for a connection here and other
+// nodes have some to spare; else many pages must wait.
+func TestHostsAreSpreadSoonWhereOthersAreIdle(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		_, a, bring := crew(t, "adaptive:over=256", 2)
+		page := 0
+		after := func(pressed, spare bool, pages int) int {
+			a.l.Pressed(pressed, spare)
+			for range pages {
+				page++
+				bring(fmt.Sprintf("http://h.test/%d", page), 1)
+			}
+			return a.l.share.spreads.table.Of("h.test")
+		}
+		for _, step := range []struct {
+			pressed, spare bool
+			pages, want    int
+		}{{true, false, 20, 1}, {false, true, 20, 1}, {true, true, 4, 2}, {true, true, 4, 4}, {true, true, 40, 8}, {true, false, 20, 8}} {
+			if n := after(step.pressed, step.spare, step.pages); n != step.want {
+				t.Fatalf("%+v: the host is spread over %d partitions", step, n)
+			}
+		}
+	})
+}

@@ -345,7 +345,7 @@ func (f *fleet) sail() {
 			s.fetch()
 		case 3:
 			s.commit()
-			s.l.Pressed(n("pressed", 1) == 0)
+			s.l.Pressed(n("pressed", 1) == 0, n("spare", 1) == 0)
 		case 4:
 			if len(s.outbox) > 0 {
 				s.post(n("cut", 3) == 0)

@@ -385,6 +385,34 @@ func TestDrain(t *testing.T) {
 	}
 }
 
+// Others have connections to spare while one that is there says so, and nodes of earlier
+// versions, which do not, are heard as well.
+func TestSpare(t *testing.T) {
+	s := newRig(t, Config{Parts: 2})
+	s.join(Peer{Name: "b", Session: 1})
+	is := func(want bool, when string) {
+		t.Helper()
+		if s.m.Spare() != want {
+			t.Errorf("%s: spare is %v", when, !want)
+		}
+	}
+	is(false, "nobody has said anything")
+	s.load(Load{Free: 3})
+	is(false, "only the node itself has")
+	s.step(Heard{"b", writeWord(&load{session: 1, free: 2})})
+	is(true, "another has")
+	s.step(Heard{"b", writeWord(&load{session: 1})})
+	is(false, "it has not any more")
+	s.step(Heard{"b", writeWord(&load{session: 7, free: 2})})
+	is(false, "in a session that it does not have")
+	old := writeWord(&load{session: 1, queued: 30})
+	s.step(Heard{"b", old[:len(old)-1]})
+	is(false, "an earlier version does not say")
+	if l := s.m.talk.loads["b"]; l.queued != 30 {
+		t.Errorf("an earlier version is heard as %+v", l)
+	}
+}
+
 // The same is done on the same news, and Status tells of it.
 func TestStatus(t *testing.T) {
 	s := newRig(t, Config{Parts: 2, Limit: 1000})

@@ -28,6 +28,8 @@ type word interface {
 
 type load struct {
 	session, owned, queued, flying, unsent, pages, unacked, share uint64
+
+	free uint64 // connections; nodes of earlier versions do not tell
 }
 
 type report struct {
@@ -78,7 +80,7 @@ func (*grant) kind() byte  { return 'g' }
 func (*round) kind() byte  { return 'q' }
 
 func (w *load) numbers() []*uint64 {
-	return []*uint64{&w.session, &w.owned, &w.queued, &w.flying, &w.unsent, &w.pages, &w.unacked, &w.share}
+	return []*uint64{&w.session, &w.owned, &w.queued, &w.flying, &w.unsent, &w.pages, &w.unacked, &w.share, &w.free}
 }
 
 func (w *report) numbers() []*uint64 {
@@ -128,6 +130,9 @@ func readWord(b []byte) (word, error) {
 	}
 	b = b[2:]
 	for _, n := range w.numbers() {
+		if l, ok := w.(*load); ok && n == &l.free && len(b) == 0 {
+			break
+		}
 		x, size := binary.Uvarint(b)
 		if size <= 0 {
 			return nil, errWord

@@ -271,7 +271,7 @@ func (m *Member) say() {
 	t := &m.talk
 	l := load{
 		session: m.session, owned: uint64(m.owned), queued: whole(float64(t.load.Queued)), flying: whole(float64(t.load.Flying)),
-		unsent: whole(float64(t.load.Unsent)), pages: whole(1000 * t.load.Pages), unacked: uint64(m.posts.unacked), share: uint64(t.have),
+		unsent: whole(float64(t.load.Unsent)), pages: whole(1000 * t.load.Pages), unacked: uint64(m.posts.unacked), share: uint64(t.have), free: whole(float64(t.load.Free)),
 	}
 	wait := talkSlow
 	if l != t.said {

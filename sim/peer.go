@@ -64,8 +64,8 @@ func (p *peer) beat() {
 func (p *peer) answer(o crawl.Order) {
 	switch o := o.(type) {
 	case crawl.Counted:
-		p.c.ledger.Pressed(o.Ready > 0)
-		l := overlay.Load{Queued: o.Queued, Flying: o.Flying, Applied: o.Applied, Wanted: o.Wanted, Owed: o.Owed, Asked: o.Asked}
+		p.c.ledger.Pressed(o.Ready > 0, p.member.Spare())
+		l := overlay.Load{Queued: o.Queued, Flying: o.Flying, Free: int64(o.Free), Applied: o.Applied, Wanted: o.Wanted, Owed: o.Owed, Asked: o.Asked}
 		if p.c.group {
 			l.Unsent = 1
 		}

@@ -79,6 +79,7 @@ type peer struct {
 	fences  chan struct{}
 	full    atomic.Bool  // all nodes together have fetched enough
 	until   atomic.Int64 // no request may be sent from then on, by the crawl's clock
+	spare   atomic.Bool  // other nodes have connections free
 
 	mu    sync.Mutex
 	stop  string
@@ -230,6 +231,7 @@ func (p *peer) run(ctx context.Context, stop <-chan struct{}) {
 			case p.counts <- struct{}{}:
 			default: // it has not come to the last one
 			}
+			p.spare.Store(p.member.Spare())
 			if p.cfg.Watch != nil {
 				p.cfg.Watch(p.member.Status())
 			}
