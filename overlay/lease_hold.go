@@ -211,8 +211,8 @@ func (h *Holder) Drop(now page.Time, s Subject, used bool, last page.Time, rest 
 	}
 	h.unhang(x)
 	h.list = slices.DeleteFunc(h.list, func(y *hold) bool { return y == x })
-	if !x.asked || x.again.Sub(now) > Patience && x.until <= now { // it is not waited for
-		return
+	if !used && rest <= 0 && (!x.asked || x.again.Sub(now) > Patience && x.until <= now) {
+		return // it is not waited for, and nothing was learned
 	}
 	if !s.Addr.IsValid() {
 		p := h.past.get(s.Host)

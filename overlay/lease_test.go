@@ -395,6 +395,40 @@ func TestLateReturn(t *testing.T) {
 	}
 }
 
+// A lease that was renewed, and whose holder did not hear of that, is not taken for
+// one that was never used: the granter is told when the last answer ended.
+func TestUsedLeaseWhoseRenewalWasLost(t *testing.T) {
+	keys := NewKeys(Scheme{By: ByURL}, 1)
+	g := NewGranter(keys, LeaseConfig{Wait: stageWait, PerServer: 1})
+	g.Start(0, 0)
+	h := NewHolder(keys, 1)
+	host, now := Subject{Host: "a.example"}, page.Time(time.Hour)
+	ask := func(heard bool) {
+		for _, l := range h.Letters(now) {
+			if l.Return != nil {
+				g.Return(now, "x", l.Return)
+			} else if a := g.Ask(now, "x", l.Ask); heard {
+				h.Answer(now, &a)
+			}
+		}
+	}
+	h.Want(now, host, stageWait, false)
+	ask(true)
+	h.Busy(host.Host, netip.Addr{}, true)
+	now = now.Add(MaxLease * 8 / 10)
+	ask(false) // it is renewed
+	h.Busy(host.Host, netip.Addr{}, false)
+	g.Ask(now, "y", &Ask{Session: 1, ID: 1, Wants: []Want{{Subject: host}}}) // who waits for it
+	now = now.Add(askAgain)
+	last := now.Add(-stageWait / 2)
+	ask(true) // no: others wait
+	h.Drop(now, host, true, last, 0)
+	ask(true)
+	if l := g.Ask(now, "y", &Ask{Session: 1, ID: 2, Wants: []Want{{Subject: host}}}).Leases[0]; l.For == 0 || l.Wait != stageWait-now.Sub(last) {
+		t.Errorf("the next may ask in %v, %v after an answer", l.Wait, now.Sub(last))
+	}
+}
+
 // What was granted to a node before it crashed is not taken for what it asks for
 // after.
 func TestAnswerToAnEarlierSession(t *testing.T) {
