@@ -194,13 +194,13 @@ func (d *Desk) send(to string, data []byte) {
 func (d *Desk) Step(now page.Time) (sends []overlay.Send, told []Leased, next page.Time) {
 	d.moved(now)
 	d.write(now)
-	if d.stirred || now >= d.check {
-		told = d.attend(now)
+	for d.stirred || now >= d.check { // what is given back may be another's of this node at once
+		told = append(told, d.attend(now)...)
+		for _, host := range d.holder.Sought() {
+			told = append(told, Leased{Host: host, Given: true, Others: true})
+		}
+		d.write(now)
 	}
-	for _, host := range d.holder.Sought() {
-		told = append(told, Leased{Host: host, Given: true, Others: true})
-	}
-	d.write(now)
 	next = d.check
 	if d.holder.Resting() {
 		next = min(next, d.look)

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
@@ -296,25 +295,6 @@ func (e *env) crawl(cfg *node.Config, asJSON bool) error {
 	}
 	return nil
 }
-
-// collect says when the collector works. Most of a large crawl's memory is tables
-// and caches that stay: the rest may grow to two fifths of that, and it works harder
-// before it would fill what was allowed. In a small heap that would have it work all
-// the time; there, the ballast counts as if it were in use, which is never touched and
-// so takes no memory.
-func collect(memory int64) {
-	ballast = make([]byte, min(memory/8, maxBallast))
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(40)
-	}
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(memory*80/100 + int64(len(ballast)))
-	}
-}
-
-const maxBallast = 128 << 20
-
-var ballast []byte
 
 // rankHint says what to do about pages that cannot be ranked. The order of a crawl
 // is for good.
