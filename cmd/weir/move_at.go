@@ -135,32 +135,33 @@ func (s *station) cancel(ctx context.Context, b []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, sp := range list {
-		t, err := readTask(sp.Body)
-		if err != nil {
-			return nil, err
-		}
-		if t.From == nil || !t.From.Moving {
-			return nil, fmt.Errorf("the nodes have begun with the crawl %s, and it cannot be called off: weir drain has them leave, and another crawl needs nodes with other folders (weir node --dir)", sp.Name)
-		}
-		// As long as this stands nothing else is submitted, and nothing more taken.
-		t.From.Off = true
-		body, err := json.Marshal(t)
-		if err != nil {
-			return nil, err
-		}
-		if err := s.cl.Replace(ctx, sp, body); err != nil {
-			return nil, err
-		}
-		if err := s.cl.Clear(ctx); err != nil {
-			return nil, err
-		}
-		if err := s.cl.Remove(ctx, sp.Name); err != nil {
-			return nil, err
-		}
-		return json.Marshal(t.From)
+	if len(list) == 0 {
+		return nil, errors.New("no crawl is being taken over")
 	}
-	return nil, errors.New("no crawl is being taken over")
+	sp := list[0] // a cluster has one
+	t, err := readTask(sp.Body)
+	if err != nil {
+		return nil, err
+	}
+	if t.From == nil || !t.From.Moving {
+		return nil, fmt.Errorf("the nodes have begun with the crawl %s, and it cannot be called off: weir drain has them leave, and another crawl needs nodes with other folders (weir node --dir)", sp.Name)
+	}
+	// As long as this stands nothing else is submitted, and nothing more taken.
+	t.From.Off = true
+	body, err := json.Marshal(t)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.cl.Replace(ctx, sp, body); err != nil {
+		return nil, err
+	}
+	if err := s.cl.Clear(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.cl.Remove(ctx, sp.Name); err != nil {
+		return nil, err
+	}
+	return json.Marshal(t.From)
 }
 
 // settle lets the nodes begin with a crawl that is here.
