@@ -54,6 +54,7 @@ type wanted struct {
 	since  page.Time
 	both   bool // the address was asked for, too
 	stands bool // the Engine knows that it may take a while
+	sought bool // others wait for the host: the Engine is told when it has it
 }
 
 // patience is how long leave is waited for. Who stands in line keeps nobody from a
@@ -197,7 +198,7 @@ func (d *Desk) Step(now page.Time) (sends []overlay.Send, told []Leased, next pa
 	for d.stirred || now >= d.check { // what is given back may be another's of this node at once
 		told = append(told, d.attend(now)...)
 		for _, host := range d.holder.Sought() {
-			told = append(told, Leased{Host: host, Given: true, Others: true})
+			told = append(told, d.sought(host)...)
 		}
 		d.write(now)
 	}
@@ -207,6 +208,18 @@ func (d *Desk) Step(now page.Time) (sends []overlay.Send, told []Leased, next pa
 	}
 	sends, d.sends = d.sends, nil
 	return sends, told, min(next, d.holder.Next())
+}
+
+// sought tells the Engine that others wait for a host, or remembers it until the Engine
+// has the host.
+func (d *Desk) sought(host string) []Leased {
+	for i := range d.waiting {
+		if w := &d.waiting[i]; w.Host == host {
+			w.sought = true
+			return nil
+		}
+	}
+	return []Leased{{Host: host, Given: true, Others: true}}
 }
 
 // attend sees what has come of what is waited for, and says when to look again although
@@ -245,7 +258,9 @@ func (d *Desk) attend(now page.Time) (told []Leased) {
 		if !ev.Given {
 			d.Give(now, Return{Host: w.Host})
 		}
-		told = append(told, ev)
+		if told = append(told, ev); ev.Given && w.sought {
+			told = append(told, Leased{Host: w.Host, Given: true, Others: true})
+		}
 	}
 	clear(d.waiting[len(waiting):])
 	d.waiting, d.check = waiting, next

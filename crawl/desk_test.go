@@ -68,9 +68,12 @@ func (h *hall) run(d time.Duration) {
 			if err := h.desks[m.to].Hear(h.now, m.from, m.data); err != nil {
 				h.t.Fatal(err)
 			}
+			h.wake[m.to] = h.now
 		}
 		for _, name := range h.names {
-			h.step(name)
+			if h.wake[name] <= h.now { // as a driver does, not whenever something happens
+				h.step(name)
+			}
 		}
 		if h.now >= end {
 			return
@@ -212,6 +215,26 @@ func TestDeskCallsWhoWaits(t *testing.T) {
 	h.give("b", deskHost, true, time.Second)
 	h.run(time.Second)
 	h.heard("c", "www.example.org in 80ms")
+}
+
+// Who waits for an address has its host, and hears that others wait for that when it
+// can do something about it.
+func TestDeskRemembersWhoSeeks(t *testing.T) {
+	h := newHall(t, "a", "a", "b", "c")
+	const other = "other.example.org"
+	h.want("c", other)
+	h.run(time.Second / 10)
+	h.heard("c", "other.example.org in 0s")
+	h.desks["c"].May(h.now, other, deskAddr)
+	h.want("b", deskHost)
+	h.run(time.Second / 10)
+	h.want("a", deskHost)
+	h.run(6 * time.Second)
+	h.heard("b", "others have www.example.org")
+	h.desks["c"].Over(other, deskAddr)
+	h.give("c", other, true, time.Second)
+	h.run(time.Second / 10)
+	h.heard("b", "www.example.org in 0s", "others want www.example.org")
 }
 
 // A host that rests for longer than anybody waits is not asked for until then.

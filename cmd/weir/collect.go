@@ -12,22 +12,24 @@ import (
 // before it would fill what was allowed. In a small heap that would have it work all
 // the time; there, a ballast counts as if it were in use, which is never touched and
 // so takes no memory.
+//
+// Whoever has set GOGC or GOMEMLIMIT has said so already.
 func collect(memory int64) {
-	limit := os.Getenv("GOMEMLIMIT") == ""
-	if os.Getenv("GOGC") == "" {
+	percent, limit := os.Getenv("GOGC") == "", os.Getenv("GOMEMLIMIT") == ""
+	if percent {
 		debug.SetGCPercent(40)
-		size := min(memory/8, maxBallast)
-		if limit {
-			debug.SetMemoryLimit(memory*80/100 + size)
-		}
-		carry(make([]byte, size), func() {
-			if limit {
-				debug.SetMemoryLimit(memory * 80 / 100)
-			}
-		})
-	} else if limit {
-		debug.SetMemoryLimit(memory * 80 / 100)
 	}
+	if !limit || memory <= 0 {
+		return
+	}
+	bound := func(ballast int64) { debug.SetMemoryLimit(memory*80/100 + ballast) }
+	if !percent {
+		bound(0)
+		return
+	}
+	size := min(memory/8, maxBallast)
+	bound(size)
+	carry(make([]byte, size), func() { bound(0) })
 }
 
 const maxBallast = 128 << 20

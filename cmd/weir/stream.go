@@ -234,12 +234,13 @@ func (s *station) stream(ctx context.Context, b []byte) ([]byte, error) {
 
 // begun begins a stream, and returns its number; none when the node has no crawl.
 func (s *station) begun(w want) (uint64, *stream, error) {
+	specs := s.cl.Specs() // which has a lock that others hold while they ask for s.mu
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.silent:
 		return 0, nil, errors.New("the node is leaving")
-	case s.store == nil && len(s.cl.Specs()) > 0:
+	case s.store == nil && len(specs) > 0:
 		return 0, nil, errors.New("it has only just started, and opens its part of the crawl: ask again")
 	case s.store == nil:
 		return 0, nil, nil

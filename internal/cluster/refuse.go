@@ -29,12 +29,21 @@ func plainly(err error) error {
 	var api *jetstream.APIError
 	switch {
 	case errors.As(err, &api) && api.Code == http.StatusServiceUnavailable,
-		errors.Is(err, nats.ErrNoResponders), errors.Is(err, jetstream.ErrNoStreamResponse), errors.Is(err, nats.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
+		errors.Is(err, nats.ErrNoResponders), errors.Is(err, jetstream.ErrNoStreamResponse):
 		return ErrHeadless
+	case errors.Is(err, nats.ErrTimeout):
+		return late(err, nats.ErrTimeout)
+	case errors.Is(err, context.DeadlineExceeded):
+		return late(err, context.DeadlineExceeded)
 	case api != nil:
 		return errors.New(strings.ReplaceAll(err.Error(), api.Error(), api.Description))
 	}
 	return err
+}
+
+// late says of what took too long what it may be.
+func late(err, cause error) error {
+	return fmt.Errorf("%sno answer in time; perhaps %w", strings.TrimSuffix(err.Error(), cause.Error()), ErrHeadless)
 }
 
 // Reason says why a node is not let in.

@@ -21,7 +21,7 @@ func TestPlainly(t *testing.T) {
 		{nil, "<nil>"},
 		{fmt.Errorf("submit x: %w", busy), ErrHeadless.Error()},
 		{fmt.Errorf("submit x: %w", nats.ErrNoResponders), ErrHeadless.Error()},
-		{fmt.Errorf("submit x: %w", context.DeadlineExceeded), ErrHeadless.Error()},
+		{fmt.Errorf("submit x: %w", context.DeadlineExceeded), "submit x: no answer in time; perhaps " + ErrHeadless.Error()},
 		{fmt.Errorf("submit x: %w", full), "submit x: maximum messages exceeded"},
 		{ErrExists, ErrExists.Error()},
 	} {
