@@ -184,6 +184,29 @@ func TestCluster(t *testing.T) {
 		d.Close()
 	})
 
+	t.Run("nothing is written when the time is up", func(t *testing.T) {
+		late, cancel := context.WithCancel(w.ctx)
+		cancel()
+		post := []overlay.Post{{Part: 3, Records: []overlay.Record{overlay.Tuples{}}}}
+		count := func() uint64 {
+			info, err := a.streams[logStream(overlay.LogOf(3))].Info(w.ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return info.State.LastSeq
+		}
+		had := count()
+		if err := a.Write(late, post); !errors.Is(err, context.Canceled) {
+			t.Errorf("%v", err)
+		}
+		if err := a.Write(w.ctx, post); err != nil {
+			t.Fatal(err)
+		}
+		if n := count() - had; n != 1 { // behind what was sent before, if anything was
+			t.Errorf("%d messages", n)
+		}
+	})
+
 	t.Run("questions are answered", func(t *testing.T) {
 		c.Answer("greet", func(_ context.Context, b []byte) ([]byte, error) { return append([]byte("hello "), b...), nil })
 		c.Answer("fail", func(context.Context, []byte) ([]byte, error) { return nil, errors.New("not today\nnor tomorrow") })

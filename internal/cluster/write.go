@@ -11,12 +11,17 @@ import (
 	"weir/overlay"
 )
 
+// WriteTime is how long writing may take, from the question whether there is a crawl
+// to write for.
+const WriteTime = appendTime
+
 // Write appends records to logs, those of a post at once, and returns when all of
 // them are acknowledged. It is for whoever is no Member: after an error some may be
 // in their logs, and all may be written again. They are nobody's own, whoever the
-// node is.
+// node is. When ctx ends nothing more is sent: whoever writes because of what the
+// cluster says (Spec) ends it WriteTime after asking, see Clear.
 func (n *Node) Write(ctx context.Context, posts []overlay.Post) error {
-	ctx, cancel := context.WithTimeout(ctx, appendTime)
+	ctx, cancel := context.WithTimeout(ctx, WriteTime)
 	defer cancel()
 	acks := make([]jetstream.PubAckFuture, 0, len(posts))
 	for _, p := range posts {
@@ -25,6 +30,9 @@ func (n *Node) Write(ctx context.Context, posts []overlay.Post) error {
 			return tooLong(p.Part, len(raw))
 		}
 		data := pack(nil, appendBundle(nil, []slice{{p.Part, raw}}))
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("write to the log of partition %d: %w", p.Part, err)
+		}
 		ack, err := n.js.PublishMsgAsync(&nats.Msg{Subject: logSubject(overlay.LogOf(p.Part)), Data: data}, jetstream.WithRetryAttempts(0))
 		if err != nil {
 			return fmt.Errorf("write to the log of partition %d: %w", p.Part, err)
@@ -47,7 +55,7 @@ func (n *Node) Write(ctx context.Context, posts []overlay.Post) error {
 // Clear empties all logs, when what others may be writing just now has come. It is for
 // logs that no crawl has begun with: whoever has read them would not hear of it.
 func (n *Node) Clear(ctx context.Context) error {
-	if !pause(ctx, appendTime+time.Second) {
+	if !pause(ctx, WriteTime+time.Second) {
 		return ctx.Err()
 	}
 	for i := range overlay.Logs {
