@@ -31,7 +31,7 @@ import (
 // though partitions move meanwhile. A row's cells come as those of a program's table
 // do, with one more behind them: when the page was fetched; of a site, whether the
 // node owns it.
-const strayTable = "strays" // url, and when it was fetched, of pages that others own
+const urlTable = "strays" // url, and when it was fetched; the name is for other versions
 
 // cells makes a row of a table ready for a stream.
 func cells[T any](row *T, last int64) flow.Row {
@@ -92,25 +92,50 @@ func uncells[T any](in flow.Row) (row T, last int64, err error) {
 	return row, in[len(in)-1].N, nil
 }
 
+// heart tells whoever waits for a stream that the node is at it: much may lie before
+// the first row that is wanted. It may beat beside the goroutine that takes rows.
+type heart struct {
+	out  *filler
+	last time.Time
+	err  error // why not to go on
+}
+
+const heartbeat = 5 * time.Second // well within streamBegin
+
+// beat is called for whatever is looked at. It says whether to go on.
+func (h *heart) beat() bool {
+	if h.err == nil && time.Since(h.last) >= heartbeat {
+		h.err = h.out.emit(new(batch))
+		h.last = time.Now()
+	}
+	return h.err == nil
+}
+
+// some are those pages that are wanted.
+func (h *heart) some(pages extract.Pages, wanted func(*crawl.PageInfo) bool) extract.Pages {
+	return func(fn func(*crawl.PageInfo) bool) error {
+		err := pages(func(p *crawl.PageInfo) bool {
+			is := wanted(p)
+			return h.beat() && (!is || fn(p))
+		})
+		return errors.Join(err, h.err, h.out.ctx.Err())
+	}
+}
+
 // fillExport takes the node's part of a table.
 func (s *station) fillExport(f *folder, w want, out *filler) error {
 	name := s.cl.Status().Name
-	var bad error
+	alive := heart{out: out, last: time.Now()}
 	own := func(id page.SiteID) bool {
 		part, err := f.Part(id)
-		bad = errors.Join(bad, err)
+		alive.err = errors.Join(alive.err, err)
 		return part < len(w.Owners) && w.Owners[part] == name
 	}
-	some := func(each func(func(*crawl.PageInfo) bool) error) extract.Pages {
-		return func(fn func(*crawl.PageInfo) bool) error {
-			err := each(func(p *crawl.PageInfo) bool {
-				return own(p.Key.Site) == w.Strays && bad == nil || bad == nil && fn(p)
-			})
-			return errors.Join(err, bad, out.ctx.Err())
-		}
+	some := func(pages extract.Pages) extract.Pages {
+		return alive.some(pages, func(p *crawl.PageInfo) bool { return own(p.Key.Site) != w.Strays })
 	}
 	switch w.Export {
-	case strayTable:
+	case urlTable:
 		return some(f.Pages)(func(p *crawl.PageInfo) bool {
 			return out.row(flow.Row{{S: p.URL.String()}, {N: p.At.UnixNano()}})
 		})
@@ -135,12 +160,12 @@ func (s *station) fillExport(f *folder, w want, out *filler) error {
 			if own(s.ID) {
 				mine = 1
 			} else if s.RobotsAt.IsZero() {
-				return bad == nil
+				return alive.beat()
 			}
 			row := newHostRow(s)
-			return bad == nil && out.row(cells(&row, mine))
+			return alive.beat() && out.row(cells(&row, mine))
 		})
-		return errors.Join(err, bad, out.ctx.Err())
+		return errors.Join(err, alive.err, out.ctx.Err())
 	case "links":
 		_, kept, err := crawl.ReadWant(f.store)
 		if err != nil {
@@ -263,21 +288,31 @@ func (c *copies) owned(url string) {
 // counts says whether a stray is shown.
 func (c *copies) counts(url string, at int64) bool {
 	last, ok := c.last[maphash.String(c.seed, url)]
-	return ok && last == at
+	return ok && at >= last // it may have been fetched anew meanwhile
+}
+
+// urls asks all nodes which pages they have, and when those were fetched: of their own
+// partitions, or strays.
+func (w *swarm) urls(ctx context.Context, strays bool, fn func(url string, at int64)) error {
+	return w.each(ctx, w.Nodes, want{Export: urlTable, Owners: w.Owners, Strays: strays}, func(b *batch) error {
+		for _, row := range b.Rows {
+			if len(row) != 2 {
+				return errCells
+			}
+			fn(row[0].S, row[1].N)
+		}
+		return nil
+	})
 }
 
 // fetchedRows writes a table whose rows lie with the nodes that have fetched pages.
 func fetchedRows[T any](ctx context.Context, w *swarm, name string, out table[T]) error {
 	c := copies{maphash.MakeSeed(), map[uint64]int64{}}
-	err := w.each(ctx, w.Nodes, want{Export: strayTable, Owners: w.Owners, Strays: true}, func(b *batch) error {
-		for _, row := range b.Rows {
-			if len(row) != 2 {
-				return errCells
-			}
-			c.stray(row[0].S, row[1].N)
-		}
-		return nil
-	})
+	err := w.urls(ctx, true, c.stray)
+	if err == nil && len(c.last) > 0 && name != "pages" {
+		// What its owner has of a page counts also if that has no rows.
+		err = w.urls(ctx, false, func(url string, _ int64) { c.owned(url) })
+	}
 	if err != nil {
 		return err
 	}

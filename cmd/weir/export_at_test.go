@@ -1,9 +1,13 @@
 package main
 
 import (
+	"errors"
 	"hash/maphash"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"weir/crawl"
 )
 
 // A page that several nodes have is shown once: as its owner has it, and else as it
@@ -25,12 +29,49 @@ func TestCopiesOfAPage(t *testing.T) {
 	}{
 		{"http://owned.test/", 9, false},
 		{"http://twice.test/", 3, false}, {"http://twice.test/", 7, true},
-		{"http://once.test/", 5, true},
+		{"http://once.test/", 5, true}, {"http://once.test/", 6, true}, // fetched anew since it was noted
 	} {
 		if got := c.counts(s.url, s.at); got != s.shown {
 			t.Errorf("%s at %d is shown: %v", s.url, s.at, got)
 		}
 	}
+}
+
+// A node that looks at much and finds nothing says so in time.
+func TestLongLookForRows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const wanted = 1000
+		last, beats := time.Now(), 0
+		out := &filler{ctx: t.Context(), emit: func(b *batch) error {
+			if gap := time.Since(last); gap > streamBegin/2 {
+				t.Errorf("nothing was heard for %s", gap)
+			}
+			last, beats = time.Now(), beats+1
+			return nil
+		}}
+		pages := func(fn func(*crawl.PageInfo) bool) error {
+			for i := range wanted + 1 {
+				time.Sleep(100 * time.Millisecond)
+				if !fn(&crawl.PageInfo{Depth: i}) {
+					break
+				}
+			}
+			return nil
+		}
+		alive, found := heart{out: out, last: time.Now()}, 0
+		err := alive.some(pages, func(p *crawl.PageInfo) bool { return p.Depth == wanted })(func(*crawl.PageInfo) bool {
+			found++
+			return true
+		})
+		if err != nil || found != 1 || beats < 5 {
+			t.Errorf("%d found, %d signs of life, %v", found, beats, err)
+		}
+		gone := errors.New("nobody listens")
+		out.emit = func(*batch) error { return gone }
+		if err := alive.some(pages, func(*crawl.PageInfo) bool { return false })(nil); !errors.Is(err, gone) {
+			t.Errorf("it goes on when nobody listens: %v", err)
+		}
+	})
 }
 
 // Rows of tables cross from node to node as they are.
