@@ -468,7 +468,7 @@ func (m *mover) send(ctx context.Context) error {
 
 // ask has the cluster take the piece. It is patient: nodes elect leaders at times.
 func (m *mover) ask(ctx context.Context) error {
-	m.piece.Name, m.piece.ID = m.name, m.id
+	m.piece.Name, m.piece.ID, m.piece.Try = m.name, m.id, m.done.Try
 	data, err := json.Marshal(&m.piece)
 	if err != nil {
 		return err

@@ -23,6 +23,7 @@ const moveTopic = "move"
 type transfer struct {
 	Name  string          `json:"name"`
 	ID    string          `json:"id"`             // of the crawl that is moved, see taskFrom
+	Try   string          `json:"try,omitempty"`  // as it was answered to the task
 	Task  json.RawMessage `json:"task,omitempty"` // to begin with
 	Pages []movedPage     `json:"pages,omitempty"`
 	Hosts []overlay.Host  `json:"hosts,omitempty"`
@@ -79,7 +80,10 @@ func (s *station) move(ctx context.Context, b []byte) ([]byte, error) {
 			return nil, err
 		}
 	}
-	sp, ok, err := s.cl.Spec(ctx, q.Name)
+	// Who calls it off waits as long for what is being written.
+	brief, cancel := context.WithTimeout(ctx, cluster.WriteTime)
+	defer cancel()
+	sp, ok, err := s.cl.Spec(brief, q.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -90,14 +94,11 @@ func (s *station) move(ctx context.Context, b []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.From != nil && t.From.Off {
-		return nil, fmt.Errorf("taking over %s was called off: begin again in a moment, when it is forgotten", q.Name)
-	}
-	if t.From == nil || t.From.ID != q.ID {
-		return nil, fmt.Errorf("the crawl %s is another one: choose another --name", q.Name)
+	if err := q.belongs(t.From); err != nil {
+		return nil, err
 	}
 	if t.From.Moving {
-		if err := s.takeOver(ctx, t, &q); err != nil {
+		if err := s.takeOver(brief, t, &q); err != nil {
 			return nil, err
 		}
 		if q.End {
@@ -108,6 +109,26 @@ func (s *station) move(ctx context.Context, b []byte) ([]byte, error) {
 		}
 	}
 	return json.Marshal(transferred{Cluster: s.cl.Cluster(), Over: !t.From.Moving, Try: t.From.Try})
+}
+
+// belongs refuses a transfer to another crawl than the one that comes from there, or
+// to the same one when what this mover has brought was dropped.
+func (q *transfer) belongs(from *taskFrom) error {
+	switch {
+	case from != nil && from.Off:
+		return calledOff(q.Name)
+	case from == nil || from.ID != q.ID:
+		return fmt.Errorf("the crawl %s is another one: choose another --name", q.Name)
+	case q.Task == nil && q.Try != from.Try:
+		return fmt.Errorf("taking over %s was called off, and begun anew from %s on %s", q.Name, from.Dir, from.Machine)
+	}
+	return nil
+}
+
+// calledOff says what to do about a crawl that is being dropped. Whoever drops it may
+// have died meanwhile.
+func calledOff(name string) error {
+	return fmt.Errorf("taking over %s was called off, and what has come of it is being dropped: try again in a moment, or have weir submit --cancel finish it if that takes longer", name)
 }
 
 // reserve keeps the cluster for a crawl that is on its way to it.

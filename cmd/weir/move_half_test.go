@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"strings"
+	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -36,4 +38,27 @@ func half(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(m.ask(ctx))
 	m.done.Mark, m.done.Count = []byte{0xff}, 1
 	ts.Check(m.done.write(dir))
+}
+
+// What was brought before a move was called off is gone: whoever goes on with it
+// is refused.
+func TestMoveThatWasCalledOff(t *testing.T) {
+	for _, c := range []struct {
+		what, want string
+		q          transfer
+		from       *taskFrom
+	}{
+		{"a piece", "", transfer{ID: "i", Try: "1"}, &taskFrom{ID: "i", Try: "1", Moving: true}},
+		{"a beginning, which is told the try", "", transfer{ID: "i", Task: []byte("{}")}, &taskFrom{ID: "i", Try: "1", Moving: true}},
+		{"a piece of the try before", "called off, and begun anew from big on m", transfer{ID: "i", Try: "1"}, &taskFrom{ID: "i", Try: "2", Dir: "big", Machine: "m", Moving: true}},
+		{"the end of one", "begun anew", transfer{ID: "i", End: true}, &taskFrom{ID: "i", Try: "2", Moving: true}},
+		{"a piece while it is dropped", "weir submit --cancel finish it", transfer{ID: "i", Try: "1"}, &taskFrom{ID: "i", Try: "1", Moving: true, Off: true}},
+		{"another crawl", "choose another --name", transfer{ID: "j", Try: "1"}, &taskFrom{ID: "i", Try: "1", Moving: true}},
+		{"one that was never moved", "choose another --name", transfer{ID: "j"}, nil},
+	} {
+		err := c.q.belongs(c.from)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", c.what, err)
+		}
+	}
 }

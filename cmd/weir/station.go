@@ -179,6 +179,9 @@ func (s *station) keepTask(ctx context.Context, name string, body []byte) error 
 	}
 	for _, sp := range list {
 		if t, err := readTask(sp.Body); err == nil && t.From != nil && t.From.Moving {
+			if t.From.Off {
+				return calledOff(sp.Name)
+			}
 			return fmt.Errorf("this cluster is taking over the crawl %s from %s on %s: weir submit --from %s goes on there, weir submit --cancel calls it off", sp.Name, t.From.Dir, t.From.Machine, t.From.Dir)
 		}
 		if sp.Name != name {

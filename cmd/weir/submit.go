@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -92,6 +94,11 @@ func (c *submitCmd) Run(e *env, k *kong.Context) error {
 func (c *submitCmd) cancel(e *env, given map[string]bool) error {
 	if len(c.URLs) > 0 || given["seeds"] || given["from"] || given["wait-done"] {
 		return usage("call the old one off first, then submit", "--cancel and a crawl to submit do not go together")
+	}
+	for _, flag := range slices.Sorted(maps.Keys(given)) {
+		if !slices.Contains([]string{"cancel", "name", "at", "certs", "node"}, flag) {
+			return usage("leave it out, or call the old one off first, then submit", "--cancel takes no --%s", flag)
+		}
 	}
 	cl, err := c.client()
 	if err != nil {
