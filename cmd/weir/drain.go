@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"weir/internal/cluster"
@@ -46,7 +48,7 @@ func (c *drainCmd) Run(e *env) error {
 		return failure(fmt.Errorf("%s is not here", c.Name), "it has left or died; what it did is done by the others")
 	}
 	if all.pivotal(c.Name) {
-		fmt.Fprintf(e.err, "weir: warning: without %s most nodes with storage are missing: the others fetch nothing until one is back, and nothing is lost\n", c.Name)
+		fmt.Fprintf(e.err, "weir: warning: without %s half of the nodes with storage or more are missing: the others fetch nothing until one is back, and nothing is lost\n", c.Name)
 	}
 	if err := put(e.ctx, cl, c.Name, drainTopic, nil, nil); err != nil {
 		return err
@@ -66,10 +68,17 @@ func (c *drainCmd) Run(e *env) error {
 	return nil
 }
 
+// wsaRefused is what Windows says when nobody listens.
+const wsaRefused = syscall.Errno(10061)
+
+// drainTries is how often the last node may fail to answer before nobody knows
+// whether it has left.
+const drainTries = 10
+
 // watch returns when the node has left, or nobody wants to wait. The node that is
 // asked may be the one that leaves: then it asks the others.
 func (c *drainCmd) watch(ctx context.Context, stop <-chan struct{}, cl *cluster.Client, all *fleetStatus) (left bool, err error) {
-	for pauseFor(ctx, stop, 500*time.Millisecond) {
+	for fails := 0; pauseFor(ctx, stop, 500*time.Millisecond); {
 		now, err := gather(ctx, cl)
 		alone := true
 		for _, n := range all.Nodes {
@@ -85,7 +94,12 @@ func (c *drainCmd) watch(ctx context.Context, stop <-chan struct{}, cl *cluster.
 			}
 		}
 		if err != nil && alone {
-			return true, nil // it was the last one
+			if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, wsaRefused) {
+				return true, nil // it was the last one
+			}
+			if fails++; fails < drainTries {
+				continue // it may be busy, or about to end
+			}
 		}
 		if err != nil {
 			return false, failure(fmt.Errorf("%s was told to leave, and nobody says whether it has: %w", c.Name, err), "weir status --at, with the address of a node that is left, tells")
@@ -93,12 +107,13 @@ func (c *drainCmd) watch(ctx context.Context, stop <-chan struct{}, cl *cluster.
 		if n := now.node(c.Name); n == nil || n.State == "gone" {
 			return true, nil
 		}
-		all = now
+		all, fails = now, 0
 	}
 	return false, nil
 }
 
-// pivotal says that without a node most of those with storage would be missing.
+// pivotal says that without a node half of those with storage or more would be
+// missing.
 func (f *fleetStatus) pivotal(name string) bool {
 	here, missing := f.storing()
 	all := len(here) + len(missing)

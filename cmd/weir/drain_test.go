@@ -1,6 +1,54 @@
 package main
 
-import "testing"
+import (
+	"net"
+	"path/filepath"
+	"testing"
+
+	"weir/internal/cluster"
+)
+
+// The last node has left when nobody listens any more, and not when an answer fails.
+func TestDrainOfTheLastNode(t *testing.T) {
+	ca := filepath.Join(t.TempDir(), "ca")
+	if err := cluster.InitCA(ca); err != nil {
+		t.Fatal(err)
+	}
+	certs, err := cluster.Issue(ca, "me", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := make(chan int, 1)
+	go func() {
+		n := 0
+		for ; n < 2; n++ {
+			if conn, err := ln.Accept(); err == nil {
+				conn.Close()
+			}
+		}
+		ln.Close()
+		failed <- n
+	}()
+	cl, err := cluster.Dial(ln.Addr().String(), certs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &drainCmd{Name: "a"}
+	left, err := c.watch(t.Context(), nil, cl, &fleetStatus{Nodes: []nodeStatus{{Name: "a", State: "crawling"}}})
+	if !left || err != nil {
+		t.Fatalf("left: %v, %v", left, err)
+	}
+	select {
+	case <-failed:
+	default:
+		t.Error("it counts as gone while it listens")
+		ln.Close()
+	}
+}
 
 // Whoever sends a node away is told when the others cannot go on without it.
 func TestDrainOfANodeThatIsNeeded(t *testing.T) {

@@ -206,7 +206,11 @@ func (f *fleetStatus) lead() string {
 	here, missing := f.storing()
 	switch {
 	case len(here)+len(missing) > 0 && len(here) <= len(missing):
-		return fmt.Sprintf("most nodes with storage are missing (%s): within %s nothing is fetched any more, and nothing is lost, until they are back (weir node --dir)", namesOf(missing), short(overlay.TTL))
+		share := "most"
+		if len(here) == len(missing) {
+			share = "half of the"
+		}
+		return fmt.Sprintf("%s nodes with storage are missing (%s): within %s nothing is fetched any more, and nothing is lost, until they are back (weir node --dir)", share, namesOf(missing), short(overlay.TTL))
 	case !slices.ContainsFunc(f.Nodes, func(n nodeStatus) bool { return n.Leader != "" }):
 		return "the nodes with storage are choosing who leads them: that takes some seconds, and what is found meanwhile waits"
 	}
@@ -279,7 +283,11 @@ func (f *fleetStatus) print(w io.Writer) error {
 	case len(crawls) == 0:
 		fmt.Fprintln(w, "no crawl was submitted yet: weir submit URL")
 	case f.quiet() && slices.ContainsFunc(f.Nodes, func(n nodeStatus) bool { return n.Enough }):
-		fmt.Fprintf(w, "done: %s fetched, as many as --max-pages asks for\n", many(sum.Fetched, "page"))
+		with := ""
+		if f.from() != nil {
+			with = "with those before "
+		}
+		fmt.Fprintf(w, "done: %s fetched, %sas many as --max-pages asks for\n", many(sum.Fetched, "page"), with)
 	case f.quiet():
 		fmt.Fprintf(w, "done: %s fetched, nothing is left\n", many(sum.Fetched, "page"))
 	default:

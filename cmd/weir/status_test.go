@@ -37,12 +37,26 @@ func TestWhoLeads(t *testing.T) {
 		{"all are here", "", fleet("a", "crawling", "crawling", "crawling")},
 		{"one is gone", "", fleet("a", "crawling", "crawling", "gone")},
 		{"an election", "choosing who leads", fleet("", "crawling", "crawling", "silent")},
-		{"two are gone, and it has not come round", "missing (b and c)", fleet("b", "crawling", "gone", "silent")},
+		{"two are gone, and it has not come round", "most nodes with storage are missing (b and c)", fleet("b", "crawling", "gone", "silent")},
 		{"three of five", "missing (c, d and e)", fleet("", "fenced", "fenced", "gone", "gone", "gone")},
-		{"half of four", "missing (c and d)", fleet("", "fenced", "fenced", "gone", "gone")},
+		{"half of four", "half of the nodes with storage are missing (c and d)", fleet("", "fenced", "fenced", "gone", "gone")},
 	} {
 		if got := c.fleet.lead(); !strings.Contains(got, c.want) || c.want == "" && got != "" {
 			t.Errorf("%s: %q", c.what, got)
+		}
+	}
+}
+
+// Pages that were fetched before a move count for --max-pages, too.
+func TestDoneAfterAMove(t *testing.T) {
+	f := &fleetStatus{Nodes: []nodeStatus{{Name: "a", State: "quiet", Crawl: "crawl", Fetched: 880, Enough: true}}}
+	for want, from := range map[string]*taskFrom{
+		"done: 880 pages fetched, as many as":                   nil,
+		"done: 880 pages fetched, with those before as many as": {Dir: "big", Machine: "m", Pages: 120},
+	} {
+		var out bytes.Buffer
+		if f.Nodes[0].From = from; f.print(&out) != nil || !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in %s", want, out.String())
 		}
 	}
 }
