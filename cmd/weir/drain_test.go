@@ -22,16 +22,15 @@ func TestDrainOfTheLastNode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	failed := make(chan int, 1)
+	failed := make(chan struct{}) // closed before the listener is
 	go func() {
-		n := 0
-		for ; n < 2; n++ {
+		for range 2 {
 			if conn, err := ln.Accept(); err == nil {
 				conn.Close()
 			}
 		}
+		close(failed)
 		ln.Close()
-		failed <- n
 	}()
 	cl, err := cluster.Dial(ln.Addr().String(), certs)
 	if err != nil {
