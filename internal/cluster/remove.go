@@ -187,8 +187,9 @@ func removable(name string, leader Config, at presence, peers []*server.PeerInfo
 	if len(unwell) > 0 {
 		return fmt.Errorf("%w: of the others %s must come, or catch up, before", ErrSoon, strings.Join(unwell, " and "))
 	}
-	// Servers take minutes to call one offline that did not say goodbye.
-	if at == fading || !peers[i].Offline && peers[i].Active < leader.ttl {
+	// Servers take minutes to call one offline that did not say goodbye. A leader that has
+	// not heard of one since it leads says 0.
+	if p := peers[i]; at == fading || !p.Offline && p.Active > 0 && p.Active < leader.ttl {
 		return errFading
 	}
 	return nil
