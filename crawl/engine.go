@@ -347,25 +347,11 @@ func (e *Engine) bounds(now page.Time) {
 // their answers.
 func (e *Engine) pump(now page.Time) {
 	for {
-		free := max(e.cfg.Open-e.flights.n, 0)
-		room := frontier.Room{Fetch: free, Load: e.cfg.Loads - e.loads, Resolve: e.cfg.Resolves - e.resolves}
+		room := frontier.Room{Fetch: e.room(), Load: e.cfg.Loads - e.loads, Resolve: e.cfg.Resolves - e.resolves}
 		// Half of the room at most, or one dead host with a long queue would
 		// keep all others from being asked.
-		room.Settle = min(free, max(e.cfg.Open/2, 1)-e.settling)
-		if e.valve != nil && e.valve.limit == bandwidth.Off {
-			free, room.Fetch = 0, 0
-		}
-		if e.estates.held {
-			free, room.Fetch = 0, 0
-		}
-		if e.totals.Steered {
-			free, room.Fetch, room.Settle = 0, 0, 0 // what waits may not be wanted any more
-		}
-		if e.cfg.MaxPages > 0 {
-			room.Fetch = int(min(int64(free), max(e.cfg.MaxPages-e.pages-int64(e.asking), 0)))
-		}
-		if e.cfg.Rationed {
-			room.Fetch = int(min(int64(room.Fetch), max(e.estates.allowed-e.pages-int64(e.asking), 0)))
+		if room.Settle = min(e.credit(), max(e.cfg.Open/2, 1)-e.settling); e.totals.Steered {
+			room.Settle = 0
 		}
 		p, ok := e.f.Next(now, room)
 		if !ok {
@@ -388,6 +374,24 @@ func (e *Engine) pump(now page.Time) {
 		e.wake = at
 		e.out = append(e.out, Wake{At: at})
 	}
+}
+
+// credit is how many more orders there is room for the answers of.
+func (e *Engine) credit() int { return max(e.cfg.Open-e.flights.n, 0) }
+
+// room is how many requests may be ordered now.
+func (e *Engine) room() int {
+	if e.valve != nil && e.valve.limit == bandwidth.Off || e.estates.held || e.totals.Steered { // what waits may not be wanted any more
+		return 0
+	}
+	room, begun := int64(e.credit()), e.pages+int64(e.asking)
+	if e.cfg.MaxPages > 0 {
+		room = min(room, max(e.cfg.MaxPages-begun, 0))
+	}
+	if e.cfg.Rationed {
+		room = min(room, max(e.estates.allowed-begun, 0))
+	}
+	return int(room)
 }
 
 // nextWake returns when something is due that no answer will bring.

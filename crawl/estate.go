@@ -33,15 +33,15 @@ type Census struct {
 	Applied uint64
 	Fetched int64  `json:",omitempty"` // pages of partitions that are adopted, see Ledger.Census
 	Print   uint64 `json:",omitempty"` // which these are
-	Own     int64  `json:",omitempty"` // pages that this node has fetched, as far as they are durable
 }
 
 // Counted is how much there was to do when the Census came.
 type Counted struct {
 	Queued int64 // pages that wait, but for those whose robots.txt could not be had
 	Flying int64 // whatever else is not over
-	Ready  int   // hosts that could be visited, and wait for a connection
-	Free   int   // connections that no host waits for
+	Ready  int   // hosts that could be visited, and wait
+	Full   bool  // no connection is left for them
+	Free   int   // connections that no host waits for, while pages may be begun
 
 	// Bytes a second: what could be used, what of it is promised to sites with
 	// deadlines, and what could be promised besides.
@@ -49,8 +49,8 @@ type Counted struct {
 
 	Fetched int64
 	Print   uint64
-	Begun   int64 // pages that were fetched, or begun to be
-	Under   int64 // of these, those that are not durable yet
+	Begun   int64 // pages that were fetched, or begun to be; also those that other nodes have fetched as well
+	Under   int64 // of these, those whose end is not durable yet
 	Allowed int64 // by the last Allow
 	Applied uint64
 }
@@ -147,10 +147,12 @@ func (e *Engine) later(ev *Committed, foreign map[page.SiteID]uint16) {
 
 // census answers a Census.
 func (e *Engine) census(now page.Time, ev Census) {
-	c := Counted{Applied: ev.Applied, Fetched: ev.Fetched, Print: ev.Print, Begun: e.pages + int64(e.asking), Allowed: e.estates.allowed, Queued: e.f.Count().Waiting, Flying: int64(e.flights.n + e.loads + len(e.estates.leaving) + len(e.estates.coming)), Ready: e.f.Count().Ready}
-	c.Under = max(0, c.Begun-ev.Own)
-	if c.Ready == 0 && !e.estates.held {
-		c.Free = e.f.Count().Idle
+	n := e.f.Count()
+	c := Counted{Applied: ev.Applied, Fetched: ev.Fetched, Print: ev.Print, Begun: e.pages + int64(e.asking), Under: e.flights.under(), Allowed: e.estates.allowed, Queued: n.Waiting, Flying: int64(e.flights.n + e.loads + len(e.estates.leaving) + len(e.estates.coming)), Ready: n.Ready}
+	idle := max(n.Idle-n.Lent, 0)
+	c.Full = idle == 0
+	if c.Ready == 0 && e.stop == StopByNobody && e.room() > 0 {
+		c.Free = idle
 	}
 	if e.again || e.totals.Due > 0 || e.totals.Stale || e.totals.Steered {
 		c.Flying++

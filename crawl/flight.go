@@ -56,6 +56,16 @@ func (f *flights) find(id uint64) *flight {
 	return f.slots[slot]
 }
 
+// under counts the pages whose end is not durable yet. What has landed is saved.
+func (f *flights) under() (n int64) {
+	for _, fl := range f.slots {
+		if !fl.robots && !fl.settle && !fl.saved {
+			n++
+		}
+	}
+	return n
+}
+
 // land ends an order that is answered and durable.
 func (f *flights) land(fl *flight) {
 	fl.id &= 1<<slotBits - 1

@@ -126,11 +126,12 @@ func (l *Ledger) applyTrip(t overlay.Trip) {
 	x.near[t.Host] = near
 }
 
-// Pressed says whether hosts wait for a connection of this node, and whether others have
-// some to spare. Until it is told it takes the one for granted, and not the other.
-func (l *Ledger) Pressed(is, spare bool) {
+// Pressed says whether hosts wait at this node, and whether others have connections to
+// spare: these are of use only to hosts that wait for one. Until it is told it takes the
+// one for granted, and not the other.
+func (l *Ledger) Pressed(c Counted, spare bool) {
 	if l.share != nil {
-		l.share.spreads.calm, l.share.spreads.eager = !is, is && spare
+		l.share.spreads.calm, l.share.spreads.eager = c.Ready == 0, c.Ready > 0 && c.Full && spare
 	}
 }
 
@@ -184,6 +185,8 @@ func (l *Ledger) spread(s *siteRecord, host string, over int) int {
 		waiting = 0
 	case eager:
 		waiting = max(waiting, (over+1)*n)
+	case x.eager: // it is spread far enough, and not gathered either
+		waiting = max(waiting, over*n)
 	}
 	w, changed := x.table.Adjust(host, waiting)
 	if changed {

@@ -206,9 +206,9 @@ func (l *Ledger) Stamps() []uint64 {
 }
 
 // Census says how many pages of the partitions that are adopted were fetched, by
-// whichever node, and how many this node has fetched of any.
+// whichever node.
 func (l *Ledger) Census(applied uint64) Census {
-	c := Census{Applied: applied, Own: l.totals.Fetched}
+	c := Census{Applied: applied}
 	for i := range l.share.stakes {
 		if st := &l.share.stakes[i]; st.adopted {
 			c.Fetched += st.fetched

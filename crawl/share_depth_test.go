@@ -67,7 +67,7 @@ func (f *fleet) alike() (alone *ship) {
 // of a fetch that had not read it. The next owner has the page fetched again; unless
 // who fetched it has said, by then, that it was delivered at that depth.
 func TestNearerBeforeEnd(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) { // for the fleet's sake; nothing is drawn
+	once(t, func(t *rapid.T) {
 		f := newFleet(t, sharedPlan(t, fmt.Sprintf(boundedPrograms["a depth"], 3), overlay.Scheme{}), true)
 		f.keys = overlay.NewKeys(overlay.Scheme{}, fleetParts)
 		f.crew(3)

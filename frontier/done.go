@@ -300,6 +300,7 @@ type Count struct {
 	Resting int   // hosts that wait
 	Active  int   // open connections
 	Idle    int   // connections that could be open and are not
+	Lent    int   // of these, those of hosts that have leave to be visited, or ask for it
 	Drift   int64 // must be 0: see Loaded
 }
 
@@ -307,6 +308,6 @@ type Count struct {
 func (f *Frontier) Count() Count {
 	return Count{
 		Sites: f.sites.n, Hosts: len(f.hosts), Waiting: f.work, Asleep: f.asleep, Ready: f.ready.len(), Resting: f.timers.len(),
-		Active: f.active, Idle: f.cfg.Conns - f.active, Drift: f.drift,
+		Active: f.active, Idle: f.cfg.Conns - f.active, Lent: f.lent, Drift: f.drift,
 	}
 }

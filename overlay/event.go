@@ -90,7 +90,7 @@ type Load struct {
 
 	Queued int64   // pages that wait in partitions it owns
 	Flying int64   // orders that are not over
-	Free   int64   // connections that no host waits for
+	Free   int64   // connections that no host waits for, while pages may be begun
 	Unsent int64   // applied or committed, and not handed in as a parcel yet
 	Pages  float64 // a second
 	Wanted float64 // bytes a second that it could use
@@ -99,8 +99,8 @@ type Load struct {
 
 	Fetched int64  // pages of the partitions it has adopted, by whoever owned them then
 	Print   uint64 // of these partitions: the sum of their Prints
-	Begun   int64  // pages that the node itself has fetched or begun to
-	Under   int64  // of these, those that Fetched does not count yet
+	Begun   int64  // pages that the node itself has fetched or begun to, whoever else has
+	Under   int64  // of these, those whose end is not durable yet
 	Allowed int64  // what the last Allow said when these were counted
 }
 

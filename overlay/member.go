@@ -172,11 +172,11 @@ func (m *Member) patient(part int) bool {
 	return ok && l.queued >= plenty
 }
 
-// Spare reports whether another node has connections that no host waits for, as far as
-// is known.
+// Spare reports whether another node that stays has connections that no host waits for,
+// as far as is known.
 func (m *Member) Spare() bool {
 	for _, p := range m.peers {
-		if l, ok := m.talk.loads[p.Name]; ok && l.session == p.Session && l.free > 0 && p.Name != m.cfg.Name {
+		if l, ok := m.talk.loads[p.Name]; ok && l.session == p.Session && l.free > 0 && !p.Draining && p.Name != m.cfg.Name {
 			return true
 		}
 	}

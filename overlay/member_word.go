@@ -29,7 +29,7 @@ type word interface {
 type load struct {
 	session, owned, queued, flying, unsent, pages, unacked, share uint64
 
-	free uint64 // connections; nodes of earlier versions do not tell
+	free uint64 // connections
 }
 
 type report struct {
@@ -130,9 +130,6 @@ func readWord(b []byte) (word, error) {
 	}
 	b = b[2:]
 	for _, n := range w.numbers() {
-		if l, ok := w.(*load); ok && n == &l.free && len(b) == 0 {
-			break
-		}
 		x, size := binary.Uvarint(b)
 		if size <= 0 {
 			return nil, errWord

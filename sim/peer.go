@@ -64,7 +64,7 @@ func (p *peer) beat() {
 func (p *peer) answer(o crawl.Order) {
 	switch o := o.(type) {
 	case crawl.Counted:
-		p.c.ledger.Pressed(o.Ready > 0, p.member.Spare())
+		p.c.ledger.Pressed(o, p.member.Spare())
 		l := overlay.Load{Queued: o.Queued, Flying: o.Flying, Free: int64(o.Free), Applied: o.Applied, Wanted: o.Wanted, Owed: o.Owed, Asked: o.Asked}
 		if p.c.group {
 			l.Unsent = 1

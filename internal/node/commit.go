@@ -155,7 +155,7 @@ func (c *committer) order(ctx context.Context, o crawl.Order) error {
 		c.open()
 		c.n.ledger.Keep(o)
 	case crawl.Counted:
-		c.n.ledger.Pressed(o.Ready > 0, c.n.peer.spare.Load())
+		c.n.ledger.Pressed(o, c.n.peer.spare.Load())
 	case crawl.Redeliver:
 		return c.redeliver(ctx, o)
 	}

@@ -3,6 +3,8 @@ package mesh
 import (
 	"testing"
 	"time"
+
+	"weir/overlay"
 )
 
 // Three nodes that should fetch so many pages together fetch these and none above but
@@ -63,4 +65,30 @@ func TestEnoughInTrouble(t *testing.T) {
 		}
 	}
 	t.Logf("at most %d pages, where 250 are enough", most)
+}
+
+// A node that was cut off tells late of pages which others have begun meanwhile, and these
+// fetch them once more. They are not under way for ever, and the crawl ends.
+func TestEnoughWithPagesFetchedTwice(t *testing.T) {
+	twice := int64(0)
+	for seed := range uint64(20) {
+		w := NewWorld(Setting{Seed: seed, Parts: 16, Pages: 3000, Fetch: 8 * time.Second, Enough: 120}, 3)
+		w.nodes[0].seed(0, 1, 2)
+		for i, n := range w.nodes {
+			at := time.Duration(20+60*i) * time.Second
+			w.Net.After(at, func() { n.port.Cut(true, true) })
+			w.Net.After(at+w.between(overlay.TTL, overlay.TTL+15*time.Second), func() { n.port.Cut(false, false) })
+		}
+		if !w.Net.Run(minutes(30), w.full) {
+			t.Errorf("seed %d: the crawl does not end; %d", seed, w.ended())
+		}
+		w.report(t)
+		for _, n := range w.nodes {
+			twice += n.twice
+		}
+	}
+	if twice == 0 {
+		t.Error("no page was fetched twice: this tests nothing")
+	}
+	t.Logf("%d pages were fetched twice", twice)
 }

@@ -57,8 +57,9 @@ type node struct {
 	total    int
 	fences   int // those before mean nothing to what is under way
 	group    []fetched
-	ended    int64  // pages in this life
-	allowed  int64  // of them, those under way included
+	ended    int64  // pages in this life that had not ended before
+	twice    int64  // pages that another node had ended meanwhile
+	allowed  int64  // of both, those under way included
 	leaving  []bool // by partition: an Empty is owed
 	wake     page.Time
 	throttle bool
@@ -96,7 +97,7 @@ func (n *node) start() {
 	n.leaving = make([]bool, w.Parts)
 	n.applied = 0
 	n.total, n.queued, n.group, n.events, n.waiting = 0, 0, nil, nil, nil
-	n.ended, n.allowed = 0, 0
+	n.ended, n.twice, n.allowed = 0, 0, 0
 	n.paused, n.throttle, n.idle, n.quiet, n.left = false, false, false, false, false
 	n.share, n.wake = 0, -1
 	life := n.life
@@ -325,8 +326,12 @@ func (n *node) commit() {
 	d.seq++
 	parcel := overlay.Parcel{Seq: d.seq}
 	rows := make([][]overlay.Ship, n.w.Parts+1)
-	n.ended += int64(len(n.group))
 	for _, f := range n.group {
+		if d.ended[f.page] {
+			n.twice++
+		} else {
+			n.ended++
+		}
 		d.ended[f.page] = true
 		n.active[f.page] = false
 		for _, c := range n.w.children(f.page) {
@@ -402,12 +407,15 @@ func (n *node) load() overlay.Load {
 		}
 	}
 	l.Allowed = n.allowed
-	l.Begun, l.Under = n.begun(), n.begun()-n.ended
+	l.Begun, l.Under = n.begun(), n.under()
 	return l
 }
 
 // begun is how many pages it has fetched in this life, or begun to.
-func (n *node) begun() int64 { return n.ended + int64(n.total+len(n.group)) }
+func (n *node) begun() int64 { return n.ended + n.twice + n.under() }
+
+// under is how many of them are not durable.
+func (n *node) under() int64 { return int64(n.total + len(n.group)) }
 
 // may reports whether another page may be begun.
 func (n *node) may() bool { return n.w.Enough == 0 || n.begun() < n.allowed && !n.disk.full }

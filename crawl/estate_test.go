@@ -1,0 +1,81 @@
+package crawl
+
+import (
+	"testing"
+	"time"
+
+	"weir/page"
+)
+
+// A page that another node has ended meanwhile is under way until that is durable, though
+// the Ledger does not count it as fetched; and so are those that could not be had.
+func TestUnderWayUntilDurable(t *testing.T) {
+	h := newHand(t, 3, Bandwidth{})
+	h.cfg.Rationed = true
+	h.start(monday)
+	h.step(Allow{Pages: 3})
+	asked := h.flying
+	if c := h.census(); len(asked) != 3 || c.Begun != 3 || c.Under != 3 {
+		t.Fatalf("of %d pages %d are begun and %d under way", len(asked), c.Begun, c.Under)
+	}
+	h.done(100, time.Second)
+	h.done(100, time.Second)
+	h.flying = h.flying[1:]
+	h.step(Done{ID: asked[2].ID, Outcome: page.Aborted})
+	if c := h.census(); c.Begun != 2 || c.Under != 3 {
+		t.Errorf("answered, and not durable: %d are begun and %d under way", c.Begun, c.Under)
+	}
+	h.step(Committed{IDs: []uint64{asked[0].ID, asked[2].ID}, Totals: Totals{Fetched: 1}})
+	if c := h.census(); c.Begun < 2 || c.Under != c.Begun-1 {
+		t.Errorf("one is durable: %d are begun and %d under way", c.Begun, c.Under)
+	}
+	h.step(Committed{IDs: []uint64{asked[1].ID}, Totals: Totals{Fetched: 1}}) // the Ledger knew its end
+	if c := h.census(); c.Begun < 2 || c.Under != c.Begun-2 {
+		t.Errorf("all are durable: %d are begun and %d under way", c.Begun, c.Under)
+	}
+}
+
+// A node has connections to spare as long as it would begin pages if it had any.
+func TestFreeWhileItMayBegin(t *testing.T) {
+	free := func(cfg Bandwidth, rationed bool, events ...Event) int {
+		h := newHand(t, 0, cfg)
+		h.cfg.Shared, h.cfg.Rationed = true, rationed
+		h.start(monday)
+		for _, ev := range events {
+			h.step(ev)
+		}
+		return h.census().Free
+	}
+	off := Bandwidth{Limits: Limits{Timetable: timetable(t, "00:00-12:00 off, none")}}
+	for _, c := range []struct {
+		name string
+		got  int
+		want int
+	}{
+		{"nothing is in the way", free(Bandwidth{}, false, Hold{}), 64},
+		{"it holds", free(Bandwidth{}, false, Hold{On: true}), 0},
+		{"its timetable says off", free(off, false), 0},
+		{"it stops", free(Bandwidth{}, false, Command{Stop: StopByUser}), 0},
+		{"it has no ration", free(Bandwidth{}, true), 0},
+		{"it has one", free(Bandwidth{}, true, Allow{Pages: 9}), 64},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: %d connections are free", c.name, c.got)
+		}
+	}
+}
+
+// Hosts that wait for something else wait for no connection.
+func TestFull(t *testing.T) {
+	h := newHand(t, 100, Bandwidth{})
+	h.start(monday)
+	if c := h.census(); !c.Full || c.Ready == 0 || c.Free != 0 {
+		t.Errorf("with 100 hosts and 64 connections: %+v", c)
+	}
+	h = newHand(t, 100, Bandwidth{})
+	h.cfg.Rationed = true
+	h.start(monday)
+	if c := h.census(); c.Full || c.Free != 0 {
+		t.Errorf("without a ration: %+v", c)
+	}
+}
