@@ -602,5 +602,19 @@ func (l *Ledger) siteIn(name string, part int) (page.SiteID, error) {
 	return id, nil
 }
 
+// file finds out what a site is filed under that was read: if its pages are spread, it
+// is one of several of its name.
+func (l *Ledger) file(s *siteRecord) error {
+	if l.share == nil || !l.share.Keys.Scheme().Leased() {
+		return nil
+	}
+	key := spreadSite(s.name, int(s.part))
+	b, ok, err := l.kv.Get(nameKey(key))
+	if err == nil && ok && len(b) == 4 && page.SiteID(binary.BigEndian.Uint32(b)) == s.id {
+		s.key = key
+	}
+	return err
+}
+
 // spreadSite is the name of a site, whose pages are spread, in a partition.
 func spreadSite(name string, part int) string { return fmt.Sprintf("%s %d", name, part) }

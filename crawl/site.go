@@ -137,6 +137,9 @@ func (l *Ledger) site(id page.SiteID) (*siteRecord, error) {
 	if err == nil {
 		err = s.read(b)
 	}
+	if err == nil {
+		err = l.file(s)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read site %d: %w", id, err)
 	}
