@@ -262,10 +262,11 @@ type nodeStatus struct {
 	Seen    int64   `json:"seen"` // URLs it knows
 	Pages   float64 `json:"pages_per_second"`
 	Rate    float64 `json:"rate"`
-	Enough  bool    `json:"enough,omitempty"` // all together have fetched as many pages as they should
-	Unacked int     `json:"unacked"`          // bytes that others have not acknowledged
-	Limit   int64   `json:"limit,omitempty"`  // of all nodes
-	Share   int64   `json:"share,omitempty"`  // of that
+	Enough  bool    `json:"enough,omitempty"`  // nothing more is to be fetched
+	Stopped string  `json:"stopped,omitempty"` // why the crawl's rules have ended it
+	Unacked int     `json:"unacked"`           // bytes that others have not acknowledged
+	Limit   int64   `json:"limit,omitempty"`   // of all nodes
+	Share   int64   `json:"share,omitempty"`   // of that
 
 	Promises []node.Promise `json:"promises,omitempty"` // of sites that it owns
 
@@ -311,7 +312,7 @@ func (s *station) status() nodeStatus {
 	st := nodeStatus{
 		Name: cs.Name, Addr: s.cl.Addr(), Version: version(), State: "waiting", Crawl: s.crawl, Cluster: cs.Cluster, Leader: cs.Leader,
 		Owned: m.Owned, Queued: queuedAt(m), Flying: t.Flying, Fetched: t.Totals.Fetched, Errors: t.Totals.Errors(), Bytes: t.Totals.Bytes, Seen: t.Totals.Seen,
-		Pages: t.Pages, Rate: t.Rate, Enough: t.Enough, Unacked: m.Unacked, Limit: m.Limit, Share: m.Share, Teller: m.Teller, Warned: s.recent(time.Now()),
+		Pages: t.Pages, Rate: t.Rate, Enough: t.Enough, Stopped: t.Rule, Unacked: m.Unacked, Limit: m.Limit, Share: m.Share, Teller: m.Teller, Warned: s.recent(time.Now()),
 		Promises: node.Promises(t.Promises), Spoken: map[string]int64{}, From: s.from,
 	}
 	if s.crawl != "" {
@@ -441,5 +442,9 @@ func (s *station) done() {
 			pages, nodes = pages+other.Fetched, nodes+1
 		}
 	}
-	s.note(fmt.Sprintf("done: %s fetched by %s, %s here; this node stays to answer questions, Ctrl-C leaves", many(pages, "page"), many(int64(nodes), "node"), thousands(st.Fetched)))
+	why := ""
+	if st.Stopped != "" {
+		why = "a rule has stopped the crawl: " + st.Stopped + "; "
+	}
+	s.note(fmt.Sprintf("done: %s%s fetched by %s, %s here; this node stays to answer questions, Ctrl-C leaves", why, many(pages, "page"), many(int64(nodes), "node"), thousands(st.Fetched)))
 }

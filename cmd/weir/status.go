@@ -111,6 +111,16 @@ func (f *fleetStatus) quiet() bool {
 	return some
 }
 
+// stopped says why the crawl's rules have ended it; "" if they have not.
+func (f *fleetStatus) stopped() string {
+	for _, n := range f.Nodes {
+		if n.Stopped != "" {
+			return n.Stopped
+		}
+	}
+	return ""
+}
+
 // sum adds the nodes up.
 func (f *fleetStatus) sum() (sum nodeStatus) {
 	for _, n := range f.Nodes {
@@ -282,6 +292,8 @@ func (f *fleetStatus) print(w io.Writer) error {
 	switch {
 	case len(crawls) == 0:
 		fmt.Fprintln(w, "no crawl was submitted yet: weir submit URL")
+	case f.quiet() && f.stopped() != "":
+		fmt.Fprintf(w, "done: %s fetched, a rule has stopped the crawl: %s\n", many(sum.Fetched, "page"), f.stopped())
 	case f.quiet() && slices.ContainsFunc(f.Nodes, func(n nodeStatus) bool { return n.Enough }):
 		with := ""
 		if f.from() != nil {

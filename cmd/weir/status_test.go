@@ -61,6 +61,15 @@ func TestDoneAfterAMove(t *testing.T) {
 	}
 }
 
+// A crawl that its rules have ended is done, and says why.
+func TestDoneByARule(t *testing.T) {
+	f := &fleetStatus{Nodes: []nodeStatus{{Name: "a", State: "quiet", Crawl: "crawl", Fetched: 310, Enough: true, Stopped: "a bean was found"}}}
+	var out bytes.Buffer
+	if want := "done: 310 pages fetched, a rule has stopped the crawl: a bean was found\n"; f.print(&out) != nil || !strings.Contains(out.String(), want) {
+		t.Errorf("%q is not in %s", want, out.String())
+	}
+}
+
 // What went wrong is shown for a while, once, and with its age.
 func TestRecentWarnings(t *testing.T) {
 	logs, err := os.CreateTemp(t.TempDir(), "")

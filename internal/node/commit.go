@@ -219,7 +219,9 @@ func (c *committer) commit(ctx context.Context) error {
 		c.n.peer.post(*ev.Parcel) // before the Engine can release a partition that it is about
 	}
 	if ev.Stop != "" && c.n.peer != nil {
-		c.n.peer.halt(ev.Stop)
+		if c.n.peer.halt(ev.Stop) {
+			c.n.send(ctx, crawl.Hold{On: true})
+		}
 		ev.Stop = ""
 	}
 	if len(ev.Hosts) > 0 {

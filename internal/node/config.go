@@ -96,7 +96,8 @@ type Status struct {
 	Commits Commits       // of this run
 	Bound   Bound
 	Resumed bool
-	Enough  bool          // all nodes together have fetched as many pages as they should
+	Enough  bool          // nothing more is to be fetched: all nodes together have as many pages as they should, or Rule says stop
+	Rule    string        // why the rules have ended a crawl of several nodes
 	Lent    int64         // pages of this run that other crawls had fetched
 	Pause   time.Duration // until Rest ends; 0: not all hosts rest
 }

@@ -52,11 +52,8 @@ func TestEnoughOfAll(t *testing.T) {
 	f.launch(2)
 	f.quieten(2)
 	pages, asked := int64(0), 0
+	f.leave()
 	for _, s := range f.nodes {
-		close(s.stop)
-	}
-	for _, s := range f.nodes {
-		<-s.done
 		if s.err != nil {
 			t.Errorf("%s: %v", s.name, s.err)
 		}

@@ -206,7 +206,9 @@ func (s *speed) status() Status {
 		Status: engine, Run: now.Sub(s.n.began), Started: s.n.fresh,
 		Wire: s.n.carried().total, Bound: s.n.bound(engine.Link.Used), Commits: s.n.commits.commits(), Resumed: s.n.resumed, Lent: s.n.lender.count(),
 	}
-	st.Enough = s.n.peer != nil && s.n.peer.full.Load()
+	if p := s.n.peer; p != nil {
+		st.Enough, st.Rule = p.full.Load(), p.why()
+	}
 	if st.Rest.Host != "" {
 		st.Pause = max(st.Rest.Until.Sub(clock()), 0)
 	}

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -77,13 +76,13 @@ type peer struct {
 	counts  chan struct{}       // for the committer: see how much there is to do
 	queue   []overlay.Action    // that works has no room for
 	fences  chan struct{}
-	full    atomic.Bool  // all nodes together have fetched enough
+	full    atomic.Bool  // nothing more is to be fetched: all nodes together have enough, or a rule says stop
 	until   atomic.Int64 // no request may be sent from then on, by the crawl's clock
 	spare   atomic.Bool  // other nodes have connections free
 
 	mu    sync.Mutex
-	stop  string
-	mail  []any // of the committer and the loop: events of the Member, orders about leases
+	stop  string // why the rules have ended the crawl
+	mail  []any  // of the committer and the loop: events of the Member, orders about leases
 	rings chan struct{}
 
 	owned   [overlay.Parts]uint64 // epochs of the partitions that are this node's; 0: it is not
@@ -324,7 +323,11 @@ func (p *peer) step(ctx context.Context, ev overlay.Event) {
 				p.cfg.Quiet(a.Is)
 			}
 		case overlay.Left:
-			p.n.send(ctx, crawl.Command{Stop: cmp.Or(p.why(), crawl.StopByUser)})
+			by := crawl.StopByUser
+			if why := p.why(); why != "" {
+				by = crawl.StopRule + why
+			}
+			p.n.send(ctx, crawl.Command{Stop: by})
 		case overlay.Wake:
 			p.alarm = a.At
 		}
@@ -383,16 +386,18 @@ func (p *peer) ring() {
 	}
 }
 
-// halt has the node leave since the rules of the crawl say stop: not at once, for
-// the others shall hear of it too.
-func (p *peer) halt(why string) {
+// halt says that the rules of the crawl say stop, so that nothing more is fetched, and
+// whether that is news. The node stays: others may not have heard of it yet, and need
+// a majority to.
+func (p *peer) halt(why string) (news bool) {
 	p.mu.Lock()
-	p.stop = crawl.StopRule + why
+	p.stop = why
 	p.mu.Unlock()
-	p.post(overlay.Drain{})
+	p.n.log.event("halted", map[string]any{"why": why})
+	return !p.full.Swap(true)
 }
 
-// why the rules have had the node leave; "" if they have not.
+// why the rules have ended the crawl; "" if they have not.
 func (p *peer) why() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

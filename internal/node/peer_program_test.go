@@ -71,10 +71,11 @@ stop("enough") :- pages(_, N), N >= 300.
 	for i := range f.nodes {
 		f.launch(i)
 	}
+	f.quieten(0, 1, 2)
+	f.leave()
 	fetched := int64(0)
 	for _, s := range f.nodes {
-		<-s.done
-		if s.err != nil || s.report.StoppedBy != crawl.StopRule+"enough" {
+		if s.err != nil || !s.cut && s.report.StoppedBy != crawl.StopRule+"enough" {
 			t.Errorf("%s has ended by %q: %v", s.name, s.report.StoppedBy, s.err)
 		}
 		fetched += s.report.Fetched
@@ -113,11 +114,8 @@ named(path(V), max count<U>) :- link(U, V).`},
 	}
 	f.quieten(0, 1, 2)
 	var dirs []string
+	f.leave()
 	for _, s := range f.nodes {
-		close(s.stop)
-	}
-	for _, s := range f.nodes {
-		<-s.done
 		if s.err != nil {
 			t.Errorf("%s: %v", s.name, s.err)
 		}

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -41,6 +42,7 @@ type sailor struct {
 	done   chan struct{}
 	report Report
 	err    error
+	cut    bool // it found nobody any more to hand over to
 
 	mu    sync.Mutex
 	quiet bool
@@ -124,6 +126,41 @@ func (s *sailor) kill() {
 	}
 }
 
+// leave has all nodes hand over and end. The last ones may be without a majority, and
+// are let go then, as by weir node.
+func (f *fleet) leave() {
+	for _, s := range f.nodes {
+		close(s.stop)
+	}
+	gone := make(chan struct{}, len(f.nodes))
+	for _, s := range f.nodes {
+		go func() {
+			<-s.done
+			gone <- struct{}{}
+		}()
+	}
+	most := len(f.nodes)/2 + 1
+	for range most {
+		<-gone
+	}
+	var rest []*sailor
+	for _, s := range f.nodes {
+		select {
+		case <-s.done:
+		default:
+			rest = append(rest, s)
+		}
+	}
+	for _, s := range rest {
+		if s.kill(); errors.Is(s.err, context.Canceled) {
+			s.err, s.cut = nil, true
+		}
+	}
+	for range len(f.nodes) - most {
+		<-gone
+	}
+}
+
 // quieten waits until the nodes know that nothing is left.
 func (f *fleet) quieten(nodes ...int) {
 	f.t.Helper()
@@ -173,11 +210,8 @@ func threeNodes(t *testing.T, scheme string) {
 	f.quieten(0, 1, 2)
 	complete(t, web, testweb.Manners{Wait: 5 * time.Millisecond, PerServer: 2})
 	fetched := int64(0)
+	f.leave()
 	for _, s := range f.nodes {
-		close(s.stop)
-	}
-	for _, s := range f.nodes {
-		<-s.done
 		if s.err != nil {
 			t.Errorf("%s: %v", s.name, s.err)
 		}
