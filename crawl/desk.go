@@ -95,10 +95,11 @@ func NewDesk(cfg DeskConfig) *Desk {
 func (d *Desk) Start(since page.Time, part int) { d.granter.Start(since, part) }
 func (d *Desk) Stop(part int)                   { d.granter.Stop(part) }
 
-// Learn takes what is known of hosts that other nodes have visited.
+// Learn takes what is known of hosts that other nodes have visited, in partitions that
+// the node owns. As long as its last answer took a host rests once.
 func (d *Desk) Learn(now page.Time, hosts []Care) {
 	for _, h := range hosts {
-		d.granter.Learn(now, h.Host, max(h.Delay, h.State.Last), h.State.Rest)
+		d.granter.Learn(now, h.Host, h.Delay, max(h.State.Rest, h.State.Last))
 	}
 }
 

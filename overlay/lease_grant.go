@@ -55,13 +55,23 @@ type party struct {
 // tenure is who holds a host.
 type tenure struct {
 	since  page.Time     // of the partition, when this was made
-	wait   time.Duration // between requests: the longest that was asked for
+	wait   time.Duration // between requests: the longest of those below
+	delay  time.Duration // the least, whoever asks
+	habits []habit       // of those who wait for longer
 	rest   page.Time     // it is not asked before
 	last   page.Time     // nobody has sent it a request after
 	holder party
 	id     uint64    // of the holder's last Ask
 	until  page.Time // 0: nobody holds it
 	line   line
+}
+
+// habit is how long a node waits between requests to a host, as it has said last. What
+// a host's last answer took is in it, so that it may be less the next time.
+type habit struct {
+	who  party
+	wait time.Duration
+	said page.Time
 }
 
 // crowd is who is connected to an address.
@@ -154,14 +164,17 @@ func NewGranter(keys Keys, cfg LeaseConfig) *Granter {
 func (g *Granter) Start(since page.Time, part int) { g.since[part] = since }
 func (g *Granter) Stop(part int)                   { g.since[part] = notHere }
 
-// Learn tells what a host needs besides: how long it waits between requests, and
-// rests from now on. What a former owner has learned is in the partition's log.
-func (g *Granter) Learn(now page.Time, host string, wait, rest time.Duration) {
+// Learn tells what a host of a partition that is granted here needs besides: how long
+// it waits between requests at least, and rests from now on. What a former owner has
+// learned is in the partition's log.
+func (g *Granter) Learn(now page.Time, host string, delay, rest time.Duration) {
 	part := g.keys.HostPart(host)
 	if g.since[part] == notHere {
 		return
 	}
-	t := g.tenure(host, g.since[part], wait)
+	t := g.tenure(host, g.since[part])
+	t.delay = max(t.delay, min(delay, maxSpan))
+	t.wait = max(t.wait, t.delay)
 	t.rest = max(t.rest, now.Add(min(rest, maxSpan)))
 }
 
@@ -187,13 +200,28 @@ func (g *Granter) Ask(now page.Time, from string, x *Ask) Answer {
 
 // tenure returns what is known of a host, not before the leases of a former owner
 // have run out.
-func (g *Granter) tenure(host string, since page.Time, wait time.Duration) *tenure {
+func (g *Granter) tenure(host string, since page.Time) *tenure {
 	t := g.hosts.get(host)
-	t.wait = max(t.wait, min(wait, maxSpan), g.cfg.Wait)
+	if t.last == 0 {
+		t.wait, t.delay = g.cfg.Wait, g.cfg.Wait
+	}
 	if t.last == 0 || t.since != since {
-		*t = tenure{since: since, wait: t.wait, rest: t.rest, last: since.Add(MaxLease)}
+		*t = tenure{since: since, wait: t.wait, delay: t.delay, habits: t.habits, rest: t.rest, last: since.Add(MaxLease)}
 	}
 	return t
+}
+
+// heed takes how long a node waits between requests from now on. Who has not said it
+// for longer than that is not reckoned with.
+func (t *tenure) heed(now page.Time, p party, wait time.Duration) {
+	t.habits = slices.DeleteFunc(t.habits, func(h habit) bool { return h.who == p || h.said.Add(max(h.wait, keptFor)) <= now })
+	if wait = min(wait, maxSpan); wait > t.delay {
+		t.habits = append(t.habits, habit{p, wait, now})
+	}
+	t.wait = t.delay
+	for _, h := range t.habits {
+		t.wait = max(t.wait, h.wait)
+	}
 }
 
 // ready returns from when on the host may be asked.
@@ -210,7 +238,8 @@ func (t *tenure) lapse(now page.Time) {
 func (t *tenure) free() { t.until, t.holder = 0, party{} }
 
 func (g *Granter) host(now, since page.Time, p party, id uint64, w *Want) Lease {
-	t := g.tenure(w.Host, since, w.Wait)
+	t := g.tenure(w.Host, since)
+	t.heed(now, p, w.Wait)
 	t.lapse(now)
 	ahead := t.line.others(now, p, "")
 	wait := max(t.ready().Sub(now), 0)
@@ -334,7 +363,7 @@ func (g *Granter) Return(now page.Time, from string, x *Return) (sure bool) {
 		case v.Addr.IsValid():
 			g.leave(now, p, x.ID, v)
 		default:
-			t := g.tenure(v.Host, since, 0)
+			t := g.tenure(v.Host, since)
 			t.lapse(now)
 			t.rest = max(t.rest, now.Add(v.Rest))
 			if v.Used {

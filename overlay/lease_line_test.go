@@ -236,3 +236,40 @@ func TestLongRestsAreTold(t *testing.T) {
 		}
 	}
 }
+
+// A host that has answered slowly once is visited as often as ever when it answers fast
+// again: how long a node waits counts as it has said last. That of another counts, too,
+// for as long as it may come back; and a crawl-delay always.
+func TestWaitsShrink(t *testing.T) {
+	c := newCounter(LeaseConfig{Wait: 50 * time.Millisecond, PerServer: 1})
+	host := Subject{Host: "a.example"}
+	visit := func(from string, asks, rests time.Duration) {
+		t.Helper()
+		l := c.ask(from, Want{Subject: host, Wait: asks})
+		if l.For == 0 && l.Wait > 0 {
+			c.after(l.Wait)
+			rests -= l.Wait
+			l = c.ask(from, Want{Subject: host, Wait: asks})
+		}
+		if l.For == 0 || l.Wait != rests {
+			t.Fatalf("%s, whose waits are %v, is given %+v, want it in %v", from, asks, l, rests)
+		}
+		c.after(l.Wait)
+		c.back(from, Give{Subject: host, Used: true})
+	}
+	const short, slow = 50 * time.Millisecond, 2 * time.Second
+	visit("x", short, 0)
+	visit("x", slow, slow)
+	visit("x", short, short)
+	visit("y", slow, slow)
+	visit("x", short, slow)
+	c.after(keptFor)
+	visit("x", short, 0)
+	visit("x", short, short)
+	c.Learn(c.now, host.Host, time.Second, 0)
+	visit("x", slow, slow)
+	visit("x", short, time.Second)
+	c.after(keptFor)
+	visit("y", short, 0)
+	visit("x", short, time.Second)
+}

@@ -255,9 +255,9 @@ type granting struct {
 // these rest; unless it was disowned meanwhile.
 func (p *peer) grant(x granting) {
 	p.leases.do(func(d *crawl.Desk) {
-		d.Learn(clock(), x.hosts)
 		if p.owned[x.Part] == x.Epoch {
 			d.Start(x.Since, x.Part)
+			d.Learn(clock(), x.hosts)
 		}
 	})
 }
