@@ -293,7 +293,10 @@ func (c *nodeRunCmd) open(ctx context.Context, st *station, h *home) (*cluster.N
 
 // crawl takes part in a crawl until the node leaves.
 func (c *nodeRunCmd) crawl(ctx context.Context, e *env, st *station, sp cluster.Spec) error {
-	cfg, err := c.config(e, sp)
+	cfg, err := c.config(e, st, sp)
+	if errors.Is(err, cluster.ErrLost) {
+		st.farewell(err)
+	}
 	if err != nil {
 		return err
 	}
@@ -308,7 +311,12 @@ func (c *nodeRunCmd) crawl(ctx context.Context, e *env, st *station, sp cluster.
 	cfg.Peer.Watch = st.watch
 	cfg.Peer.Fail = st.farewell
 	cfg.Peer.Ready = st.ready(cfg.Dir, cfg.Peer.Scheme)
-	cfg.Peer.Open = func(tell func(overlay.Event)) (node.Carrier, error) { return attended{st.cl, st}, st.cl.Attend(tell) }
+	cfg.Peer.Open = func(tell func(overlay.Event)) (node.Carrier, error) {
+		if err := st.keepStore(sp.Name); err != nil {
+			return nil, err
+		}
+		return attended{st.cl, st}, st.cl.Attend(tell)
+	}
 	cfg.Peer.Quiet = func(is bool) {
 		if is {
 			st.work.Go(st.done)
@@ -334,6 +342,10 @@ func (c *nodeRunCmd) crawl(ctx context.Context, e *env, st *station, sp cluster.
 		return nil // the caller says so
 	case errors.Is(err, node.ErrStranger):
 		return failure(fmt.Errorf("%s holds a crawl of another cluster, or of its own: %w", cfg.Dir, err), "start the node with a new, empty --dir, or move that folder away")
+	case errors.Is(err, cluster.ErrLost):
+		err = c.lost(cfg.Dir+" holds another crawl than before", err)
+		st.farewell(err)
+		return err
 	case err != nil:
 		return folderError(cfg.Dir, err)
 	case cut:
@@ -347,8 +359,14 @@ func (c *nodeRunCmd) crawl(ctx context.Context, e *env, st *station, sp cluster.
 	return nil
 }
 
+// lost says what to do when the node has lost its part of the crawl. Its own name and
+// folder are no good any more: others count on what they stand for.
+func (c *nodeRunCmd) lost(what string, err error) error {
+	return failure(fmt.Errorf("%s: %w", what, err), fmt.Sprintf("if it was moved away, put it back; if it is lost, start a node with another --name and a new --dir, and weir node remove %s --refetch then has the others fetch again what this one had", c.Name))
+}
+
 // config makes of what was submitted what this node runs.
-func (c *nodeRunCmd) config(e *env, sp cluster.Spec) (*node.Config, error) {
+func (c *nodeRunCmd) config(e *env, st *station, sp cluster.Spec) (*node.Config, error) {
 	t, err := readTask(sp.Body)
 	if err != nil {
 		return nil, err
@@ -363,6 +381,9 @@ func (c *nodeRunCmd) config(e *env, sp cluster.Spec) (*node.Config, error) {
 	at, err := look(s.Dir)
 	if err != nil {
 		return nil, folderError(s.Dir, err)
+	}
+	if at == vacant && st.cl.Keeps(sp.Name) {
+		return nil, c.lost(s.Dir+" is missing or empty", cluster.ErrLost)
 	}
 	if at == foreign {
 		return nil, usage("name another folder with --dir", "%s is not empty and holds no crawl", s.Dir)

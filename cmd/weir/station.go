@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"weir/crawl"
 	"weir/internal/cluster"
 	"weir/internal/node"
 	"weir/internal/store"
@@ -382,6 +383,18 @@ func (s *station) ready(dir string, scheme overlay.Scheme) func(*store.Store) {
 		defer s.mu.Unlock()
 		s.store, s.dir, s.scheme = st, dir, scheme
 	}
+}
+
+// keepStore refuses another store than the node has had for a crawl.
+func (s *station) keepStore(name string) error {
+	s.mu.Lock()
+	st := s.store
+	s.mu.Unlock()
+	origin, _, err := crawl.ReadOrigin(st)
+	if err != nil {
+		return err
+	}
+	return s.cl.Keep(name, origin)
 }
 
 // end takes that back.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"weir/overlay"
@@ -36,6 +37,10 @@ type identity struct {
 
 	// Peers are the nodes of the cluster that were met, itself left out.
 	Peers []place `json:"peers,omitempty"`
+
+	// Stores are the crawls that the node has a part of, and the numbers of the stores
+	// that it keeps them in.
+	Stores map[string]string `json:"stores,omitempty"`
 }
 
 // place is where a node is found.
@@ -108,6 +113,36 @@ func (id *identity) secret() (page.Secret, error) {
 	}
 	copy(s[:], b)
 	return s, nil
+}
+
+// ErrLost says that what the node had of a crawl is gone.
+var ErrLost = errors.New("what this node had fetched is gone, and would be missing from all answers")
+
+// Keep notes in which store the node keeps its part of a crawl, by the number that was
+// drawn for that. Once it has one, another is refused.
+func (n *Node) Keep(crawl string, store uint64) error {
+	h := n.host
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	number := strconv.FormatUint(store, 16)
+	switch had, ok := h.id.Stores[crawl]; {
+	case had == number:
+		return nil
+	case ok:
+		return ErrLost
+	}
+	if h.id.Stores == nil {
+		h.id.Stores = map[string]string{}
+	}
+	h.id.Stores[crawl] = number
+	return h.id.save(h.cfg.Dir)
+}
+
+// Keeps says whether the node has had a part of a crawl.
+func (n *Node) Keeps(crawl string) bool {
+	n.host.mu.Lock()
+	defer n.host.mu.Unlock()
+	return n.host.id.Stores[crawl] != ""
 }
 
 // meet remembers where a peer is and reports whether that is new.
