@@ -4,8 +4,10 @@ import (
 	"net"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"weir/internal/cluster"
+	"weir/overlay"
 )
 
 // The last node has left when nobody listens any more, and not when an answer fails.
@@ -82,4 +84,34 @@ func TestDrainOfANodeThatIsNeeded(t *testing.T) {
 			t.Errorf("%s: %v", c.what, got)
 		}
 	}
+}
+
+// A node that hands over waits for others that get on with it, however slowly, and not
+// for ever for others that cannot.
+func TestHandingOver(t *testing.T) {
+	var h handing
+	at := time.Unix(1000, 0)
+	after := func(d time.Duration, m overlay.Status, flying, want int) {
+		t.Helper()
+		at = at.Add(d)
+		if got := h.look(at, m, flying); got != want {
+			t.Fatalf("after %v: %d, want %d", at.Sub(time.Unix(1000, 0)), got, want)
+		}
+	}
+	giving := func(n int) overlay.Status {
+		m := overlay.Status{Parts: make([]overlay.PartStatus, overlay.Parts)}
+		for i := range n {
+			m.Parts[i].Phase = "giving"
+		}
+		return m
+	}
+	after(0, giving(80), 0, handWell)
+	for n := 79; n > 70; n-- {
+		after(handWarn-time.Second, giving(n), 0, handWell)
+	}
+	after(handEnd*2, giving(71), 1, handWell) // a page takes its time
+	after(handWarn-time.Second, giving(71), 0, handWell)
+	after(time.Second, giving(71), 0, handWaits)
+	after(handEnd-handWarn-time.Second, giving(71), 0, handWell)
+	after(time.Second, giving(71), 0, handStuck)
 }

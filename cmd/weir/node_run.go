@@ -325,14 +325,24 @@ func (c *nodeRunCmd) crawl(ctx context.Context, e *env, st *station, sp cluster.
 	st.begin(sp.Name, p)
 	p.say(fmt.Sprintf("crawling %s into %s with the others; Ctrl-C hands over and leaves", sp.Name, cfg.Dir))
 	running, leaveNow := context.WithCancel(ctx)
-	st.work.Go(func() { st.forsaken(running, leaveNow) })
+	why := make(chan string, 1)
+	st.work.Go(func() {
+		st.forsaken(running, func(text string) {
+			why <- text
+			leaveNow()
+		})
+	})
 	r, err := node.Run(running, st.leave, *cfg)
-	cut, alone := ctx.Err() != nil, running.Err() != nil
+	cut, ended := ctx.Err() != nil, running.Err() != nil
 	leaveNow()
 	st.end(e)
 	p.end()
-	if alone = alone && errors.Is(err, context.Canceled); alone { // else it had handed over before the others were out of sight
+	alone := ""
+	if ended && errors.Is(err, context.Canceled) { // else it had handed over before the others were out of sight
 		err = nil
+		if !cut {
+			alone = <-why
+		}
 	}
 	if c.JSON && r.StoppedBy != crawl.StopByNobody {
 		err = errors.Join(err, writeReport(e.out, r))
@@ -351,8 +361,8 @@ func (c *nodeRunCmd) crawl(ctx context.Context, e *env, st *station, sp cluster.
 	case cut:
 		fmt.Fprintf(e.err, "weir: ended at once; the others take over in %s. weir node --dir %s comes back\n", short(overlay.TTL), c.Dir)
 		return quiet(exitInterrupted)
-	case alone:
-		fmt.Fprintf(e.err, "weir: no other node is left to hand over to; everything is saved. weir node --dir %s comes back\n", c.Dir)
+	case alone != "":
+		fmt.Fprintf(e.err, "weir: %s. weir node --dir %s comes back\n", alone, c.Dir)
 		return nil
 	}
 	fmt.Fprintf(e.err, "weir: everything is handed over; %s fetched by this node are in %s. weir node --dir %s comes back\n", many(r.Fetched, "page"), cfg.Dir, c.Dir)

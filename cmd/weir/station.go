@@ -415,16 +415,17 @@ func (s *station) leaving() {
 }
 
 // forsaken ends a node that is to leave and has nobody to hand over to: too few
-// others are there.
-func (s *station) forsaken(ctx context.Context, end func()) {
+// others are there. It says why, for people.
+func (s *station) forsaken(ctx context.Context, end func(why string)) {
 	select {
 	case <-s.leave:
 	case <-ctx.Done():
 		return
 	}
+	var h handing
 	for pauseFor(ctx, nil, time.Second) {
 		s.mu.Lock()
-		held := s.member.Held
+		m, flying := s.member, s.last.Flying
 		s.mu.Unlock()
 		near := 0
 		for _, p := range s.cl.Peers() {
@@ -432,11 +433,61 @@ func (s *station) forsaken(ctx context.Context, end func()) {
 				near++
 			}
 		}
-		if !held || near < 2 { // itself is one
-			end()
+		if !m.Held || near < 2 { // itself is one
+			end("no other node is left to hand over to; everything is saved")
+			return
+		}
+		switch h.look(time.Now(), m, flying) {
+		case handWaits:
+			s.note(fmt.Sprintf("the others do not take over; too few nodes with storage may be here. This one waits for %s more, or until Ctrl-C", short(handEnd-handWarn)))
+		case handStuck:
+			end("the nodes that are left did not take over; everything is saved, and what they have not heard yet this node tells them when it is back")
 			return
 		}
 	}
+}
+
+// handing watches a node hand over. Of what it needs the others for, some may work
+// while too few nodes are there for the rest: its session lasts, and nobody takes its
+// partitions.
+type handing struct {
+	was    [4]int
+	since  time.Time // that nothing has changed
+	warned bool
+}
+
+// How long nothing may change before a person is told, and before a node ends. An
+// election takes up to nine seconds.
+const (
+	handWarn = 10 * time.Second
+	handEnd  = 30 * time.Second
+)
+
+// What handing has seen.
+const (
+	handWell = iota
+	handWaits
+	handStuck
+)
+
+func (h *handing) look(now time.Time, m overlay.Status, flying int) int {
+	is := [4]int{m.Owned, 0, m.Parcels, m.Unacked}
+	for _, p := range m.Parts {
+		if p.Phase != "" {
+			is[1]++
+		}
+	}
+	if is != h.was || flying > 0 || h.since.IsZero() { // a page may take its time
+		h.was, h.since = is, now
+	}
+	switch still := now.Sub(h.since); {
+	case still >= handEnd:
+		return handStuck
+	case still >= handWarn && !h.warned:
+		h.warned = true
+		return handWaits
+	}
+	return handWell
 }
 
 // done says that nothing is left, and how much there was on all nodes.
