@@ -55,6 +55,9 @@ func (c childCrawl) config() (Config, error) {
 	return cfg, err
 }
 
+// childFull is the exit code of a child whose disk was full.
+const childFull = 3
+
 // crawlAsChild runs when the test binary was started as a crawler.
 func crawlAsChild(text string) int {
 	var c childCrawl
@@ -62,7 +65,10 @@ func crawlAsChild(text string) int {
 	if err == nil {
 		var cfg Config
 		if cfg, err = c.config(); err == nil {
-			_, err = Run(context.Background(), nil, cfg)
+			var r Report
+			if r, err = Run(context.Background(), nil, cfg); errors.Is(err, store.ErrFull) && r.StoppedBy == crawl.StopNoRoom {
+				return childFull
+			}
 		}
 	}
 	if err != nil {

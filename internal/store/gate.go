@@ -59,7 +59,7 @@ func full(err error) error {
 // Calls into Pebble that may write are made through [Store.call], which stops
 // waiting when the failure is set.
 //
-// A parked Pebble is never closed: its goroutines and memory live until the
+// A parked Pebble is never closed: its goroutines, files and memory live until the
 // process ends, which after a failed disk is soon. Its locks are released by
 // unlock, so that the folder can be opened again even in the same process; what
 // is parked will never write there.
