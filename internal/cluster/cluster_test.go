@@ -588,8 +588,9 @@ func TestWhoMayBeRemoved(t *testing.T) {
 		peers []*server.PeerInfo
 		want  string
 	}{
+		{"two are left, and one has come", "x", gone, append(well("late"), lost), "not removed yet: c has come a moment ago"},
 		{"three are left", "x", gone, append(well("b", "c"), lost), ""},
-		{"two are left", "x", gone, append(well("b"), lost), "add one first"},
+		{"two are left", "x", gone, append(well("y"), lost), "add one first"},
 		{"one is behind", "x", gone, append(well("b", "c"), lost, behind), "not removed yet: of the others y must come"},
 		{"it answers", "x", here, append(well("b", "c"), lost), "alive"},
 		{"it has a session", "x", fading, append(well("b", "c"), lost), ErrSoon.Error()},
@@ -599,7 +600,13 @@ func TestWhoMayBeRemoved(t *testing.T) {
 		{"it leads", "a", here, well("b", "c", "d"), "alive"},
 		{"it is unknown", "z", gone, well("b", "c", "d"), "no node of that name"},
 	} {
-		err := removable(c.name, Config{Name: "a", Replicas: 3, ttl: overlay.TTL}, c.at, c.peers)
+		storing := []string{"a"}
+		for _, p := range c.peers {
+			if storing = append(storing, p.Name); p.Name == "late" {
+				storing = append(storing, "c") // who leads does not count it yet
+			}
+		}
+		err := removable(c.name, Config{Name: "a", Replicas: 3, ttl: overlay.TTL}, c.at, c.peers, storing)
 		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, ErrKeep) && !errors.Is(err, ErrSoon) || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v", c.what, err)
 		}

@@ -91,7 +91,7 @@ func (n *Node) remove(ctx context.Context, name string) error {
 	if peer < 0 && name != n.cfg.Name {
 		return n.removeGuest(ctx, name, at)
 	}
-	if err := removable(name, n.cfg, at, info.Meta.Replicas); err != nil {
+	if err := removable(name, n.cfg, at, info.Meta.Replicas, n.storing()); err != nil {
 		return fmt.Errorf("remove %s: %w", name, err)
 	}
 	// First that it is known to be removed: should it come back meanwhile it is
@@ -162,9 +162,19 @@ func (n *Node) presence(ctx context.Context, name string) presence {
 
 const presenceTime = 2 * time.Second
 
+// storing are the nodes with storage that this one is connected to, itself too.
+func (n *Node) storing() (names []string) {
+	for _, p := range n.Peers() {
+		if p.Storage && p.Connected {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
 // removable says why a node must stay, if it must. Peers are all but the leader, who
-// asks.
-func removable(name string, leader Config, at presence, peers []*server.PeerInfo) error {
+// asks; of those who are here it may not have counted all yet.
+func removable(name string, leader Config, at presence, peers []*server.PeerInfo, storing []string) error {
 	if name == leader.Name {
 		return fmt.Errorf("%w: it is alive, drain and stop it first", ErrKeep)
 	}
@@ -176,6 +186,11 @@ func removable(name string, leader Config, at presence, peers []*server.PeerInfo
 		return fmt.Errorf("%w: it is alive, drain and stop it first", ErrKeep)
 	}
 	if rest := len(peers); rest < leader.Replicas { // the leader for the one that goes
+		for _, one := range storing {
+			if one != leader.Name && one != name && !slices.ContainsFunc(peers, func(p *server.PeerInfo) bool { return p.Name == one }) {
+				return fmt.Errorf("%w: %s has come a moment ago", ErrSoon, one)
+			}
+		}
 		return fmt.Errorf("%w: %d nodes with storage would be left for %d copies, add one first", ErrKeep, rest, leader.Replicas)
 	}
 	var unwell []string
