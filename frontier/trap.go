@@ -25,13 +25,15 @@ func (t Trap) Path(path string) string {
 		return fmt.Sprintf("longer than %d bytes", t.Length)
 	}
 	path, _, _ = strings.Cut(path, "?")
-	segments := strings.Split(strings.Trim(path, "/"), "/")
-	if t.Segments > 0 && len(segments) > t.Segments {
+	path = strings.Trim(path, "/")
+	n := strings.Count(path, "/") + 1
+	if t.Segments > 0 && n > t.Segments {
 		return fmt.Sprintf("more than %d path segments", t.Segments)
 	}
-	if t.Repeat < 2 {
+	if t.Repeat < 2 || n < t.Repeat {
 		return ""
 	}
+	segments := strings.Split(path, "/")
 	for cycle := 1; cycle*t.Repeat <= len(segments); cycle++ {
 		same := 0 // how many segments in a row equal the one a cycle before
 		for i := cycle; i < len(segments); i++ {

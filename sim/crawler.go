@@ -40,6 +40,8 @@ type crawler struct {
 	urges   map[string]float64
 	plans   crawl.Plan // that is being made
 	log     log
+	facts   page.Facts
+	sum     uint32 // of what soon and near saw
 	peer    *peer // nil: no other crawler shares this crawl
 }
 
@@ -92,6 +94,7 @@ func newCrawler(w *World, who uint16, base int, cfg Config, share *crawl.Sharing
 	} else {
 		c.rows = newRows(0, 0)
 	}
+	c.rules.store = c.rows
 	if cfg.Order == (frontier.Optimal{}).Name() {
 		if cfg.Ranks == nil {
 			return nil, fmt.Errorf("the order %s needs the ranks of all pages", cfg.Order)
@@ -285,6 +288,7 @@ func (c *crawler) happen(t thing) {
 			c.answer(t.arg)
 			return
 		}
+		c.near(tr)
 		speed := c.w.speed(tr.site)
 		tr.sends = true
 		tr.ideal += time.Duration(float64(tr.bytes) / speed * 1e9)
@@ -381,6 +385,7 @@ func (c *crawler) fetch(o *crawl.Fetch) {
 		if t.page, ok = c.w.names.findPage(s, o.Entry.Rest, o.Entry.Hash); !ok {
 			c.fail(fmt.Errorf("%s was asked for, and is not in the web: a fault in the simulator", o.URL))
 		}
+		c.soon(t.page)
 		t.bytes = int64(c.w.web.Size[t.page])
 		if end := c.w.web.End; end != nil && end[t.page] != 0 {
 			t.outcome = page.Outcome(end[t.page])
@@ -400,6 +405,24 @@ func (c *crawler) fetch(o *crawl.Fetch) {
 	}
 	t.ideal = time.Duration(late * 1e9)
 	c.w.plan.Add(c.w.now.Add(t.ideal), thing{who: c.who, what: firstByte, arg: slot})
+}
+
+// soon and near look where the facts of a page are before they are asked for one by
+// one: they lie far apart, and the memory finds many as fast as one while nothing
+// depends on what it finds.
+func (c *crawler) soon(p uint32) {
+	c.sum += c.w.web.Off[p]
+	if c.cfg.Ranks != nil {
+		c.sum += uint32(c.cfg.Ranks[p])
+	}
+}
+
+// near is for a page that was asked for, and will be answered next.
+func (c *crawler) near(t *trip) {
+	c.rows.near(t.at, t.entry.Hash)
+	if off := c.w.web.Off[t.page]; int(off) < len(c.w.web.Adj) {
+		c.sum += c.w.web.Adj[off]
+	}
 }
 
 // may says whether the request may be sent, as far as other nodes are concerned.
@@ -425,16 +448,16 @@ func (c *crawler) answer(slot uint32) {
 		ID: t.id, Outcome: t.outcome, Bytes: t.bytes, Elapsed: took, Waited: held, First: t.first, Throttled: held > t.ideal/20,
 		KeepAlive: !t.last && t.outcome.Row().Answer,
 	}
-	f := page.Facts{
+	c.facts = page.Facts{
 		Key: page.Key{Site: t.at, Hash: t.entry.Hash}, URL: t.url, Depth: t.entry.Depth, Hops: t.entry.Hops, Root: t.entry.Root,
 		Attempt: t.entry.Attempt, Score: t.entry.Score, Robots: t.robots, Outcome: t.outcome, Bytes: t.bytes, Wire: t.bytes, At: c.wall(), Elapsed: took,
 	}
 	if t.robots {
 		done.Rules = rulesOf(c.w.web.Sites[t.site].Delay)
-		c.fail(c.ledger.Robots(t.id, &f, done.Rules))
+		c.fail(c.ledger.Robots(t.id, &c.facts, done.Rules))
 	} else {
 		c.rules.page = t.page
-		c.fail(c.ledger.Page(t.id, &f, crawl.Archived{}, false))
+		c.fail(c.ledger.Page(t.id, &c.facts, crawl.Archived{}, false))
 		final := t.outcome.Final(t.entry.Attempt)
 		if c.ranker != nil {
 			c.ranker.ended(t, final)

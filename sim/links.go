@@ -17,6 +17,7 @@ type links struct {
 	page  uint32    // the one that the facts are about
 	seed  bool
 	ids   []page.SiteID // the Ledger's numbers of the web's sites; 0 = it has none yet. Nil: it is told names
+	store *rows
 	rows  []target
 	text  []byte
 	sum   uint8 // of what was looked at
@@ -76,9 +77,12 @@ func (l *links) Page(f *page.Facts, out *crawl.Out) error {
 	w := l.n.w
 	l.text, l.rows = l.text[:0], l.rows[:0]
 	to := w.Out(l.page)
-	for _, p := range to {
+	for _, p := range to { // they lie far apart: nothing waits for one before the next is looked for
 		if l.least != nil {
-			l.sum += l.least[p] // they lie far apart: nothing waits for one before the next is looked for
+			l.sum += l.least[p]
+		}
+		if l.all {
+			l.sum += uint8(w.SiteOf[p]) + uint8(l.n.hashes[p])
 		}
 	}
 	for _, p := range to {
@@ -98,6 +102,7 @@ func (l *links) Page(f *page.Facts, out *crawl.Out) error {
 	for _, to := range l.rows {
 		row.URL, row.Site, row.Hash, row.Score = page.URL{}, to.site, l.n.hash(to.page), l.score(to.page, f.Score)
 		if to.end > 0 {
+			l.store.near(to.site, row.Hash)
 			row.URL = page.Canonical(text[from:to.end])
 			from = to.end
 		}

@@ -19,9 +19,16 @@ import (
 type rows struct {
 	pages  table
 	queues []queue
-	sites  [][]byte
-	rest   map[string][]byte
+	sites  []site
+	rest   map[string]*[]byte
 	texts  arena
+	sum    uint8 // of what near saw
+}
+
+// site is the row of a site, a line of the cache.
+type site struct {
+	n    uint8 // of its value; 0 = none
+	text [63]byte
 }
 
 const (
@@ -33,7 +40,7 @@ const (
 )
 
 func newRows(pages, sites int) *rows {
-	r := &rows{rest: map[string][]byte{}, queues: make([]queue, 0, sites+1), sites: make([][]byte, 0, sites+1)}
+	r := &rows{rest: map[string]*[]byte{}, queues: make([]queue, 0, sites+1), sites: make([]site, 0, sites+1)}
 	r.pages.init(pages)
 	return r
 }
@@ -49,12 +56,17 @@ func (r *rows) Set(key, value []byte) {
 		q.set(key[5], binary.BigEndian.Uint64(key[6:]), &r.texts, value)
 	case k == siteRow && len(key) == 5:
 		for int(siteOf(key)) >= len(r.sites) {
-			r.sites = append(r.sites, nil)
+			r.sites = append(r.sites, site{})
 		}
 		s := &r.sites[siteOf(key)]
-		*s = append((*s)[:0], value...)
+		s.n = r.texts.set(s.n, s.text[:], value)
 	default:
-		r.rest[string(key)] = bytes.Clone(value)
+		v := r.rest[string(key)]
+		if v == nil {
+			v = new([]byte)
+			r.rest[string(key)] = v
+		}
+		*v = append((*v)[:0], value...)
 	}
 }
 
@@ -75,13 +87,15 @@ func (r *rows) Get(key []byte) ([]byte, bool, error) {
 	case k == queueRow && len(key) == 14:
 		v = r.queue(siteOf(key)).get(key[5], binary.BigEndian.Uint64(key[6:]), &r.texts)
 	case k == siteRow && len(key) == 5 && int(siteOf(key)) < len(r.sites):
-		v = r.sites[siteOf(key)]
+		if s := &r.sites[siteOf(key)]; s.n != 0 {
+			v = r.texts.get(s.n, s.text[:])
+		}
+	default:
+		if p := r.rest[string(key)]; p != nil {
+			return bytes.Clone(*p), true, nil
+		}
 	}
-	if v == nil {
-		v, ok := r.rest[string(key)] // rows here are never written to, so it may be kept
-		return v, ok, nil
-	}
-	return bytes.Clone(v), true, nil
+	return bytes.Clone(v), v != nil, nil
 }
 
 // Find implements crawl.KV.
@@ -100,8 +114,9 @@ func (r *rows) Scan(lower, upper []byte, fn func(key, value []byte) bool) error 
 	case k == queueRow && len(lower) == 14:
 		return r.scanQueue(lower, fn)
 	case k == siteRow:
-		for id, v := range r.sites {
-			if v != nil && !fn(binary.BigEndian.AppendUint32([]byte{siteRow}, uint32(id)), v) {
+		for id := range r.sites {
+			s := &r.sites[id]
+			if s.n != 0 && !fn(binary.BigEndian.AppendUint32([]byte{siteRow}, uint32(id)), r.texts.get(s.n, s.text[:])) {
 				return nil
 			}
 		}
@@ -115,7 +130,7 @@ func (r *rows) Scan(lower, upper []byte, fn func(key, value []byte) bool) error 
 	}
 	slices.Sort(keys)
 	for _, key := range keys {
-		if !fn([]byte(key), r.rest[key]) {
+		if !fn([]byte(key), *r.rest[key]) {
 			return nil
 		}
 	}
@@ -125,13 +140,18 @@ func (r *rows) Scan(lower, upper []byte, fn func(key, value []byte) bool) error 
 func (r *rows) scanQueue(lower []byte, fn func(key, value []byte) bool) error {
 	key := slices.Clone(lower)
 	class, seq := lower[5], binary.BigEndian.Uint64(lower[6:])
-	for _, run := range r.queue(siteOf(lower)).runs {
-		if run.class < class {
+	q := r.queue(siteOf(lower))
+	for n := range 1 + len(q.later) {
+		run := &q.first
+		if n > 0 {
+			run = &q.later[n-1]
+		}
+		if run.class < class || run.len() == 0 {
 			continue
 		}
 		items := run.items[run.head:]
 		if run.class == class {
-			items = items[run.find(seq)-run.head:]
+			items = run.items[run.find(seq):]
 		}
 		key[5] = run.class
 		for i := range items {
@@ -157,16 +177,34 @@ func (r *rows) queue(id page.SiteID) *queue {
 	return &r.queues[id]
 }
 
-// queue is what waits at one site: a run for each class, in order.
-type queue struct{ runs []run }
+// near looks where the rows of a page are, and of its site, before they are asked
+// for one by one: they lie far apart, and the memory finds many as fast as one
+// while nothing depends on what it finds.
+func (r *rows) near(id page.SiteID, hash uint64) {
+	r.sum += r.pages.slots[r.pages.home(id, hash)].n
+	if int(id) < len(r.sites) {
+		r.sum += r.sites[id].n
+	}
+	if int(id) < len(r.queues) {
+		r.sum += r.queues[id].first.class
+	}
+}
+
+// queue is what waits at one site: a run for each class, in order. Most sites have
+// one class, or one that is next: a queue is a line of the cache, and the first of
+// its runs lies in it.
+type queue struct {
+	first run
+	later []run // none of them is empty
+}
 
 // run is a class of a queue, in the order of its numbers. New entries come last,
 // as a rule, and the first ones leave.
 type run struct {
-	class uint8
-	head  int // nothing before it
-	gone  int // items after head that left
 	items []item
+	head  int32 // nothing before it
+	gone  int32 // items after head that left
+	class uint8
 }
 
 type item struct {
@@ -175,30 +213,67 @@ type item struct {
 	text [15]byte
 }
 
-func (q *queue) run(class uint8, create bool) *run {
-	i := 0 // there are few
-	for i < len(q.runs) && q.runs[i].class < class {
+func (r *run) len() int { return len(r.items) - int(r.head) }
+
+// run returns that of a class, if there is one.
+func (q *queue) run(class uint8) *run {
+	if q.first.class == class {
+		return &q.first
+	}
+	for i := range q.later { // there are few
+		if q.later[i].class == class {
+			return &q.later[i]
+		}
+	}
+	return nil
+}
+
+// make is run for a class that there may not be yet.
+func (q *queue) make(class uint8) *run {
+	if r := q.run(class); r != nil {
+		return r
+	}
+	if q.first.len() == 0 && len(q.later) == 0 {
+		q.first = run{class: class}
+		return &q.first
+	}
+	if class < q.first.class {
+		q.later = slices.Insert(q.later, 0, q.first)
+		q.first = run{class: class}
+		return &q.first
+	}
+	i := 0
+	for i < len(q.later) && q.later[i].class < class {
 		i++
 	}
-	if i == len(q.runs) || q.runs[i].class != class {
-		if !create {
-			return nil
-		}
-		q.runs = slices.Insert(q.runs, i, run{class: class})
+	q.later = slices.Insert(q.later, i, run{class: class})
+	return &q.later[i]
+}
+
+// empty takes a run out of which all have left.
+func (q *queue) empty(r *run) {
+	switch {
+	case r != &q.first:
+		i := slices.IndexFunc(q.later, func(x run) bool { return x.class == r.class })
+		q.later = slices.Delete(q.later, i, i+1)
+	case len(q.later) > 0:
+		q.first = q.later[0]
+		q.later = slices.Delete(q.later, 0, 1)
+	default:
+		q.first = run{}
 	}
-	return &q.runs[i]
 }
 
 // find returns where an entry with this number is, or would be.
 func (r *run) find(seq uint64) int {
-	n := len(r.items)
+	n, head := len(r.items), int(r.head)
 	switch {
-	case n == r.head || r.items[n-1].seq < seq:
+	case n == head || r.items[head].seq >= seq:
+		return head
+	case r.items[n-1].seq < seq:
 		return n
-	case r.items[r.head].seq >= seq:
-		return r.head
 	}
-	return r.head + sort.Search(n-r.head, func(i int) bool { return r.items[r.head+i].seq >= seq })
+	return head + sort.Search(n-head, func(i int) bool { return r.items[head+i].seq >= seq })
 }
 
 func (r *run) has(i int, seq uint64) bool {
@@ -206,8 +281,11 @@ func (r *run) has(i int, seq uint64) bool {
 }
 
 func (q *queue) set(class uint8, seq uint64, texts *arena, value []byte) {
-	r := q.run(class, true)
-	i := r.find(seq)
+	r := q.make(class)
+	i := len(r.items)
+	if r.len() > 0 && r.items[i-1].seq >= seq {
+		i = r.find(seq)
+	}
 	switch {
 	case i == len(r.items):
 		r.items = append(r.items, item{seq: seq})
@@ -215,7 +293,7 @@ func (q *queue) set(class uint8, seq uint64, texts *arena, value []byte) {
 		if r.items[i].n == 0 {
 			r.gone--
 		}
-	case i == r.head && r.head > 0:
+	case i == int(r.head) && r.head > 0:
 		r.head--
 		i--
 		r.items[i] = item{seq: seq}
@@ -227,7 +305,7 @@ func (q *queue) set(class uint8, seq uint64, texts *arena, value []byte) {
 }
 
 func (q *queue) get(class uint8, seq uint64, texts *arena) []byte {
-	r := q.run(class, false)
+	r := q.run(class)
 	if r == nil {
 		return nil
 	}
@@ -241,7 +319,7 @@ func (q *queue) get(class uint8, seq uint64, texts *arena) []byte {
 
 // drop takes an entry out, and says whether it was there.
 func (q *queue) drop(class uint8, seq uint64, texts *arena) bool {
-	r := q.run(class, false)
+	r := q.run(class)
 	if r == nil {
 		return false
 	}
@@ -252,14 +330,14 @@ func (q *queue) drop(class uint8, seq uint64, texts *arena) bool {
 	it := &r.items[i]
 	it.n = texts.drop(it.n, it.text[:])
 	r.gone++
-	for r.head < len(r.items) && r.items[r.head].n == 0 {
+	for r.len() > 0 && r.items[r.head].n == 0 {
 		r.head++
 		r.gone--
 	}
-	switch {
-	case r.head == len(r.items):
-		r.items, r.head, r.gone = nil, 0, 0
-	case r.head+r.gone > 32 && r.head+r.gone > len(r.items)/2:
+	switch left := int(r.head + r.gone); {
+	case r.len() == 0:
+		q.empty(r)
+	case left > 32 && left > len(r.items)/2:
 		r.items = slices.DeleteFunc(r.items[:copy(r.items, r.items[r.head:])], func(it item) bool { return it.n == 0 })
 		r.head, r.gone = 0, 0
 	}
@@ -282,9 +360,13 @@ type slot struct {
 
 func (t *table) init(pages int) { t.slots = make([]slot, pages+pages/3+64) }
 
-func (t *table) slot(site page.SiteID, hash uint64) *slot {
+func (t *table) home(site page.SiteID, hash uint64) int {
 	home, _ := bits.Mul64(hash^uint64(site)*0x9e3779b97f4a7c15, uint64(len(t.slots)))
-	for i := int(home); ; {
+	return int(home)
+}
+
+func (t *table) slot(site page.SiteID, hash uint64) *slot {
+	for i := t.home(site, hash); ; {
 		if s := &t.slots[i]; s.n == 0 || s.hash == hash && s.site == site {
 			return s
 		}
