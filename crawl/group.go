@@ -247,6 +247,9 @@ func (s *siteRecord) known() frontier.Known {
 func (l *Ledger) Load(o Load) (Loaded, error) {
 	b := frontier.Batch{Site: o.Site, From: o.From}
 	var bad error
+	if s := l.sites.row(o.Site); s != nil && s.queued > 0 {
+		b.Entries = make([]frontier.Entry, 0, min(int64(o.N), s.queued))
+	}
 	err := l.kv.Scan(queueKey(o.Site, o.From), after(siteKey(keyQueue, o.Site)), func(key, value []byte) bool {
 		if len(b.Entries) == o.N {
 			b.More = true

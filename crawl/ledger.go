@@ -83,6 +83,7 @@ type Ledger struct {
 	varying []page.Key
 	bytes   int64 // of what pages have led to, about
 	ev      Committed
+	ids     int // of the last group
 	out     Out
 	news    []Row         // of crawl, that the rules have not heard of
 	ends    []*page.Facts // of pages that ended before their turn, likewise
@@ -113,6 +114,7 @@ type slab struct {
 const (
 	slabBlock = 64
 	slabKeep  = 16 // blocks that stay between two groups
+	few       = 64 // records that are taken out one by one: a map that was larger once is slow to empty
 )
 
 // next returns an empty record that is good until the group ends.
@@ -124,6 +126,15 @@ func (s *slab) next() *pageRecord {
 	r := &s.blocks[i][s.n%slabBlock]
 	s.n++
 	return r
+}
+
+// all goes through the records in use.
+func (s *slab) all(yield func(*pageRecord) bool) {
+	for i := range s.n {
+		if !yield(&s.blocks[i/slabBlock][i%slabBlock]) {
+			return
+		}
+	}
 }
 
 func (s *slab) clear() {
@@ -229,8 +240,14 @@ func (l *Ledger) Totals() Totals { return l.shown() }
 func (l *Ledger) Clock(wall int64) { l.wall = wall }
 
 func (l *Ledger) clear() {
+	if l.slab.n < few {
+		for r := range l.slab.all {
+			delete(l.pages, r.key)
+		}
+	} else {
+		l.pages = emptied(l.pages)
+	}
 	l.slab.clear()
-	l.pages = emptied(l.pages)
 	clear(l.order) // or it would hold on to the records of a large group
 	l.order = l.order[:0]
 	l.touched, l.told = l.touched[:0], l.told[:0]
@@ -241,6 +258,7 @@ func (l *Ledger) clear() {
 	l.varied = emptied(l.varied)
 	l.varying = l.varying[:0]
 	l.bytes = 0
+	l.ids = len(l.ev.IDs)
 	l.ev = Committed{}
 }
 
@@ -282,7 +300,7 @@ func (l *Ledger) Seed(u page.URL, score float32) error {
 // Page takes a page that was fetched, or could not be. id is the order's; at
 // says where its record lies, repeat that its payload was seen before.
 func (l *Ledger) Page(id uint64, f *page.Facts, at Archived, repeat bool) error {
-	l.ev.IDs = append(l.ev.IDs, id)
+	l.noted(id)
 	l.totals.Wire += f.Wire
 	r, err := l.page(f.Key)
 	if err != nil {
@@ -314,10 +332,19 @@ func (l *Ledger) Page(id uint64, f *page.Facts, at Archived, repeat bool) error 
 	return l.derive(f)
 }
 
+// noted notes that what became of an order is in this group, which is about as large
+// as the last.
+func (l *Ledger) noted(id uint64) {
+	if l.ev.IDs == nil {
+		l.ev.IDs = make([]uint64, 0, max(l.ids, 4))
+	}
+	l.ev.IDs = append(l.ev.IDs, id)
+}
+
 // Robots takes a robots.txt that was fetched for the site f.Key.Site, with its
 // rules when it could be read. It is no page: it has no row of its own.
 func (l *Ledger) Robots(id uint64, f *page.Facts, rules *robots.Rules) error {
-	l.ev.IDs = append(l.ev.IDs, id)
+	l.noted(id)
 	l.totals.Wire += f.Wire
 	if f.Outcome.Row().Answer {
 		l.totals.Robots++
@@ -362,7 +389,7 @@ func (l *Ledger) Robots(id uint64, f *page.Facts, rules *robots.Rules) error {
 
 // Settle ends a page that was never asked for.
 func (l *Ledger) Settle(id uint64, site page.SiteID, e frontier.Entry, o page.Outcome) error {
-	l.ev.IDs = append(l.ev.IDs, id)
+	l.noted(id)
 	r, err := l.page(page.Key{Site: site, Hash: e.Hash})
 	if err != nil || r == nil || r.state != stateQueued {
 		return err

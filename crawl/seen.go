@@ -31,8 +31,9 @@ type seen struct {
 	budget int64    // bytes, 0 = none
 	bytes  int64
 	pages  int64
-	filled bool // every row that was there at the start has been added
-	full   bool // the budget is spent: rows are missing
+	filled bool  // every row that was there at the start has been added
+	full   bool  // the budget is spent: rows are missing
+	sum    uint8 // of what near saw
 }
 
 // maxSeen is the greatest depth that is told from others. A page with the depth
@@ -121,6 +122,15 @@ func (s *seen) find(print uint64) (depth uint8, ok bool) {
 	return b.depth[j], true
 }
 
+// near looks where pages are before they are asked for one by one, as purse.near.
+func (s *seen) near(prints []uint64) {
+	for _, print := range prints {
+		if sh, tag := s.split(print); sh.n > 0 {
+			s.sum += sh.buckets[sh.home(tag)].n
+		}
+	}
+}
+
 // add notes a page with its depth; a page that is there keeps the lesser depth.
 func (s *seen) add(print uint64, depth uint8) {
 	sh, tag := s.split(print)
@@ -186,13 +196,17 @@ func (s *seen) grow(sh *shard) bool {
 	return true
 }
 
+func (sh *shard) home(tag uint64) int {
+	home, _ := bits.Mul64(tag<<shardBits, uint64(len(sh.buckets)))
+	return int(home)
+}
+
 // at returns the bucket that holds a tag and its place there, or the bucket
 // where it would be put and the place behind the last. There is always one: a
 // shard is never full.
 func (sh *shard) at(tag uint64) (*bucket, int) {
 	low, high := uint32(tag), uint16(tag>>32)
-	home, _ := bits.Mul64(tag<<shardBits, uint64(len(sh.buckets)))
-	for i := int(home); ; {
+	for i := sh.home(tag); ; {
 		b := &sh.buckets[i]
 		for j := range int(b.n) {
 			if b.low[j] == low && b.high[j] == high {

@@ -68,6 +68,8 @@ func (l *Ledger) take(f *page.Facts, links bool) error {
 		}
 		l.split(l.out.Crawl)
 		l.purse.near(l.prints)
+	} else {
+		l.seen.near(l.prints)
 	}
 	for i := range l.out.Crawl {
 		row := &l.out.Crawl[i]

@@ -2,6 +2,7 @@ package crawl
 
 import (
 	"strconv"
+	"strings"
 
 	"weir/page"
 )
@@ -59,10 +60,16 @@ func (t *Totals) append(b []byte) []byte {
 	field(`,"Due":`, t.Due)
 	b = strconv.AppendBool(append(b, `,"Stale":`...), t.Stale)
 	b = strconv.AppendBool(append(b, `,"Steered":`...), t.Steered)
+	last := len(t.Outcomes) - 1
+	for last > 0 && t.Outcomes[last] == 0 {
+		last--
+	}
 	sep := `,"Outcomes":[`
-	for _, n := range t.Outcomes {
-		field(sep, n)
+	for _, n := range t.Outcomes[:last+1] {
+		b = strconv.AppendInt(append(b, sep...), n, 10)
 		sep = ","
 	}
-	return append(b, "]}"...)
+	return append(append(b, noOutcomes[2*last:]...), "]}"...)
 }
+
+var noOutcomes = strings.Repeat(",0", len(Totals{}.Outcomes)-1)

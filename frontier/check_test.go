@@ -132,7 +132,7 @@ func (f *Frontier) check(t fataler) {
 			t.Fatalf("%s: %d in the window, %d queued", s.name, len(s.live()), s.queued)
 		}
 		for i, e := range s.live() {
-			_, out := f.taken[page.Key{Site: s.id, Hash: e.Hash}]
+			out := f.taken.has(page.Key{Site: s.id, Hash: e.Hash})
 			if out || e.Place.Before(s.low()) || i > 0 && !s.live()[i-1].Place.Before(e.Place) {
 				t.Fatalf("%s: entry %d of the window is out of place", s.name, i)
 			}
@@ -152,9 +152,9 @@ func (f *Frontier) check(t fataler) {
 	if asleep != f.asleep || rules != f.rules {
 		t.Fatalf("%d entries are asleep, counted %d; rules of %d bytes, counted %d", asleep, f.asleep, rules, f.rules)
 	}
-	if warm != f.warm || taken != len(f.taken) || work != f.work || conns != f.active || hurried != f.hurried || conns > f.cfg.Conns || f.drift != 0 {
+	if warm != f.warm || taken != f.taken.n || work != f.work || conns != f.active || hurried != f.hurried || conns > f.cfg.Conns || f.drift != 0 {
 		t.Fatalf("warm %d, counted %d; taken %d, %d; work %d, %d; active %d, %d; drift %d",
-			warm, f.warm, taken, len(f.taken), work, f.work, conns, f.active, f.drift)
+			warm, f.warm, taken, f.taken.n, work, f.work, conns, f.active, f.drift)
 	}
 }
 

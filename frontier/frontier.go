@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,7 +76,7 @@ type Frontier struct {
 	sites   index
 	hosts   map[string]*host
 	servers map[netip.Addr]*server
-	taken   map[page.Key]struct{}
+	taken   taken
 	domains map[string]int64     // pages of registered domains, when they have a budget
 	cares   map[string]*care     // of hosts that are forgotten
 	fates   map[page.SiteID]fate // of sites that are forgotten
@@ -131,7 +132,6 @@ func New(cfg Config) *Frontier {
 		cfg:     cfg,
 		hosts:   map[string]*host{},
 		servers: map[netip.Addr]*server{},
-		taken:   map[page.Key]struct{}{},
 		domains: map[string]int64{},
 		cares:   map[string]*care{},
 		fates:   map[page.SiteID]fate{},
@@ -341,11 +341,7 @@ func (f *Frontier) Move(now page.Time, id page.SiteID, old Place, gain float64, 
 
 // out says that an entry was handed out and is not settled.
 func (f *Frontier) out(s *site, hash uint64) bool {
-	if s.taken == 0 {
-		return false
-	}
-	_, out := f.taken[page.Key{Site: s.id, Hash: hash}]
-	return out
+	return s.taken > 0 && f.taken.has(page.Key{Site: s.id, Hash: hash})
 }
 
 func (f *Frontier) grow(now page.Time, s *site, n int64, cash float64) {
@@ -472,11 +468,9 @@ func (f *Frontier) spare(h *host) {
 
 // Settled says that what became of an entry that Next handed out is durable.
 func (f *Frontier) Settled(k page.Key) {
-	if _, ok := f.taken[k]; !ok {
-		return
+	if f.taken.remove(k) {
+		f.sites.find(k.Site).taken--
 	}
-	delete(f.taken, k)
-	f.sites.find(k.Site).taken--
 }
 
 // RobotsSaved says that what came of one Robots pick for the site is durable.
@@ -512,6 +506,7 @@ func (f *Frontier) Loaded(now page.Time, b Batch) {
 	delete(f.loads, s.id)
 	if !dropped && !s.low().Before(b.From) { // else an earlier entry came meanwhile: load again from there
 		w := s.heated()
+		w.window = slices.Grow(w.window, min(len(b.Entries), f.cfg.Window))
 		for _, e := range b.Entries {
 			if len(w.window) < f.cfg.Window && !f.out(s, e.Hash) {
 				w.window = append(w.window, e)

@@ -164,7 +164,7 @@ func (d *driver) entry(s *dSite) Entry {
 func (s *dSite) cash(f *Frontier) (sum float64) {
 	for _, e := range s.disk {
 		if f != nil {
-			if _, out := f.taken[page.Key{Site: s.id, Hash: e.Hash}]; out {
+			if f.taken.has(page.Key{Site: s.id, Hash: e.Hash}) {
 				continue
 			}
 		}
@@ -659,7 +659,7 @@ func (d *driver) drop(part uint16) {
 		}
 		var out []Entry
 		for _, e := range s.disk {
-			if _, taken := d.f.taken[page.Key{Site: s.id, Hash: e.Hash}]; taken {
+			if d.f.taken.has(page.Key{Site: s.id, Hash: e.Hash}) {
 				out = append(out, e)
 			} else {
 				s.others = append(s.others, e)

@@ -397,7 +397,7 @@ func (f *Frontier) take(s *site) Entry {
 	f.earn(s, -float64(e.Score))
 	f.work--
 	s.taken++
-	f.taken[page.Key{Site: s.id, Hash: e.Hash}] = struct{}{}
+	f.taken.add(page.Key{Site: s.id, Hash: e.Hash})
 	f.heat(s)
 	f.rerank(s)
 	return e

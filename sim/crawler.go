@@ -42,7 +42,7 @@ type crawler struct {
 	log     log
 	facts   page.Facts
 	sum     uint32 // of what soon and near saw
-	peer    *peer // nil: no other crawler shares this crawl
+	peer    *peer  // nil: no other crawler shares this crawl
 }
 
 // trip is one request and its answer.

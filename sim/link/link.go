@@ -100,7 +100,7 @@ type Link struct {
 	held  int // flows at the level
 	tiers []tier
 	free  []int32 // unused tiers
-	find  map[float64]int32
+	find  speeds
 
 	isOpen []bool
 	urge   []float64
@@ -141,7 +141,7 @@ func New(capacity float64, flows int, s Sharing) *Link {
 		share:      math.Inf(1),
 		tiers:      make([]tier, flows),
 		free:       make([]int32, flows),
-		find:       make(map[float64]int32, flows),
+		find:       newSpeeds(flows),
 		isOpen:     make([]bool, flows),
 		urge:       make([]float64, flows),
 		bytes:      make([]float64, flows),
@@ -436,12 +436,12 @@ func (l *Link) list(t *tier) {
 
 // tierAt returns the tier of a speed, a new one where the speed puts it.
 func (l *Link) tierAt(speed float64) int32 {
-	if g, ok := l.find[speed]; ok {
+	if g := l.find.tier(speed); g != none {
 		return g
 	}
 	g := l.free[len(l.free)-1]
 	l.free = l.free[:len(l.free)-1]
-	l.find[speed] = g
+	l.find.add(speed, g)
 	t := &l.tiers[g]
 	t.speed, t.atLevel, t.since = speed, speed > l.share, l.now
 	if t.atLevel {
@@ -469,7 +469,7 @@ func (l *Link) leave(flow int) (left float64) {
 	l.tierOf[flow] = none
 	empty := t.flows.len() == 0
 	if empty {
-		delete(l.find, t.speed)
+		l.find.remove(t.speed, g)
 		l.free = append(l.free, g)
 	}
 	if t.atLevel {
