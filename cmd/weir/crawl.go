@@ -331,6 +331,8 @@ func folderError(dir string, err error) error {
 		hint = "another weir has this folder, for a crawl or for a question: wait for it, stop it, or name another folder with --dir"
 	case errors.Is(err, store.ErrFull), errors.Is(err, syscall.ENOSPC):
 		hint = "make room on the disk, then run the same command again: it goes on where it stopped"
+	case errors.Is(err, syscall.EFBIG):
+		hint = "files may not grow so large here: raise the limit (ulimit -f), or take a disk that allows it, then run the same command again"
 	case errors.Is(err, node.ErrOtherProgram):
 		hint = "leave --program and --set out to go on with the program it has; weir steer --program gives a running crawl another one; or start a new crawl with --dir"
 	case errors.Is(err, node.ErrShared):

@@ -114,4 +114,18 @@ func TestHandingOver(t *testing.T) {
 	after(time.Second, giving(71), 0, handWaits)
 	after(handEnd-handWarn-time.Second, giving(71), 0, handWell)
 	after(time.Second, giving(71), 0, handStuck)
+
+	// One that nobody hears goes on with what it has.
+	h = handing{}
+	owning := func(n int) overlay.Status {
+		m := giving(0)
+		for i := range 70 {
+			m.Parts[i].Phase = "owned"
+		}
+		m.Owned, m.Parcels, m.Unacked = 70, n, n
+		return m
+	}
+	after(0, owning(1), 3, handWell)
+	after(handWarn, owning(2), 5, handWaits)
+	after(handEnd-handWarn, owning(3), 1, handStuck)
 }

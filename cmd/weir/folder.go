@@ -94,7 +94,7 @@ func usedBy(dir string) string {
 	if _, err := node.Steer(ctx, dir, node.Steering{}); err != nil {
 		return "another weir has the folder, for a crawl or for a question: wait until it is done"
 	}
-	return "a crawl runs there, and answers weir query, weir search and weir steer meanwhile; for the rest end it with Ctrl-C: the same weir crawl goes on later and nothing is lost"
+	return "a crawl runs there, and answers weir query and weir steer meanwhile, also weir search if it was begun with --index; for the rest end it with Ctrl-C: the same weir crawl goes on later and nothing is lost"
 }
 
 // answerTime is how long a crawl may take to say that it runs.

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,6 +56,7 @@ func (l leakless) Run() int {
 //	listens DIR                wait until the crawl in the folder can be steered
 //	ports NAME...              $NAME is an address that nobody listens at, for the nodes of a cluster; once, when it may be started
 //	answers ADDR CERTS         wait until the node there answers questions
+//	status-says ADDR CERTS REGEXP  wait until weir status, asked there, says so
 //	exec weir-next, weir-later as weir: a version that understands this one, and one that does not
 //	disk DIR SIZE              make the folder a disk of that size, such as 20m; again: resize it. Needs Linux and root
 //	hold DIR                   keep the crawl folder in use until the script ends
@@ -69,7 +71,7 @@ func TestScript(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "web": serve, "asked": asked, "manners": manners, "hold": hold, "fill": fill, "listens": listens, "ports": ports, "disk": disk, "answers": answers, "half": half, "samehits": sameHits,
+			"exits": exits, "web": serve, "asked": asked, "manners": manners, "hold": hold, "fill": fill, "listens": listens, "ports": ports, "disk": disk, "answers": answers, "status-says": statusSays, "half": half, "samehits": sameHits,
 		},
 		// tmpfs: a script may mount a small file system, in a name space of its own.
 		Condition: func(cond string) (bool, error) {
@@ -256,6 +258,25 @@ func answers(ts *testscript.TestScript, neg bool, args []string) {
 		<-time.After(10 * time.Millisecond) // other processes get ready
 	}
 	ts.Fatalf("nobody answers at %s: %v", args[0], err)
+}
+
+func statusSays(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: status-says ADDR CERTS REGEXP")
+	}
+	cl, err := cluster.Dial(args[0], ts.MkAbs(args[1]))
+	ts.Check(err)
+	want := regexp.MustCompile(args[2])
+	var text strings.Builder
+	const tries = 3000
+	for range tries {
+		text.Reset()
+		if all, err := gather(context.Background(), cl); err == nil && all.print(&text) == nil && want.MatchString(text.String()) {
+			return
+		}
+		<-time.After(10 * time.Millisecond) // news is on its way
+	}
+	ts.Fatalf("the status is\n%s", text.String())
 }
 
 func hold(ts *testscript.TestScript, neg bool, args []string) {

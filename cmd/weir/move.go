@@ -67,7 +67,7 @@ func stayed(dir string) error {
 	case m.Over:
 		return usage("weir status --at shows how it goes; weir export and weir query read what the folder has", "the cluster %s has taken over the crawl in %s, as %s", m.Cluster, dir, m.Name)
 	case m.Ending:
-		return usage("run weir submit --from once more: it finds out", "the cluster %s may have taken over the crawl in %s, as %s", m.Cluster, dir, m.Name)
+		return usage("run weir submit --from "+quoted(dir)+nameFlag(m.Name)+" once more: it finds out", "the cluster %s may have taken over the crawl in %s, as %s", m.Cluster, dir, m.Name)
 	case m.Cluster != "":
 		return os.Remove(filepath.Join(dir, movedFile))
 	}
@@ -191,11 +191,11 @@ func (c *submitCmd) takeOver(e *env, given map[string]bool) error {
 		err = m.move(ctx, f)
 	}
 	if ctx.Err() != nil {
-		fmt.Fprintf(e.err, "weir: interrupted; the cluster waits for the rest. The same command goes on, weir submit --cancel calls it off\n")
+		fmt.Fprintf(e.err, "weir: interrupted; the cluster waits for the rest. The same command goes on, weir submit --cancel%s calls it off\n", nameFlag(c.Name))
 		return quiet(exitInterrupted)
 	}
 	if err != nil {
-		return failure(fmt.Errorf("move the crawl in %s: %w", c.From, err), "nothing is lost: the same command goes on where it stopped, and weir submit --cancel calls it off")
+		return failure(fmt.Errorf("move the crawl in %s: %w", c.From, err), "nothing is lost: the same command goes on where it stopped, and weir submit --cancel"+nameFlag(c.Name)+" calls it off")
 	}
 	fmt.Fprintf(e.err, "the cluster has taken over %s of %s, of which %s to be fetched; the archive of the others stays in %s\n", many(m.all, "page"), c.From, areStill(total.Queued), c.From)
 	return nil
@@ -478,7 +478,7 @@ func (m *mover) ask(ctx context.Context) error {
 		asked, cancel := context.WithTimeout(ctx, moveTime)
 		_, err = m.cl.Ask(asked, "", moveTopic, data)
 		cancel()
-		if err == nil || try == moveTries || !pauseFor(ctx, nil, movePause) {
+		if err == nil || stands(err) || try == moveTries || !pauseFor(ctx, nil, movePause) {
 			return err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"weir/crawl"
 	"weir/internal/cluster"
@@ -69,6 +70,28 @@ type taskFrom struct {
 	Off     bool   `json:"off,omitempty"`    // it was called off, and what has come is being dropped
 }
 
+// moving says of a crawl that not all of it has come yet, and what to do about that.
+func (f *taskFrom) moving(name string) string {
+	if f.Off {
+		return fmt.Sprintf("dropping what has come of the crawl %s: weir submit --cancel%s finishes it, should that take longer than a minute", name, nameFlag(name))
+	}
+	return fmt.Sprintf("taking over the crawl %s from %s on %s: weir submit --from %s%s goes on there, weir submit --cancel%s calls it off", name, f.Dir, f.Machine, quoted(f.Dir), nameFlag(name), nameFlag(name))
+}
+
+// nameFlag is what to add to weir submit for a crawl.
+func nameFlag(name string) string {
+	if name == "crawl" || name == "" {
+		return ""
+	}
+	return " --name " + name
+}
+
+// errStands says that a transfer will never be taken: asking again is of no use.
+var errStands = errors.New("the cluster does not take it")
+
+// stands says whether a node has answered so.
+func stands(err error) bool { return strings.Contains(err.Error(), errStands.Error()) }
+
 // move answers a transfer.
 func (s *station) move(ctx context.Context, b []byte) ([]byte, error) {
 	var q transfer
@@ -88,7 +111,7 @@ func (s *station) move(ctx context.Context, b []byte) ([]byte, error) {
 		return nil, err
 	}
 	if !ok {
-		return nil, fmt.Errorf("there is no crawl %s that could be gone on with", q.Name)
+		return nil, fmt.Errorf("%w: there is no crawl %s that could be gone on with; what it had was called off", errStands, q.Name)
 	}
 	t, err := readTask(sp.Body)
 	if err != nil {
@@ -118,9 +141,9 @@ func (q *transfer) belongs(from *taskFrom) error {
 	case from != nil && from.Off:
 		return calledOff(q.Name)
 	case from == nil || from.ID != q.ID:
-		return fmt.Errorf("the crawl %s is another one: choose another --name", q.Name)
+		return fmt.Errorf("%w: the crawl %s is another one: choose another --name", errStands, q.Name)
 	case q.Task == nil && q.Try != from.Try:
-		return fmt.Errorf("taking over %s was called off, and begun anew from %s on %s", q.Name, from.Dir, from.Machine)
+		return fmt.Errorf("%w: taking over %s was called off, and begun anew from %s on %s", errStands, q.Name, from.Dir, from.Machine)
 	}
 	return nil
 }
@@ -128,7 +151,7 @@ func (q *transfer) belongs(from *taskFrom) error {
 // calledOff says what to do about a crawl that is being dropped. Whoever drops it may
 // have died meanwhile.
 func calledOff(name string) error {
-	return fmt.Errorf("taking over %s was called off, and what has come of it is being dropped: try again in a moment, or have weir submit --cancel finish it if that takes longer", name)
+	return fmt.Errorf("%w: taking over %s was called off, and what has come of it is being dropped: try again in a moment, or have weir submit --cancel%s finish it if that takes longer", errStands, name, nameFlag(name))
 }
 
 // reserve keeps the cluster for a crawl that is on its way to it.
@@ -207,7 +230,7 @@ func (s *station) takeOver(ctx context.Context, t *task, q *transfer) error {
 	}
 	cargo, err := q.cargo()
 	if err != nil {
-		return fmt.Errorf("take %s over: %w", q.Name, err)
+		return fmt.Errorf("%w: %s: %w", errStands, q.Name, err)
 	}
 	return s.cl.Write(ctx, crawl.Land(overlay.NewKeys(scheme, overlay.Parts), overlay.Parts, s.cl.Secret(), holderOf(q.ID), cargo))
 }

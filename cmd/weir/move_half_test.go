@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -38,6 +40,24 @@ func half(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(m.ask(ctx))
 	m.done.Mark, m.done.Count = []byte{0xff}, 1
 	ts.Check(m.done.write(dir))
+}
+
+// Who asks for a transfer gives up at once when it will never be taken.
+func TestMoveThatIsRefused(t *testing.T) {
+	for _, err := range []error{
+		(&transfer{ID: "i"}).belongs(nil),
+		(&transfer{ID: "i", Try: "1"}).belongs(&taskFrom{ID: "i", Try: "2", Moving: true}),
+		(&transfer{ID: "i", Try: "1"}).belongs(&taskFrom{ID: "i", Try: "1", Moving: true, Off: true}),
+	} {
+		if !stands(errors.New(err.Error())) { // it comes as text
+			t.Errorf("%v: it is asked for again", err)
+		}
+	}
+	for _, err := range []error{cluster.ErrHeadless, cluster.ErrSilent, context.DeadlineExceeded} {
+		if stands(fmt.Errorf("ask a: %w", err)) {
+			t.Errorf("%v: it is not asked for again", err)
+		}
+	}
 }
 
 // What was brought before a move was called off is gone: whoever goes on with it

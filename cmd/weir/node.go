@@ -77,6 +77,8 @@ func (c *nodeCertCmd) Run(e *env) error {
 		return usage("use that one, move it away, or choose another name", "%s is there already", filepath.Join(c.CA, c.Name))
 	case errors.Is(err, fs.ErrNotExist):
 		return usage("weir node init "+c.CA+" makes one; or name its folder with --ca", "there is no authority in %s", c.CA)
+	case errors.Is(err, cluster.ErrName):
+		return clusterFault(err)
 	case err != nil:
 		return failure(err, "weir node cert --help shows examples")
 	}
@@ -95,6 +97,9 @@ func clusterFault(err error) error {
 		return nil
 	}
 	hint := ""
+	if errors.Is(err, cluster.ErrName) || strings.Contains(err.Error(), cluster.ErrName.Error()) {
+		return usage("choose another one, that can be part of a file's name too", "%w", err)
+	}
 	var (
 		cert    *cluster.CertError
 		refused *cluster.Refused

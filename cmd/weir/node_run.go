@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"sync"
@@ -248,6 +249,9 @@ func (c *nodeRunCmd) home(k *kong.Context) (*home, error) {
 			return nil, usage("weir node --help shows how three nodes are started", "a new node needs --%s", t.flag)
 		}
 	}
+	if err := h.check(); err != nil {
+		return nil, err
+	}
 	if c.Weight == 0 {
 		return nil, usage("a node with little to give has --weight 1, and the others more; one that takes no part in the crawl is none", "--weight 0: a node without work")
 	}
@@ -256,6 +260,32 @@ func (c *nodeRunCmd) home(k *kong.Context) (*home, error) {
 	}
 	h.Certs, err = filepath.Abs(h.Certs)
 	return h, err
+}
+
+// check refuses what could never lead to other nodes.
+func (h *home) check() error {
+	const hint = "write HOST:PORT, as in 192.0.2.7:7400 or a.example.org:7400"
+	for _, addr := range h.Join {
+		if err := cluster.CheckAddr(addr); err != nil {
+			return usage(hint, "--join: %w", err)
+		}
+	}
+	for _, at := range []struct{ flag, addr string }{{"listen", h.Listen}, {"routes", h.Routes}} {
+		host, port, err := net.SplitHostPort(at.addr)
+		if err == nil && host == "" {
+			host = "any"
+		}
+		if err = cluster.CheckAddr(net.JoinHostPort(host, port)); at.addr != "" && err != nil {
+			return usage(hint, "--%s %s: a node listens at HOST:PORT", at.flag, at.addr)
+		}
+	}
+	if h.Expect == 2 {
+		return usage("a third node may be small: it can run beside another one, though not on the same disk", "--expect: %w", cluster.ErrTwo)
+	}
+	if h.Expect < 3 || h.Expect > 7 || h.Expect%2 == 0 {
+		return usage("start three nodes and leave --expect out; further ones join them", "--expect %d: a cluster is founded by 3, 5 or 7 nodes with storage", h.Expect)
+	}
+	return nil
 }
 
 // open joins the others, and says meanwhile for whom it waits.
@@ -337,12 +367,12 @@ func (c *nodeRunCmd) crawl(ctx context.Context, e *env, st *station, sp cluster.
 	leaveNow()
 	st.end(e)
 	p.end()
-	alone := ""
-	if ended && errors.Is(err, context.Canceled) { // else it had handed over before the others were out of sight
+	if errors.Is(err, context.Canceled) && ended {
 		err = nil
-		if !cut {
-			alone = <-why
-		}
+	}
+	alone := ""
+	if ended && !cut && !st.gone() { // else it had handed over before the others were out of sight
+		alone = <-why
 	}
 	if c.JSON && r.StoppedBy != crawl.StopByNobody {
 		err = errors.Join(err, writeReport(e.out, r))

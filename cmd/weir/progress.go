@@ -145,13 +145,21 @@ func (p *progress) line(s node.Status) {
 		}
 	}
 	text := fmt.Sprintf("%s, %.1f/s, %s, %s/s%s, %s queued, %s, %s%s%s",
-		many(s.Totals.Fetched, "page"), s.Pages, bytesOf(float64(s.Totals.Bytes)), bytesOf(s.Rate), allowed(s.Bound),
+		many(s.Totals.Fetched, "page"), s.Pages, bytesOf(float64(s.Totals.Bytes)), bytesOf(s.Rate), p.allowed(s.Bound),
 		thousands(s.Totals.Queued), many(int64(s.Active), "connection"), many(s.Totals.Errors(), "error"), p.left(s, ", "), also)
 	if p.cfg.Peer != nil && text == p.wrote {
 		return // a node that is done stays for days
 	}
 	p.wrote = text
 	fmt.Fprintf(p.out, "%s: %s\n", short(s.Run), text)
+}
+
+// allowed says what may flow now.
+func (p *progress) allowed(b node.Bound) string {
+	if p.cfg.Peer != nil && b.By != "" && b.Rate > 0 && b.Rate <= node.LeastShare {
+		return ", and has no part of the common limit yet"
+	}
+	return allowed(b)
 }
 
 // rereading says that a crawl reads its stored pages for another program.
@@ -219,7 +227,7 @@ func (p *progress) picture(s node.Status) []string {
 	lines := []string{
 		fmt.Sprintf("  time    %s%s%s", short(s.Run), p.left(s, ", "), state),
 		fmt.Sprintf("  pages   %s fetched, %.1f/s now, %s", thousands(s.Totals.Fetched), s.Pages, many(s.Totals.Errors(), "error")),
-		fmt.Sprintf("  bytes   %s, %s/s now%s", bytesOf(float64(s.Totals.Bytes)), bytesOf(s.Rate), allowed(s.Bound)),
+		fmt.Sprintf("  bytes   %s, %s/s now%s", bytesOf(float64(s.Totals.Bytes)), bytesOf(s.Rate), p.allowed(s.Bound)),
 		fmt.Sprintf("  queue   %s, %s, %s parked", many(s.Totals.Queued, "page"), many(int64(s.Sites), "site"), thousands(s.Totals.Parked)),
 		fmt.Sprintf("  hosts   %d connected, %s idle, %s resting", s.Active, many(int64(s.Idle), "connection"), many(int64(s.Resting), "host")),
 	}

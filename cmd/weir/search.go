@@ -165,7 +165,7 @@ func (c *searchCmd) openRunning(e *env, inUse error) (*searching, error) {
 		if run, _ := readAsRun(c.Dir); run.Index {
 			return nil, failure(errors.New("nothing is indexed yet"), "the crawl indexes the first pages some seconds after they came, and others within half a minute: ask again then")
 		}
-		return nil, failure(inUse, "it has no index yet: "+usedBy(c.Dir)+"; weir search makes an index then, or weir crawl --index from the start")
+		return nil, failure(fmt.Errorf("the crawl has no index, and none can be made while another weir has the folder: %w", inUse), "end that with Ctrl-C and search then, the same weir crawl goes on later; one that is begun with weir crawl --index answers while it runs")
 	}
 	archive, err := store.OpenArchive(c.Dir, store.Options{})
 	if err != nil {

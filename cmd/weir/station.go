@@ -41,17 +41,18 @@ type station struct {
 	leave chan struct{} // closed when the node is to hand over and end
 	bye   sync.Once     // the others are told once why it cannot go on
 
-	mu     sync.Mutex
-	say    func(string) // tells a person
-	crawl  string       // its name; "": none yet
-	last   node.Status
-	member overlay.Status
-	warned []warning      // the newest last
-	store  *store.Store   // of the crawl; nil: there is none yet
-	dir    string         // its folder
-	waits  string         // what it waits for before it belongs to a cluster
-	from   *taskFrom      // where the crawl was before
-	scheme overlay.Scheme // of the crawl
+	mu      sync.Mutex
+	say     func(string) // tells a person
+	crawl   string       // its name; "": none yet
+	last    node.Status
+	member  overlay.Status
+	warned  []warning      // the newest last
+	store   *store.Store   // of the crawl; nil: there is none yet
+	dir     string         // its folder
+	waits   string         // what it waits for before it belongs to a cluster
+	waitsAt time.Time      // when that was said
+	from    *taskFrom      // where the crawl was before
+	scheme  overlay.Scheme // of the crawl
 
 	streams map[uint64]*stream // see stream.go
 	drawn   uint64             // how many there were
@@ -183,7 +184,7 @@ func (s *station) keepTask(ctx context.Context, name string, body []byte) error 
 			if t.From.Off {
 				return calledOff(sp.Name)
 			}
-			return fmt.Errorf("this cluster is taking over the crawl %s from %s on %s: weir submit --from %s goes on there, weir submit --cancel calls it off", sp.Name, t.From.Dir, t.From.Machine, t.From.Dir)
+			return errors.New("this cluster is " + t.From.moving(sp.Name))
 		}
 		if sp.Name != name {
 			return fmt.Errorf("this cluster has the crawl %s, and a cluster has one, also when it is done: another one needs a cluster of its own, whose nodes may run on the same machines (weir node --dir and --listen)", sp.Name)
@@ -281,7 +282,8 @@ type nodeStatus struct {
 	Peers   []peerAt `json:"peers,omitempty"`
 	Warned  []string `json:"warnings,omitempty"`
 
-	From *taskFrom `json:"from,omitempty"` // where the crawl was before
+	From *taskFrom `json:"from,omitempty"`   // where the crawl was before
+	Move string    `json:"moving,omitempty"` // the crawl that is being taken over, and what to do about it
 }
 
 // peerAt is where another node is.
@@ -333,6 +335,11 @@ func (s *station) status() nodeStatus {
 			}
 		}
 	}
+	for _, sp := range s.cl.Specs() {
+		if t, err := readTask(sp.Body); err == nil && t.From != nil && t.From.Moving {
+			st.Move = t.From.moving(sp.Name)
+		}
+	}
 	for _, l := range cs.Logs {
 		st.Lag = max(st.Lag, l.Lag)
 	}
@@ -348,14 +355,20 @@ func (s *station) status() nodeStatus {
 	return st
 }
 
-// opening says for whom the node waits, when that changes. What servers say to one
+// openingEvery is how often a node says again for whom it waits.
+const openingEvery = 15 * time.Second
+
+// opening says for whom the node waits, when that changes and now and then. What servers say to one
 // another is for the log.
 func (s *station) opening(text string) {
 	s.mu.Lock()
-	same := text == s.waits
-	s.waits = text
+	server, now := strings.HasPrefix(text, "server:"), time.Now()
+	again := text == s.waits && now.Sub(s.waitsAt) < openingEvery
+	if !server && !again {
+		s.waits, s.waitsAt = text, now
+	}
 	s.mu.Unlock()
-	if same || strings.HasPrefix(text, "server:") {
+	if server || again {
 		s.log(text)
 		return
 	}
@@ -412,6 +425,13 @@ func (s *station) leaving() {
 	if crawl != "" {
 		s.note("handing over to the others; Ctrl-C again ends at once")
 	}
+}
+
+// gone says that the node has handed over all that it had.
+func (s *station) gone() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.member.Left
 }
 
 // forsaken ends a node that is to leave and has nobody to hand over to: too few
@@ -471,13 +491,16 @@ const (
 )
 
 func (h *handing) look(now time.Time, m overlay.Status, flying int) int {
-	is := [4]int{m.Owned, 0, m.Parcels, m.Unacked}
+	is := [4]int{m.Owned} // while it has some it may go on with them as ever
+	if m.Owned == 0 {
+		is = [4]int{0, 0, m.Parcels, m.Unacked}
+	}
 	for _, p := range m.Parts {
 		if p.Phase != "" {
 			is[1]++
 		}
 	}
-	if is != h.was || flying > 0 || h.since.IsZero() { // a page may take its time
+	if is != h.was || flying > 0 && m.Owned == 0 || h.since.IsZero() { // a page may take its time
 		h.was, h.since = is, now
 	}
 	switch still := now.Sub(h.since); {
@@ -495,7 +518,7 @@ func (s *station) done() {
 	ctx, cancel := context.WithTimeout(context.Background(), silentTime)
 	defer cancel()
 	st := s.status()
-	pages, nodes := st.Fetched, 1
+	pages, nodes, away := st.Fetched, 1, []string(nil)
 	for _, p := range st.Peers {
 		if p.Name == st.Name {
 			continue
@@ -504,11 +527,17 @@ func (s *station) done() {
 		var other nodeStatus
 		if err == nil && json.Unmarshal(b, &other) == nil {
 			pages, nodes = pages+other.Fetched, nodes+1
+		} else {
+			away = append(away, p.Name)
 		}
+	}
+	by := many(int64(nodes), "node")
+	if len(away) > 0 {
+		by = fmt.Sprintf("the %s (without %s)", manyAnswer(nodes), namesOf(away))
 	}
 	why := ""
 	if st.Stopped != "" {
 		why = "a rule has stopped the crawl: " + st.Stopped + "; "
 	}
-	s.note(fmt.Sprintf("done: %s%s fetched by %s, %s here; this node stays to answer questions, Ctrl-C leaves", why, many(pages, "page"), many(int64(nodes), "node"), thousands(st.Fetched)))
+	s.note(fmt.Sprintf("done: %s%s fetched by %s, %s here; this node stays to answer questions, Ctrl-C leaves", why, many(pages, "page"), by, thousands(st.Fetched)))
 }

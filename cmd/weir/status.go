@@ -30,7 +30,10 @@ func (c *statusCmd) Help() string {
   weir status --json
 
 A node that does not answer within two seconds is shown as silent. Partitions are the parts of the web that
-nodes own; those without an owner wait until a node takes them.`
+nodes own; those without an owner wait until a node takes them.
+
+What a node has fetched it knows itself: a page that two nodes have fetched, since one was cut off or its disk was lost,
+counts twice, and the pages of a node that does not answer are not counted.`
 }
 
 // Run implements the verb.
@@ -136,6 +139,22 @@ func (f *fleetStatus) sum() (sum nodeStatus) {
 	return sum
 }
 
+// fetched says how many pages were, and by whom if not all nodes could be asked.
+func (f *fleetStatus) fetched() string {
+	text := many(f.sum().Fetched, "page") + " fetched"
+	if missing := f.missing(); len(missing) > 0 {
+		text += fmt.Sprintf(" by the %s (without %s)", manyAnswer(len(f.Nodes)-len(missing)), namesOf(missing))
+	}
+	return text
+}
+
+func manyAnswer(n int) string {
+	if n == 1 {
+		return "node that answers"
+	}
+	return fmt.Sprintf("%d nodes that answer", n)
+}
+
 // spoken is how many bytes nodes have received of one another.
 func (f *fleetStatus) spoken() (sum int64) {
 	for _, n := range f.Nodes {
@@ -165,6 +184,16 @@ func (f *fleetStatus) from() *taskFrom {
 		}
 	}
 	return nil
+}
+
+// moving tells of a crawl that is being taken over; "": there is none.
+func (f *fleetStatus) moving() string {
+	for _, n := range f.Nodes {
+		if n.Move != "" {
+			return n.Move
+		}
+	}
+	return ""
 }
 
 // missing are the nodes that do not answer.
@@ -289,21 +318,23 @@ func (f *fleetStatus) print(w io.Writer) error {
 		}
 	}
 	fmt.Fprintln(w)
-	switch {
+	switch move := f.moving(); {
+	case len(crawls) == 0 && move != "":
+		fmt.Fprintln(w, "the cluster is "+move)
 	case len(crawls) == 0:
 		fmt.Fprintln(w, "no crawl was submitted yet: weir submit URL")
 	case f.quiet() && f.stopped() != "":
-		fmt.Fprintf(w, "done: %s fetched, a rule has stopped the crawl: %s\n", many(sum.Fetched, "page"), f.stopped())
+		fmt.Fprintf(w, "done: %s, a rule has stopped the crawl: %s\n", f.fetched(), f.stopped())
 	case f.quiet() && slices.ContainsFunc(f.Nodes, func(n nodeStatus) bool { return n.Enough }):
 		with := ""
 		if f.from() != nil {
 			with = "with those before "
 		}
-		fmt.Fprintf(w, "done: %s fetched, %sas many as --max-pages asks for\n", many(sum.Fetched, "page"), with)
+		fmt.Fprintf(w, "done: %s, %sas many as --max-pages asks for\n", f.fetched(), with)
 	case f.quiet():
-		fmt.Fprintf(w, "done: %s fetched, nothing is left\n", many(sum.Fetched, "page"))
+		fmt.Fprintf(w, "done: %s, nothing is left\n", f.fetched())
 	default:
-		fmt.Fprintf(w, "%s fetched, %s queued, %s\n", many(sum.Fetched, "page"), thousands(sum.Queued), bytesOf(float64(sum.Bytes)))
+		fmt.Fprintf(w, "%s, %s queued, %s\n", f.fetched(), thousands(sum.Queued), bytesOf(float64(sum.Bytes)))
 	}
 	if from := f.from(); from != nil {
 		fmt.Fprintf(w, "%s were fetched before, by the crawl in %s on %s, which this cluster has taken over\n", many(from.Pages, "page"), from.Dir, from.Machine)
@@ -312,9 +343,6 @@ func (f *fleetStatus) print(w io.Writer) error {
 		for _, p := range n.Promises {
 			fmt.Fprintf(w, "%s (%s): %s\n", p.Site, n.Name, promiseLine(p, time.Now()))
 		}
-	}
-	if missing := f.missing(); len(missing) > 0 && len(crawls) > 0 {
-		fmt.Fprintf(w, "what %s fetched is not counted\n", namesOf(missing))
 	}
 	if text := f.lead(); text != "" {
 		fmt.Fprintln(w, text)

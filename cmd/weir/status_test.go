@@ -61,6 +61,57 @@ func TestDoneAfterAMove(t *testing.T) {
 	}
 }
 
+// The pages of nodes that do not answer are not counted, which is said with the number.
+func TestDoneWithoutANode(t *testing.T) {
+	f := &fleetStatus{Nodes: []nodeStatus{
+		{Name: "a", State: "quiet", Crawl: "crawl", Fetched: 40}, {Name: "b", State: "quiet", Crawl: "crawl", Fetched: 44}, {Name: "c", State: "gone"},
+	}}
+	for _, want := range []string{
+		"done: 84 pages fetched by the 2 nodes that answer (without c), nothing is left\n",
+		"done: 40 pages fetched by the node that answers (without b and c), nothing is left\n",
+	} {
+		var out bytes.Buffer
+		if f.print(&out) != nil || !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in %s", want, out.String())
+		}
+		f.Nodes[1] = nodeStatus{Name: "b", State: "gone"}
+	}
+}
+
+// A node whose part of a common limit is not known yet says so, instead of a number.
+func TestNoPartOfTheLimit(t *testing.T) {
+	none := node.Bound{Rate: node.LeastShare, By: "limit", Part: 1}
+	p := &progress{cfg: &node.Config{Peer: &node.Peer{}}}
+	if got := p.allowed(none); got != ", and has no part of the common limit yet" {
+		t.Errorf("%q", got)
+	}
+	p.cfg.Peer = nil
+	if got := p.allowed(none); got != " of 1 B/s" {
+		t.Errorf("a crawl of one machine: %q", got)
+	}
+}
+
+// Who waits for others hears now and then for whom, and not what servers say.
+func TestWaitingForOthers(t *testing.T) {
+	logs, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer logs.Close()
+	var said []string
+	s := newStation(logs, func(text string) { said = append(said, text) })
+	s.opening("waiting for b")
+	s.opening("waiting for b")
+	s.opening("server: b is not there")
+	s.opening("waiting for b")
+	s.waitsAt = s.waitsAt.Add(-openingEvery)
+	s.opening("waiting for b")
+	s.opening("waiting for c")
+	if got := strings.Join(said, ", "); got != "waiting for b, waiting for b, waiting for c" {
+		t.Errorf("said %q", got)
+	}
+}
+
 // A crawl that its rules have ended is done, and says why.
 func TestDoneByARule(t *testing.T) {
 	f := &fleetStatus{Nodes: []nodeStatus{{Name: "a", State: "quiet", Crawl: "crawl", Fetched: 310, Enough: true, Stopped: "a bean was found"}}}

@@ -101,6 +101,9 @@ func (c *steerCmd) Run(e *env, k *kong.Context) error {
 				"the crawl has --yield, which needs a limit: it leaves a part of it to others")
 		}
 	}
+	if err := c.single(); err != nil {
+		return err
+	}
 	held, err := node.Steer(e.ctx, c.Dir, change)
 	if errors.Is(err, node.ErrNotRunning) {
 		return c.notRunning(change)
@@ -124,6 +127,19 @@ func (c *steerCmd) Run(e *env, k *kong.Context) error {
 		return json.NewEncoder(e.out).Encode(held)
 	}
 	return c.tell(e, held)
+}
+
+// single refuses the folder of a cluster's node: the others would not hear of it, and
+// its part of a common limit is theirs too.
+func (c *steerCmd) single() error {
+	dir := filepath.Clean(c.Dir)
+	for _, dir := range []string{dir, filepath.Dir(dir)} {
+		if h, err := readHome(dir); err == nil {
+			return usage(fmt.Sprintf("weir status --node %s tells how it is doing; for other limits of its link end the node with Ctrl-C, and start it with weir node --dir %s and --limit, --timetable or --quota", quoted(dir), quoted(dir)),
+				"%s is of the node %s of a cluster, and is not steered by itself", c.Dir, h.Name)
+		}
+	}
+	return nil
 }
 
 // notRunning says why there is nobody to steer, and what to do.

@@ -213,6 +213,10 @@ func (c *submitCmd) wait(ctx context.Context, stop <-chan struct{}, e *env, cl *
 			if sum.Fetched == 0 {
 				return failure(errors.New("the crawl has ended, and no page could be fetched"), "weir export pages --dir, with the crawl's folder on each node, tells why")
 			}
+			if len(all.missing()) > 0 {
+				fmt.Fprintf(e.out, "done: %s, %s\n", all.fetched(), bytesOf(float64(sum.Bytes)))
+				return nil
+			}
 			fmt.Fprintf(e.out, "done: %s fetched by %s, %s\n", many(sum.Fetched, "page"), many(int64(len(all.Nodes)), "node"), bytesOf(float64(sum.Bytes)))
 			return nil
 		}

@@ -114,6 +114,9 @@ func (c Config) filled() (Config, error) {
 	return c, nil
 }
 
+// ErrName refuses a name.
+var ErrName = errors.New("is no name: letters, digits, - and _, at most 63")
+
 // checkName holds names to what can stand in a subject, a file name and a
 // certificate alike.
 func checkName(name string) error {
@@ -123,7 +126,7 @@ func checkName(name string) error {
 		ok = c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || (c == '-' || c == '_') && i > 0
 	}
 	if !ok {
-		return fmt.Errorf("%q is no name: letters, digits, - and _, at most 63", name)
+		return fmt.Errorf("%q %w", name, ErrName)
 	}
 	return nil
 }
@@ -166,6 +169,15 @@ type address struct {
 
 func (a address) bind() string  { return net.JoinHostPort(a.host, strconv.Itoa(a.port)) }
 func (a address) reach() string { return net.JoinHostPort(a.known, strconv.Itoa(a.port)) }
+
+// CheckAddr says what is wrong with the address of a node; nil: nothing.
+func CheckAddr(addr string) error {
+	a, err := split(addr)
+	if err == nil && a.host == "" {
+		err = fmt.Errorf("%q is not HOST:PORT: which host?", addr)
+	}
+	return err
+}
 
 func split(s string) (address, error) {
 	host, port, err := net.SplitHostPort(s)

@@ -54,7 +54,7 @@ func (t *tail) read(ctx context.Context) bool {
 	if err != nil {
 		if now := time.Now(); ctx.Err() == nil && now.Sub(t.said) >= sayEvery {
 			t.said = now
-			t.n.cfg.Log(err.Error())
+			t.n.cfg.Log("server: " + plainly(err).Error()) // for the log: whoever waits is told for what
 		}
 		return true
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	leastShare = 1  // bytes a second: of a common limit, as good as nothing
+	LeastShare = 1  // bytes a second: of a common limit, as good as nothing
 	footholds  = 64 // a node that has nothing to do keeps so small a part of the limit, to begin with when it has
 )
 
@@ -39,7 +39,7 @@ func (p *peer) limit(ctx context.Context, rate int64) {
 	if own := p.n.link.Rate; own > 0 {
 		rate = min(rate, own)
 	}
-	text := bandwidth.FormatRate(max(rate, leastShare))
+	text := bandwidth.FormatRate(max(rate, LeastShare))
 	select {
 	case p.n.asks <- ask{change: Steering{Limit: &text}, reply: make(chan Held, 1)}:
 	case <-ctx.Done():

@@ -323,6 +323,9 @@ func (p *peer) step(ctx context.Context, ev overlay.Event) {
 				p.cfg.Quiet(a.Is)
 			}
 		case overlay.Left:
+			if p.cfg.Watch != nil { // there may be no other time
+				p.cfg.Watch(p.member.Status())
+			}
 			by := crawl.StopByUser
 			if why := p.why(); why != "" {
 				by = crawl.StopRule + why

@@ -129,7 +129,7 @@ const (
 func open(cfg Config) (_ *node, err error) {
 	link := cfg.Bandwidth.Limits
 	if cfg.Peer != nil && cfg.Peer.Limit > 0 {
-		cfg.Bandwidth.Rate = leastShare // until the others have agreed on more
+		cfg.Bandwidth.Rate = LeastShare // until the others have agreed on more
 	}
 	n := &node{cfg: cfg, link: link, limits: cfg.Bandwidth.Limits, began: time.Now(), visits: map[string]*visit{}, flying: map[uint64]string{}, failed: make(chan error, 1)}
 	opts := store.Options{Form: cfg.Archive, MaxFile: cfg.MaxFile, Info: cfg.Info, Cache: cfg.Memory / 12, Ordered: crawl.Ordered}
