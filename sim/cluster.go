@@ -228,15 +228,15 @@ func (s *swarm) answered(host string, wait, took time.Duration) {
 
 // settled says that all nodes are there, and every partition is where it belongs then.
 func (s *swarm) settled() bool {
-	if len(s.views) == 0 {
-		return false
-	}
-	last := &s.views[0]
-	if len(last.peers) < s.live || slices.ContainsFunc(last.peers, func(p overlay.Peer) bool { return p.Draining }) {
+	// The newest view may be older than one that nodes have come back to.
+	all := slices.IndexFunc(s.views, func(v view) bool {
+		return len(v.peers) >= s.live && !slices.ContainsFunc(v.peers, func(p overlay.Peer) bool { return p.Draining })
+	})
+	if all < 0 {
 		return false
 	}
 	for part, p := range s.owner {
-		if p == nil || p.name != last.owners.Of(part) {
+		if p == nil || p.name != s.views[all].owners.Of(part) {
 			return false
 		}
 	}

@@ -150,3 +150,24 @@ func TestClusterGathersThoughNodesComeInTurn(t *testing.T) {
 		}
 	}
 }
+
+// Nodes may come back to a view that they had before: partitions are where that wants
+// them, whichever view is the newest.
+func TestSettledAfterAnOlderView(t *testing.T) {
+	all := []overlay.Peer{{Name: "a", Session: 1}, {Name: "b", Session: 2}}
+	one := []overlay.Peer{{Name: "a", Session: 1}, {Name: "b", Session: 2, Draining: true}}
+	s := &swarm{World: &World{live: 2}, parts: overlay.Parts, owner: make([]*peer, overlay.Parts)}
+	owners := s.homes(all)
+	for part := range s.owner {
+		s.owner[part] = &peer{name: owners.Of(part)}
+	}
+	s.homes(one)
+	s.homes(all)
+	if !s.settled() {
+		t.Error("every partition is where it belongs")
+	}
+	s.owner[0] = &peer{name: "c"}
+	if s.settled() {
+		t.Error("one partition is not where it belongs")
+	}
+}
