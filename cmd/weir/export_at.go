@@ -100,6 +100,8 @@ type heart struct {
 	err  error // why not to go on
 }
 
+func (o *filler) heart() *heart { return &heart{out: o, last: time.Now()} }
+
 const heartbeat = 5 * time.Second // well within streamBegin
 
 // beat is called for whatever is looked at. It says whether to go on.
@@ -125,7 +127,7 @@ func (h *heart) some(pages extract.Pages, wanted func(*crawl.PageInfo) bool) ext
 // fillExport takes the node's part of a table.
 func (s *station) fillExport(f *folder, w want, out *filler) error {
 	name := s.cl.Status().Name
-	alive := heart{out: out, last: time.Now()}
+	alive := out.heart()
 	own := func(id page.SiteID) bool {
 		part, err := f.Part(id)
 		alive.err = errors.Join(alive.err, err)

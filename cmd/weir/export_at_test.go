@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weir/crawl"
+	"weir/query/flow"
 )
 
 // A page that several nodes have is shown once: as its owner has it, and else as it
@@ -58,13 +59,29 @@ func TestLongLookForRows(t *testing.T) {
 			}
 			return nil
 		}
-		alive, found := heart{out: out, last: time.Now()}, 0
+		alive, found := out.heart(), 0
 		err := alive.some(pages, func(p *crawl.PageInfo) bool { return p.Depth == wanted })(func(*crawl.PageInfo) bool {
 			found++
 			return true
 		})
 		if err != nil || found != 1 || beats < 5 {
 			t.Errorf("%d found, %d signs of life, %v", found, beats, err)
+		}
+		stray := func(fn func(*crawl.PageInfo) bool) error {
+			return pages(func(p *crawl.PageInfo) bool {
+				p.Stray = true
+				return fn(p)
+			})
+		}
+		if beats = 0; out.crawl(stray, stray) != nil || beats < 10 {
+			t.Errorf("%d signs of life while pages of others are passed over", beats)
+		}
+		beats = 0
+		err = out.rows(func(fn func(flow.Row) bool) error {
+			return pages(func(p *crawl.PageInfo) bool { return fn(flow.Row{{S: "a"}, {N: int64(p.Depth)}}) })
+		}, out.sum)
+		if err != nil || beats < 5 || out.now.Sum != wanted {
+			t.Errorf("%d signs of life while rows are counted, up to %d, %v", beats, out.now.Sum, err)
 		}
 		gone := errors.New("nobody listens")
 		out.emit = func(*batch) error { return gone }

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -269,15 +269,15 @@ func (h *home) check() error {
 		if err := cluster.CheckAddr(addr); err != nil {
 			return usage(hint, "--join: %w", err)
 		}
+		if strings.HasPrefix(addr, ":") {
+			return usage(hint, "--join: %s names no host", addr)
+		}
 	}
-	for _, at := range []struct{ flag, addr string }{{"listen", h.Listen}, {"routes", h.Routes}} {
-		host, port, err := net.SplitHostPort(at.addr)
-		if err == nil && host == "" {
-			host = "any"
-		}
-		if err = cluster.CheckAddr(net.JoinHostPort(host, port)); at.addr != "" && err != nil {
-			return usage(hint, "--%s %s: a node listens at HOST:PORT", at.flag, at.addr)
-		}
+	if err := cluster.CheckAddr(h.Listen); err != nil {
+		return usage(hint, "--listen: %w", err)
+	}
+	if err := cluster.CheckAddr(h.Routes); err != nil && h.Routes != "" {
+		return usage(hint, "--routes: %w", err)
 	}
 	if h.Expect == 2 {
 		return usage("a third node may be small: it can run beside another one, though not on the same disk", "--expect: %w", cluster.ErrTwo)

@@ -243,7 +243,7 @@ func (s *station) fillWords(f *folder, snap crawl.KV, words []string, out *fille
 		if err != nil {
 			return err
 		}
-		src := &archiveSource{folder: f, archive: archive, round: maxRound, show: screen{out: io.Discard}, begin: time.Now()}
+		src := &archiveSource{folder: f, archive: archive, round: maxRound, show: screen{out: io.Discard}, begin: time.Now(), alive: out.heart()}
 		if err := x.Update(out.ctx, src, search.Start(f.store.End())); err != nil {
 			return fmt.Errorf("index the node's pages: %w", err)
 		}

@@ -143,6 +143,7 @@ type archiveSource struct {
 	shown   time.Time
 	done    int64
 	all     int64
+	alive   *heart // of whoever waits; nil: nobody needs it
 }
 
 // archived is a page and where it is.
@@ -180,7 +181,11 @@ func (s *archiveSource) list(in []search.Range, after search.Point) (list []arch
 			list, more = list[:s.round], true
 		}
 	}
-	err = s.folder.Pages(func(p *crawl.PageInfo) bool {
+	read := s.folder.Pages(func(p *crawl.PageInfo) bool {
+		if s.alive != nil && !s.alive.beat() {
+			err = s.alive.err
+			return false
+		}
 		at := store.Place(p.Record)
 		if at.File == 0 || !p.Outcome.Row().Kept || search.Start(at).Compare(after) < 0 {
 			return true
@@ -204,7 +209,7 @@ func (s *archiveSource) list(in []search.Range, after search.Point) (list []arch
 		return true
 	})
 	sorted()
-	return list, more, err
+	return list, more, errors.Join(read, err)
 }
 
 // read reads pages again, several at a time.
@@ -214,6 +219,9 @@ func (s *archiveSource) read(ctx context.Context, list []archived, fn func(*sear
 			p, err := s.folder.Key(a.key)
 			if err != nil {
 				return err
+			}
+			if s.alive != nil && !s.alive.beat() {
+				return s.alive.err
 			}
 			if p != nil && !yield(p) {
 				return nil

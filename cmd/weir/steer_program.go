@@ -42,9 +42,6 @@ func (c *steerCmd) place(given map[string]bool) error {
 
 // turn gives the crawl another program.
 func (c *steerCmd) turn(e *env) error {
-	if err := c.single(); err != nil {
-		return err
-	}
 	t, err := c.ask(e)
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 
 	"weir/crawl"
 	"weir/internal/ask"
+	"weir/internal/extract"
 	"weir/internal/node"
 	"weir/page"
 	"weir/query"
@@ -352,7 +353,7 @@ func (s *station) fill(ctx context.Context, w want, mine []bool, emit func(*batc
 	case w.Table != "":
 		err = s.fillTable(f, snap, w, mine, out)
 	case w.Crawl:
-		err = out.crawl(f)
+		err = out.crawl(f.Pages, f.Queue, f.Parked)
 	case w.Facts != nil:
 		err = out.facts(f, w.Facts)
 	case w.Words != nil:
@@ -391,10 +392,11 @@ func (s *station) fillTable(f *folder, snap crawl.KV, w want, mine []bool, out *
 	owns := func(part int) bool { return part >= 0 && part < len(mine) && mine[part] }
 	own.Share(len(mine), owns)
 	if w.First == nil {
+		take := out.row
 		if w.Sum {
-			return own.Rows(w.Table, out.sum)
+			take = out.sum
 		}
-		return own.Rows(w.Table, out.row)
+		return out.rows(func(fn func(flow.Row) bool) error { return own.Rows(w.Table, fn) }, take)
 	}
 	first := query.Value{S: *w.First}
 	if !owns(own.Home(own.Table(w.Table), first, len(mine))) {
@@ -449,19 +451,24 @@ func (o *filler) sum(row flow.Row) bool {
 
 // crawl takes what the node knows of pages: those of partitions that it has lost are
 // as they were then, which is never better than they are.
-func (o *filler) crawl(f *folder) error {
+func (o *filler) crawl(all ...extract.Pages) error {
 	take := func(p *crawl.PageInfo) bool {
-		if p.Stray {
-			return true
-		}
 		return o.row(flow.Row{{S: p.URL.String()}, {N: int64(p.Depth)}, query.FloatValue(float64(p.Score))})
 	}
-	for _, each := range []func(func(*crawl.PageInfo) bool) error{f.Pages, f.Queue, f.Parked} {
-		if err := errors.Join(each(take), o.ctx.Err()); err != nil {
+	alive := o.heart()
+	for _, pages := range all {
+		if err := alive.some(pages, func(p *crawl.PageInfo) bool { return !p.Stray })(take); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// rows takes those of a table.
+func (o *filler) rows(all func(func(flow.Row) bool) error, take func(flow.Row) bool) error {
+	alive := o.heart()
+	err := all(func(row flow.Row) bool { return alive.beat() && take(row) })
+	return errors.Join(err, alive.err)
 }
 
 // facts takes the pages that the node has fetched, and what they say.
@@ -478,15 +485,14 @@ func (o *filler) facts(f *folder, n *ask.Need) error {
 		}
 		return o.err == nil && o.ctx.Err() == nil
 	}
+	alive := o.heart()
 	if n.Robots {
-		err := f.Sites(func(s *crawl.SiteInfo) bool { return s.RobotsAt.IsZero() || give(archive.Robots(s)) })
-		if err = errors.Join(err, o.ctx.Err()); err != nil {
+		err := f.Sites(func(s *crawl.SiteInfo) bool { return alive.beat() && (s.RobotsAt.IsZero() || give(archive.Robots(s))) })
+		if err = errors.Join(err, alive.err, o.ctx.Err()); err != nil {
 			return err
 		}
 	}
-	asked := func(fn func(*crawl.PageInfo) bool) error {
-		return f.Pages(func(p *crawl.PageInfo) bool { return p.Stray || p.Outcome == page.SteeredAway || fn(p) })
-	}
+	asked := alive.some(f.Pages, func(p *crawl.PageInfo) bool { return !p.Stray && p.Outcome != page.SteeredAway })
 	if !n.Read || !archive.Has(n.Want) {
 		return errors.Join(asked(func(p *crawl.PageInfo) bool { return give(p.Facts()) }), o.ctx.Err())
 	}
