@@ -151,7 +151,9 @@ func (m *machine) hush() (end func()) {
 	}
 }
 
-// gone says whether a connection's end may not have reached the web.
+// gone says whether a connection's end may not have reached the web. One that the web
+// says was opened in the middle of a silence was so before it: the web was slow to
+// take it, or the silence to set in.
 func (m *machine) gone(opened time.Time) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -160,7 +162,7 @@ func (m *machine) gone(opened time.Time) bool {
 		if end.IsZero() {
 			end = time.Now()
 		}
-		if s.start.After(opened) && end.Sub(s.start) >= longSilence {
+		if opened.Before(end) && end.Sub(s.start) >= longSilence {
 			return true
 		}
 	}

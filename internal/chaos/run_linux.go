@@ -302,8 +302,8 @@ func (r *run) inflict(ctx context.Context, f Fault, end time.Duration) {
 	case Pause:
 		speak, goOn := m.hush(), m.pause()
 		r.until(ctx, end)
-		goOn()
 		speak()
+		goOn()
 	case Drain:
 		short, cancel := context.WithTimeout(ctx, end-r.now()+30*time.Second)
 		m.leave(short)
