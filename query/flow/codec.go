@@ -250,10 +250,11 @@ func (st *Store) arrange(b []byte, p *Path, key string) []byte {
 	return b
 }
 
-// cut returns how many bytes of a key are the columns by which p is used.
+// cut returns how many bytes of a key are the columns by which p is used, or those
+// of a pool's group.
 func (st *Store) cut(p *Path, key []byte) int {
 	at := 0
-	for _, c := range p.Columns[:p.Prefix] {
+	for _, c := range p.Columns[:max(p.Prefix, p.group)] {
 		switch t := st.Types[c]; {
 		case t.Textual():
 			at += bytes.IndexByte(key[at:], endByte) + 1

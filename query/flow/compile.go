@@ -35,8 +35,8 @@ func Compile(c *query.Checked, o Options) (*Plan, []query.Diag) {
 	}
 	for _, st := range p.Stores {
 		st.Passes = p.passes(st)
-		special := st.Table != nil && (st.Table.Name == "stop" || st.Table.Name == "wait")
-		st.quiet = len(st.Readers) == 0 && st.Pool == nil && !st.Small && !special
+		st.special = st.Table != nil && (st.Table.Name == "stop" || st.Table.Name == "wait")
+		st.quiet = len(st.Readers) == 0 && st.Pool == nil && !st.Small && !st.special
 	}
 	for _, st := range p.Stores {
 		if st.picks != nil {

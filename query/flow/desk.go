@@ -31,12 +31,12 @@ func (d *desk) get(p *Path, key []byte) (string, bool) {
 	return string(v), ok || d.err != nil // so that nothing follows from a failure
 }
 
-func (d *desk) add(p *Path, key []byte, cut int, value []byte) (kept, old string, found bool) {
+func (d *desk) add(p *Path, key []byte, cut int, value []byte) (kept halves, old string, found bool) {
 	if old, found := d.get(p, key); found {
-		return "", old, true
+		return kept, old, true
 	}
 	d.set(p, key, cut, value)
-	return "", "", false
+	return kept, "", false
 }
 
 func (d *desk) set(p *Path, key []byte, _ int, value []byte) {

@@ -112,7 +112,7 @@ func (m *Mem) at(id uint16) *shelf {
 
 func (m *Mem) get(p *Path, key []byte) (string, bool) { return m.at(p.ID).get(key) }
 
-func (m *Mem) add(p *Path, key []byte, cut int, value []byte) (kept, old string, found bool) {
+func (m *Mem) add(p *Path, key []byte, cut int, value []byte) (kept halves, old string, found bool) {
 	kept, old, found = m.at(p.ID).add(key, cut, value)
 	if !found {
 		m.used += rowCost + int64(len(key)+len(value))
@@ -130,17 +130,22 @@ func (m *Mem) set(p *Path, key []byte, cut int, value []byte) {
 func (m *Mem) drop(p *Path, prefix []byte) {
 	s := m.at(p.ID)
 	for i := range s.n {
-		if r := s.row(i); !r.gone && strings.HasPrefix(s.key(r), string(prefix)) {
+		r := s.row(i)
+		if k := s.key(r); !r.gone && k.begins(string(prefix)) {
 			r.gone = true
 			s.live--
-			m.used -= rowCost + int64(len(s.key(r))+len(s.value(i)))
+			m.used -= rowCost + int64(len(k.head)+len(k.rest)+len(s.value(i)))
 		}
 	}
 	if s.live < s.n/2 { // the room is wanted
 		left := &shelf{}
 		for i := range s.n {
 			if r := s.row(i); !r.gone {
-				left.add([]byte(s.key(r)), int(r.cut), []byte(s.value(i)))
+				k, cut := s.key(r), 0
+				if r.group > 0 {
+					cut = len(k.head)
+				}
+				left.add([]byte(k.whole()), cut, []byte(s.value(i)))
 			}
 		}
 		m.shelves[p.ID] = left
@@ -158,14 +163,16 @@ func (m *Mem) scan(p *Path, prefix []byte, fn func(key, value string) bool) {
 		return
 	}
 	for i := s.first(prefix); i >= 0; i = s.next(i) {
-		if !fn(s.key(s.row(i)), s.value(i)) {
+		if !fn(s.key(s.row(i)).whole(), s.value(i)) {
 			return
 		}
 	}
 }
 
 // shelf holds the rows of one path: found by their whole key, or, all those that
-// were added with an equal cut, by the first bytes of it.
+// were added with an equal cut, by the first bytes of it. These stand in the shelf
+// once for all rows that begin so, and what follows stands once for rows that come
+// one after another, such as those of one page's links.
 //
 // Rows may be added while others are walked over: they are not met on that walk.
 type shelf struct {
@@ -173,9 +180,9 @@ type shelf struct {
 	blocks []*[blockRows]entry // of rows, which never move
 	n      int                 // rows, those that are gone too
 	values []string            // by row; shorter if the rest have none
-	keys   []uint32            // open addressing by the hash of the key: row+1
-	groups []uint32            // the same by the hash of key[:cut]: the last row of the group
-	ngroup int
+	keys   slots               // of rows, by their keys
+	groups []group
+	heads  slots // of groups, by what their keys begin with
 	live   int
 	last   int      // the row that was found last
 	order  []uint32 // rows by their keys, as of when they were last asked for so
@@ -184,17 +191,43 @@ type shelf struct {
 const blockRows = 1 << 10
 
 type entry struct {
-	at     span
-	hash   uint32 // of the key
-	prefix uint32 // hash of key[:cut]
-	cut    uint32
+	rest   span   // the key, or what follows the group's part of it
+	group  uint32 // number+1; 0: it is of none
 	before uint32 // row+1 of the group's row before
 	gone   bool
 }
 
+// group are rows whose keys begin alike.
+type group struct {
+	head span   // how
+	last uint32 // row+1
+}
+
+// halves are a packed key in two parts of whole columns. The second may be empty.
+type halves struct{ head, rest string }
+
+func (k halves) whole() string {
+	if k.rest == "" {
+		return k.head
+	}
+	return k.head + k.rest
+}
+
 func (s *shelf) row(i int) *entry { return &s.blocks[i/blockRows][i%blockRows] }
 
-func (s *shelf) key(r *entry) string { return s.text.at(r.at) }
+func (s *shelf) key(r *entry) halves {
+	if r.group == 0 {
+		return halves{head: s.text.at(r.rest)}
+	}
+	return halves{s.text.at(s.groups[r.group-1].head), s.text.at(r.rest)}
+}
+
+// is says that a row's key is this one.
+func (s *shelf) is(r *entry, key []byte) bool {
+	k := s.key(r)
+	n := len(k.head)
+	return len(key) == n+len(k.rest) && string(key[:n]) == k.head && string(key[n:]) == k.rest
+}
 
 func (s *shelf) value(i int) string {
 	if i < len(s.values) {
@@ -207,17 +240,11 @@ func half[T string | []byte](s T) uint32 { return uint32(page.Sum(s) >> 32) }
 
 // find returns where a key's row is, or -1 and the slot where it would go.
 func (s *shelf) find(key []byte, h uint32) (row int, slot uint32) {
-	if len(s.keys) == 0 {
-		return -1, 0
-	}
-	mask := uint32(len(s.keys) - 1)
-	for slot = h & mask; s.keys[slot] != 0; slot = (slot + 1) & mask {
-		i := int(s.keys[slot] - 1)
-		if r := s.row(i); r.hash == h && s.key(r) == string(key) {
-			return i, slot
+	for slot = h; ; slot++ {
+		if row, slot = s.keys.next(h, slot); row < 0 || s.is(s.row(row), key) {
+			return row, slot
 		}
 	}
-	return -1, slot
 }
 
 func (s *shelf) get(key []byte) (string, bool) {
@@ -231,7 +258,7 @@ func (s *shelf) get(key []byte) (string, bool) {
 // at returns where a key's row is, or -1. A row that was just looked at is often
 // looked at again, to be changed.
 func (s *shelf) at(key []byte) int {
-	if s.last < s.n && s.key(s.row(s.last)) == string(key) {
+	if s.last < s.n && s.is(s.row(s.last), key) {
 		return s.last
 	}
 	i, _ := s.find(key, half(key))
@@ -243,35 +270,32 @@ func (s *shelf) at(key []byte) int {
 
 // add puts a row that is not there yet, and returns its key to hold. Of one that
 // is there it returns the value.
-func (s *shelf) add(key []byte, cut int, value []byte) (kept, old string, found bool) {
-	if s.last < s.n && s.key(s.row(s.last)) == string(key) && !s.row(s.last).gone {
-		return "", s.value(s.last), true
+func (s *shelf) add(key []byte, cut int, value []byte) (kept halves, old string, found bool) {
+	if s.last < s.n && !s.row(s.last).gone && s.is(s.row(s.last), key) {
+		return kept, s.value(s.last), true
 	}
 	h := half(key)
+	s.keys.grow(s.n)
 	i, slot := s.find(key, h)
 	if i >= 0 {
 		s.last = i
 		r := s.row(i)
 		if !r.gone {
-			return "", s.value(i), true
+			return kept, s.value(i), true
 		}
 		r.gone = false
 		s.live++
 		s.put(i, value)
 		return s.key(r), "", false
 	}
-	if s.n >= len(s.keys)/2 {
-		s.keys = s.grow(s.keys, s.n, func(r *entry) uint32 { return r.hash })
-		_, slot = s.find(key, h)
-	}
 	i = s.n
-	s.n++
 	if i/blockRows == len(s.blocks) {
 		s.blocks = append(s.blocks, new([blockRows]entry))
 	}
 	r := s.row(i)
-	*r = entry{at: s.text.add(key), hash: h, cut: uint32(cut)}
-	s.keys[slot] = uint32(i) + 1
+	*r = entry{rest: s.rest(key[cut:])}
+	s.n++
+	s.keys.put(slot, h, i)
 	s.live++
 	if len(value) > 0 {
 		s.put(i, value)
@@ -280,6 +304,16 @@ func (s *shelf) add(key []byte, cut int, value []byte) (kept, old string, found 
 		s.join(i, r, key[:cut])
 	}
 	return s.key(r), "", false
+}
+
+// rest keeps what follows the group's part of a key.
+func (s *shelf) rest(b []byte) span {
+	if s.n > 0 {
+		if last := s.row(s.n - 1).rest; s.text.at(last) == string(b) {
+			return last
+		}
+	}
+	return s.text.add(b)
 }
 
 func (s *shelf) set(key, value []byte) {
@@ -302,63 +336,37 @@ func (s *shelf) remove(key []byte) {
 	}
 }
 
-// grow returns a table with room for twice as many rows, by the hash that by
-// tells.
-func (s *shelf) grow(old []uint32, n int, by func(*entry) uint32) []uint32 {
-	size := 16
-	for size < 4*n {
-		size *= 2
-	}
-	table := make([]uint32, size)
-	mask := uint32(size - 1)
-	for _, row := range old {
-		if row == 0 {
-			continue
+// head returns the group of a prefix, or -1 and the slot where it would go.
+func (s *shelf) head(prefix []byte, h uint32) (i int, slot uint32) {
+	for slot = h; ; slot++ {
+		if i, slot = s.heads.next(h, slot); i < 0 || s.text.at(s.groups[i].head) == string(prefix) {
+			return i, slot
 		}
-		slot := by(s.row(int(row-1))) & mask
-		for table[slot] != 0 {
-			slot = (slot + 1) & mask
-		}
-		table[slot] = row
 	}
-	return table
-}
-
-// head returns the slot of a group, or the one where it would go.
-func (s *shelf) head(prefix []byte, h uint32) uint32 {
-	mask := uint32(len(s.groups) - 1)
-	slot := h & mask
-	for s.groups[slot] != 0 {
-		r := s.row(int(s.groups[slot] - 1))
-		if r.prefix == h && int(r.cut) == len(prefix) && s.key(r)[:r.cut] == string(prefix) {
-			break
-		}
-		slot = (slot + 1) & mask
-	}
-	return slot
 }
 
 // join makes a row the last one of its group.
-func (s *shelf) join(i int, r *entry, prefix []byte) {
-	if s.ngroup >= len(s.groups)/2 {
-		s.groups = s.grow(s.groups, s.ngroup, func(r *entry) uint32 { return r.prefix })
+func (s *shelf) join(row int, r *entry, prefix []byte) {
+	h := half(prefix)
+	s.heads.grow(len(s.groups))
+	i, slot := s.head(prefix, h)
+	if i < 0 {
+		i = len(s.groups)
+		s.heads.put(slot, h, i)
+		s.groups = append(s.groups, group{head: s.text.add(prefix)})
 	}
-	r.prefix = half(prefix)
-	slot := s.head(prefix, r.prefix)
-	if s.groups[slot] == 0 {
-		s.ngroup++
-	}
-	r.before = s.groups[slot]
-	s.groups[slot] = uint32(i) + 1
+	g := &s.groups[i]
+	r.group, r.before = uint32(i)+1, g.last
+	g.last = uint32(row) + 1
 }
 
 // first returns the first row of a group to walk over, or -1.
 func (s *shelf) first(prefix []byte) int {
-	if s.ngroup == 0 {
+	i, _ := s.head(prefix, half(prefix))
+	if i < 0 {
 		return -1
 	}
-	i := int(s.groups[s.head(prefix, half(prefix))]) - 1
-	if i >= 0 && s.row(i).gone {
+	if i = int(s.groups[i].last) - 1; s.row(i).gone {
 		return s.next(i)
 	}
 	return i
@@ -376,7 +384,7 @@ func (s *shelf) next(i int) int {
 
 func (s *shelf) all(fn func(key, value string) bool) {
 	for i, n := 0, s.n; i < n; i++ {
-		if r := s.row(i); !r.gone && !fn(s.key(r), s.value(i)) {
+		if r := s.row(i); !r.gone && !fn(s.key(r).whole(), s.value(i)) {
 			return
 		}
 	}
@@ -387,12 +395,12 @@ func (s *shelf) inOrder(prefix []byte, fn func(key, value string) bool) {
 	if len(s.order) != s.n {
 		s.order = s.arranged() // another walk may go on over the one before
 	}
-	order, from := s.order, string(prefix)
-	at, _ := slices.BinarySearchFunc(order, from, func(row uint32, prefix string) int { return strings.Compare(s.key(s.row(int(row))), prefix) })
+	order, from := s.order, halves{head: string(prefix)}
+	at, _ := slices.BinarySearchFunc(order, from, func(row uint32, from halves) int { return s.key(s.row(int(row))).compare(from) })
 	for _, i := range order[at:] {
 		r := s.row(int(i))
 		key := s.key(r)
-		if !strings.HasPrefix(key, from) || !r.gone && !fn(key, s.value(int(i))) {
+		if !key.begins(from.head) || !r.gone && !fn(key.whole(), s.value(int(i))) {
 			return
 		}
 	}
@@ -403,8 +411,9 @@ func (s *shelf) reset() {
 	s.text.reset()
 	s.values, s.order = s.values[:0], nil
 	clear(s.keys)
-	clear(s.groups)
-	s.n, s.ngroup, s.live = 0, 0, 0
+	clear(s.heads)
+	s.groups = s.groups[:0]
+	s.n, s.live = 0, 0
 }
 
 // arena holds texts that never change, many to a chunk.

@@ -11,7 +11,7 @@ import (
 type op func(x *Part, e *env)
 
 // delta is what a stage does with a new row of one of its inputs.
-type delta func(x *Part, key, value string)
+type delta func(x *Part, key halves, value string)
 
 // maker puts a piece before the next one.
 type maker func(next op) op

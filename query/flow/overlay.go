@@ -12,7 +12,7 @@ type keeper interface {
 	// add puts a row that is not there yet, and returns its key to hold. Of one that
 	// is there it returns the value. key[:cut] are the columns by which rows of the
 	// path are looked for.
-	add(p *Path, key []byte, cut int, value []byte) (kept, old string, found bool)
+	add(p *Path, key []byte, cut int, value []byte) (kept halves, old string, found bool)
 	set(p *Path, key []byte, cut int, value []byte)
 	// scan walks over the rows whose key begins with whole columns. What is added
 	// meanwhile may be met or not.
@@ -63,9 +63,9 @@ func (o *overlay) get(p *Path, key []byte) (string, bool) {
 	return o.text.text(v), true
 }
 
-func (o *overlay) add(p *Path, key []byte, cut int, value []byte) (kept, old string, found bool) {
+func (o *overlay) add(p *Path, key []byte, cut int, value []byte) (kept halves, old string, found bool) {
 	if v, ok := o.get(p, key); ok {
-		return "", v, true
+		return kept, v, true
 	}
 	kept, _, _ = o.mem.add(p, key, cut, value)
 	o.put(p, key, value)

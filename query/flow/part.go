@@ -43,9 +43,10 @@ type Part struct {
 
 // event is a new row whose readers have not been told yet.
 type event struct {
-	store      *Store
-	key, value string
-	given      bool
+	store *Store
+	key   halves
+	value string
+	given bool
 }
 
 // NewPart returns partition id, of so many, with what its state has kept.
@@ -93,7 +94,7 @@ func (x *Part) Start(out *Out) error {
 	if t := x.plan.Program.Table("wait"); t != nil && x.plan.tables[t.ID] != nil {
 		st := x.plan.tables[t.ID]
 		x.db.scan(st.Paths[0], nil, func(key, value string) bool {
-			x.notice(st, key, value)
+			x.notice(st, halves{head: key}, value)
 			return true
 		})
 	}
@@ -320,7 +321,7 @@ func (x *Part) spread(st *Store) {
 // land takes a row into a store of this partition, and says whether it is new. What
 // is has its readers told.
 func (x *Part) land(st *Store, key, value []byte) bool {
-	kept := ""
+	var kept halves
 	switch {
 	case st.Passes:
 	case x.desk != nil && st.quiet && st.point: // whether it is new matters to nobody
@@ -352,8 +353,8 @@ func (x *Part) land(st *Store, key, value []byte) bool {
 	if st.quiet {
 		return true
 	}
-	if kept == "" {
-		kept = x.text.text(key)
+	if kept.head == "" {
+		kept.head = x.text.text(key)
 	}
 	ev := event{store: st, key: kept, given: x.given}
 	if len(value) > 0 {
@@ -381,14 +382,17 @@ func (x *Part) index(st *Store, key, value []byte, found bool) {
 
 // notice acts on a new row of a table that means something to the caller, or is
 // kept in memory.
-func (x *Part) notice(st *Store, key, value string) {
+func (x *Part) notice(st *Store, k halves, value string) {
+	if !st.special && !st.Small {
+		return
+	}
+	key := k.whole()
 	switch {
 	case st.Small:
 		h, row := x.halls[st.ID], st.row(key, value)
 		if h.put(row) && h.late(row) {
 			x.out.Stale = true
 		}
-	case st.Table == nil:
 	case st.Table.Name == "stop" && x.out.Stop == "":
 		x.out.Stop = st.row(key, value)[0].S
 	case st.Table.Name == "wait":
@@ -429,7 +433,7 @@ func (x *Part) drain() {
 
 // here says that a row of a small table, which is everywhere, lives here.
 func (x *Part) here(ev event) bool {
-	v, _, _ := cutValue(ev.key, ev.store.Types[0])
+	v, _, _ := cutValue(ev.key.head, ev.store.Types[0])
 	return x.uses(x.home(ev.store.Types[0], v))
 }
 
@@ -448,8 +452,8 @@ func (x *Part) replay(s *Stage) {
 			continue
 		}
 		x.db.scan(in.Store.Paths[0], nil, func(key, value string) bool {
-			if !in.home || x.here(event{store: in.Store, key: key}) {
-				in.on(x, key, value)
+			if k := (halves{head: key}); !in.home || x.here(event{store: in.Store, key: k}) {
+				in.on(x, k, value)
 				x.rest()
 			}
 			return !x.broken()

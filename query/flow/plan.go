@@ -143,6 +143,8 @@ type Store struct {
 	point bool  // there are no others
 	quiet bool  // nobody is told of new rows
 
+	special bool // its rows mean something to the caller
+
 	// Of page facts that are kept:
 	picks *Input  // an input that waits for them
 	own   []*Cond // conditions that they have to pass
@@ -158,6 +160,8 @@ type Path struct {
 	ID      uint16
 	Columns []int
 	Prefix  int // how many columns are given when it is used; 0: it is only used whole
+
+	group int // how many columns are the group's, of a pool that grows
 }
 
 // Pool is what one aggregate of a rule gathers before it is worked out, at the

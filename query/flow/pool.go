@@ -65,7 +65,11 @@ func (p *Plan) room(pool *Pool) {
 		return
 	}
 	pool.Store = p.store(&Store{Types: pool.Types, Pool: pool})
-	switch n := len(pool.Group); {
+	n := len(pool.Group)
+	if r.Class == query.Growing {
+		pool.Store.Paths[0].group = n
+	}
+	switch {
 	case r.Class != query.Growing:
 	case p.selfsame(pool):
 		pool.Totals = p.table(r.Head)
@@ -213,12 +217,16 @@ func (x *Part) seal() {
 
 // pooled takes a new row of a pool. Growing aggregates are brought up to date at
 // once.
-func (x *Part) pooled(p *Pool, key string) {
+func (x *Part) pooled(p *Pool, key halves) {
 	if p.Totals == nil {
 		return
 	}
-	n, path := p.cut(key), p.Totals.Paths[0]
-	x.key = append(x.key[:0], key[:n]...)
+	if key.rest == "" { // it was not kept in the groups' order
+		n := p.cut(key.head)
+		key = halves{key.head[:n], key.head[n:]}
+	}
+	path := p.Totals.Paths[0]
+	x.key = append(x.key[:0], key.head...)
 	old, found := x.db.get(path, x.key)
 	switch {
 	case p.Fold == Count:
@@ -226,11 +234,11 @@ func (x *Part) pooled(p *Pool, key string) {
 		x.val = appendValue(x.val[:0], query.Int, number(v.N+1))
 	case found:
 		var better bool
-		if x.val, better = p.Totals.better(x.val[:0], old, key[n:]); !better {
+		if x.val, better = p.Totals.better(x.val[:0], old, key.rest); !better {
 			return
 		}
 	default: // the least or greatest of one
-		x.val = append(x.val[:0], key[n:]...)
+		x.val = append(x.val[:0], key.rest...)
 	}
 	switch {
 	case p.Totals.Sums == nil: // the head itself
@@ -241,7 +249,7 @@ func (x *Part) pooled(p *Pool, key string) {
 	default:
 		x.db.add(path, x.key, 0, x.val)
 	}
-	x.risen(p.Rule, key[:n])
+	x.risen(p.Rule, key.head)
 }
 
 // risen derives the row of a growing aggregate's group, which is also in key, if

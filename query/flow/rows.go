@@ -285,6 +285,21 @@ func (fs fields) read(e *env, s string) bool {
 	return true
 }
 
+func (fs fields) readHalves(e *env, k halves) bool {
+	s := k.head
+	for i := range fs {
+		if s == "" {
+			s = k.rest
+		}
+		var v query.Value
+		v, s, _ = cutValue(s, fs[i].kind)
+		if t := fs[i].take; t != nil && !t.from(e, v) {
+			return false
+		}
+	}
+	return true
+}
+
 // ordered makes sure that a slot is known only behind the column that gives it
 // its value, in the order in which columns are read.
 func (l *line) ordered(picks []Column, order []int) []take {
@@ -328,10 +343,10 @@ func (l *line) fromStore(in *Input) walk {
 		if x.mem == nil || len(x.buf) == 0 {
 			return x.scan(path, e, read, next, single)
 		}
-		n, found := len(x.buf), false
+		found := false
 		s := x.mem.at(path.ID)
 		for i := s.first(x.buf); i >= 0; i = s.next(i) {
-			if read(e, s.key(s.row(i))[n:], s.value(i)) {
+			if read(e, s.text.at(s.row(i).rest), s.value(i)) {
 				found = true
 				next(x, e)
 				if single {
@@ -364,9 +379,9 @@ func (l *line) arrive(in *Input) func(next op) delta {
 	takes := l.ordered(in.picks(), slices.Concat(st.keys, st.lats))
 	keys, lats, rule := newFields(st, st.keys, takes), newFields(st, st.lats, takes), in.Stage.Rule.index
 	return func(next op) delta {
-		return func(x *Part, key, value string) {
+		return func(x *Part, key halves, value string) {
 			e := &x.envs[rule]
-			if keys.read(e, key) && lats.read(e, value) {
+			if keys.readHalves(e, key) && lats.read(e, value) {
 				next(x, e)
 			}
 		}

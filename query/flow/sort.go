@@ -36,7 +36,7 @@ func (s *shelf) arranged() []uint32 {
 func (s *shelf) arrange(list []chunk, equal int) {
 	for len(list) > fewRows {
 		for i := range list {
-			list[i].bytes = chunkOf(s.key(s.row(int(list[i].row))), equal)
+			list[i].bytes = s.key(s.row(int(list[i].row))).chunk(equal)
 		}
 		slices.SortFunc(list, func(a, b chunk) int { return cmp.Compare(a.bytes, b.bytes) })
 		equal += 8
@@ -50,8 +50,38 @@ func (s *shelf) arrange(list []chunk, equal int) {
 		list = list[from:]
 	}
 	slices.SortFunc(list, func(a, b chunk) int {
-		return strings.Compare(s.key(s.row(int(a.row))), s.key(s.row(int(b.row))))
+		return s.key(s.row(int(a.row))).compare(s.key(s.row(int(b.row))))
 	})
+}
+
+// chunk returns the eight bytes behind the first ones.
+func (k halves) chunk(from int) uint64 {
+	switch n := len(k.head); {
+	case k.rest == "" || from+8 <= n:
+		return chunkOf(k.head, from)
+	case from >= n:
+		return chunkOf(k.rest, from-n)
+	default:
+		return chunkOf(k.head[from:]+k.rest[:min(8, len(k.rest))], 0)
+	}
+}
+
+// compare orders keys by their bytes, wherever they are split.
+func (k halves) compare(o halves) int {
+	n := min(len(k.head), len(o.head))
+	if c := strings.Compare(k.head[:n], o.head[:n]); c != 0 {
+		return c
+	}
+	if len(k.head) == len(o.head) {
+		return strings.Compare(k.rest, o.rest)
+	}
+	return strings.Compare(k.whole(), o.whole())
+}
+
+// begins says that a key begins with prefix.
+func (k halves) begins(prefix string) bool {
+	n := min(len(k.head), len(prefix))
+	return k.head[:n] == prefix[:n] && strings.HasPrefix(k.rest, prefix[n:])
 }
 
 func chunkOf(key string, from int) (n uint64) {
