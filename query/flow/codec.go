@@ -22,6 +22,8 @@ var errRow = errors.New("not a row of this plan")
 
 func appendValue(b []byte, t query.Type, v query.Value) []byte {
 	switch {
+	case t == query.URL: // canonical: no zeros and ones
+		return append(append(b, v.S...), endByte)
 	case t.Textual():
 		return appendText(b, v.S)
 	case t == query.Float:
@@ -40,6 +42,13 @@ func appendValue(b []byte, t query.Type, v query.Value) []byte {
 // those with zeros and ones in them.
 func cutValue(s string, t query.Type) (v query.Value, rest string, ok bool) {
 	switch {
+	case t == query.URL:
+		end := strings.IndexByte(s, endByte)
+		if end < 0 {
+			return v, s, false
+		}
+		v.S = s[:end]
+		return v, s[end+1:], true
 	case t.Textual():
 		return cutText(s)
 	case t == query.Float:

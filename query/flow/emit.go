@@ -1,6 +1,8 @@
 package flow
 
 import (
+	"slices"
+
 	"weir/page"
 	"weir/query"
 )
@@ -104,24 +106,30 @@ func (p *Plan) order(s *Stage) op {
 		}
 	}
 	return asked(r, w.fails, depth, priority, func(e *env, o *Order) {
-		o.URL, o.Via = page.Canonical(url(e)), via
+		o.URL, o.Link, o.Via = page.Canonical(url(e)), nil, via
 	})
 }
 
 func asked(r *Rule, fails bool, depth intExpr, priority floatExpr, place func(e *env, o *Order)) op {
 	id := r.ID
 	return func(x *Part, e *env) {
-		x.out.Crawl = append(x.out.Crawl, Order{Depth: -1, Rule: id})
-		o := &x.out.Crawl[len(x.out.Crawl)-1]
+		list := x.out.Crawl
+		n := len(list)
+		if n == cap(list) {
+			list = slices.Grow(list, n+1)
+		}
+		list = list[:n+1]
+		o := &list[n] // an old one, perhaps: all of it is written
 		place(e, o)
+		o.Depth, o.Priority, o.Rule = -1, 0, id
 		if depth != nil {
 			o.Depth = depth(e)
 		}
 		if priority != nil {
 			o.Priority = priority(e)
 		}
-		if fails && !x.sound(e, r.index) || o.URL.IsZero() {
-			x.out.Crawl = x.out.Crawl[:len(x.out.Crawl)-1]
+		if (!fails || x.sound(e, r.index)) && !o.URL.IsZero() {
+			x.out.Crawl = list
 		}
 	}
 }

@@ -123,10 +123,24 @@ func (w *writer) int(t *query.Term) intExpr {
 	case query.Add, query.Sub, query.Mul, query.Div:
 		a, b := w.int(t.Args[0]), w.int(t.Args[1])
 		w.fails = true
+		if l, r := t.Args[0], t.Args[1]; t.Op == query.Add && l.Op == query.Var && r.Op == query.Const { // a link's depth
+			return next(w.slot(l), r.Value.N)
+		}
 		return integer[t.Op](a, b)
 	}
 	i := w.slot(t)
 	return func(e *env) int64 { return e.v[i].N }
+}
+
+// next adds a constant to the value of a slot.
+func next(slot int, by int64) intExpr {
+	return func(e *env) int64 {
+		s := e.v[slot].N + by
+		if (s > e.v[slot].N) != (by > 0) && by != 0 {
+			e.failed = true
+		}
+		return s
+	}
 }
 
 // integer are the operations on whole numbers; where the result is too large, or
@@ -251,20 +265,14 @@ func cost(l *query.Literal) int {
 	return n
 }
 
-type condExpr func(*env) bool
-
-func (w *writer) cond(l *query.Literal) (condExpr, error) {
+func (w *writer) cond(l *query.Literal) (sieve, error) {
 	if l.Compare != nil {
 		return w.compare(l.Compare), nil
 	}
-	f, err := w.test(l.Test)
-	if err != nil || !l.Neg {
-		return f, err
-	}
-	return func(e *env) bool { return !f(e) }, nil
+	return w.test(l.Test, l.Neg)
 }
 
-func (w *writer) compare(c *query.Compare) condExpr {
+func (w *writer) compare(c *query.Compare) sieve {
 	switch {
 	case c.L.Type.Textual():
 		return comparison(c.Op, w.text(c.L), w.text(c.R))
@@ -274,40 +282,48 @@ func (w *writer) compare(c *query.Compare) condExpr {
 	return comparison(c.Op, w.int(c.L), w.int(c.R))
 }
 
-func comparison[T string | int64 | float64](op string, a, b func(*env) T) condExpr {
+func comparison[T string | int64 | float64](op string, a, b func(*env) T) sieve {
 	switch op {
 	case "=":
-		return func(e *env) bool { return a(e) == b(e) }
+		return func(_ *Part, e *env) bool { return a(e) == b(e) }
 	case "!=":
-		return func(e *env) bool { return a(e) != b(e) }
+		return func(_ *Part, e *env) bool { return a(e) != b(e) }
 	case "<":
-		return func(e *env) bool { return a(e) < b(e) }
+		return func(_ *Part, e *env) bool { return a(e) < b(e) }
 	case "<=":
-		return func(e *env) bool { return a(e) <= b(e) }
+		return func(_ *Part, e *env) bool { return a(e) <= b(e) }
 	case ">":
-		return func(e *env) bool { return a(e) > b(e) }
+		return func(_ *Part, e *env) bool { return a(e) > b(e) }
 	}
-	return func(e *env) bool { return a(e) >= b(e) }
+	return func(_ *Part, e *env) bool { return a(e) >= b(e) }
 }
 
-func (w *writer) test(t *query.Term) (condExpr, error) {
-	a := w.text(t.Args[0])
+var textTests = map[string]func(a, b string) bool{
+	"contains": strings.Contains, "starts": strings.HasPrefix, "ends": strings.HasSuffix, "under": under,
+}
+
+func (w *writer) test(t *query.Term, neg bool) (sieve, error) {
+	what := t.Args[1]
 	if t.Name == "matches" {
-		f, err := matcher(t.Args[1].Value.S)
-		return func(e *env) bool { return f(a(e)) }, err
+		f, err := matcher(what.Value.S)
+		return w.passes(t.Args[0], f, neg), err
 	}
-	b := w.text(t.Args[1])
-	switch t.Name {
-	case "contains":
-		return func(e *env) bool { return strings.Contains(a(e), b(e)) }, nil
-	case "starts":
-		return func(e *env) bool { return strings.HasPrefix(a(e), b(e)) }, nil
-	case "ends":
-		return func(e *env) bool { return strings.HasSuffix(a(e), b(e)) }, nil
-	case "under":
-		return func(e *env) bool { return under(a(e), b(e)) }, nil
+	if what.Op == query.Const && t.Name != "under" {
+		return w.passes(t.Args[0], oneOf(t.Name, []string{what.Value.S}), neg), nil
 	}
-	panic("flow: no test is called " + t.Name)
+	f := textTests[t.Name]
+	a, b := w.text(t.Args[0]), w.text(what)
+	return func(_ *Part, e *env) bool { return f(a(e), b(e)) != neg }, nil
+}
+
+// passes compiles a test of one text.
+func (w *writer) passes(t *query.Term, f func(string) bool, neg bool) sieve {
+	if t.Op == query.Var {
+		i := w.slot(t)
+		return func(_ *Part, e *env) bool { return f(e.v[i].S) != neg }
+	}
+	a := w.text(t)
+	return func(_ *Part, e *env) bool { return f(a(e)) != neg }
 }
 
 // folder returns host, port and path up to the last slash.

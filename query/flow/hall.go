@@ -22,14 +22,15 @@ type hall struct {
 type aisle struct {
 	columns []int
 	bare    bool // one column, a text: it is the key as it is
-	rows    map[string][]int
+	keys    slots
+	found   []found
 	asked   bool // by stages that flow, which do not ask again
+}
 
-	// What was asked for last, of a hall that is one Part's own: the links of a page
-	// mostly lead to one host.
-	last  string
-	known bool // last was asked for, and found still holds
-	found []int
+// found are the rows of a key.
+type found struct {
+	key  string
+	rows []int
 }
 
 func newHall(types []query.Type, lattice []query.Lattice) *hall {
@@ -40,7 +41,7 @@ func newHall(types []query.Type, lattice []query.Lattice) *hall {
 func (h *hall) empty() *hall {
 	n := newHall(h.types, h.lattice)
 	for _, a := range h.aisles {
-		n.aisles = append(n.aisles, &aisle{columns: a.columns, bare: a.bare, asked: a.asked, rows: map[string][]int{}})
+		n.aisles = append(n.aisles, &aisle{columns: a.columns, bare: a.bare, asked: a.asked})
 	}
 	n.turned = &filter{}
 	return n
@@ -52,7 +53,7 @@ func (h *hall) aisle(columns []int, asked bool) int {
 	if i < 0 {
 		i = len(h.aisles)
 		bare := len(columns) == 1 && h.types[columns[0]].Textual()
-		h.aisles = append(h.aisles, &aisle{columns: columns, bare: bare, rows: map[string][]int{}})
+		h.aisles = append(h.aisles, &aisle{columns: columns, bare: bare})
 	}
 	h.aisles[i].asked = h.aisles[i].asked || asked
 	return i
@@ -73,9 +74,7 @@ func (h *hall) put(row Row) bool {
 	h.index[string(b)] = n
 	h.rows = append(h.rows, row)
 	for _, a := range h.aisles {
-		k := a.key(h.types, row)
-		a.rows[k] = append(a.rows[k], n)
-		a.known = false
+		a.put(a.key(h.types, row), n)
 	}
 	return true
 }
@@ -90,15 +89,55 @@ func (h *hall) improve(old, row Row) bool {
 	return changed
 }
 
-// find returns the rows of a key that is bare.
-func (a *aisle) find(key string, own bool) []int {
-	if !own {
-		return a.rows[key]
+// memo is what a Part has found in an aisle last, and before: the links of a page
+// mostly lead to one host, and to others in between.
+type memo [2]struct {
+	found
+	size int // how many rows the hall had then, and one
+}
+
+// find returns the rows of a key that is bare, and whether it had to look.
+func (m *memo) find(h *hall, a *aisle, key string) (rows []int, fresh bool) {
+	size := len(h.rows) + 1
+	switch {
+	case m[0].key == key && m[0].size == size:
+		return m[0].rows, false
+	case m[1].key == key && m[1].size == size:
+		m[0], m[1] = m[1], m[0]
+		return m[0].rows, false
 	}
-	if !a.known || key != a.last {
-		a.last, a.known, a.found = key, true, a.rows[key]
+	rows = find(a, key, page.Sum(key))
+	m[1].key, m[1].rows, m[1].size = key, rows, size
+	return rows, true
+}
+
+// at returns where in an aisle a key is, or -1 and the slot where it would go.
+func at[T string | []byte](a *aisle, key T, h uint32) (i int, slot uint32) {
+	for slot = h; ; slot++ {
+		if i, slot = a.keys.next(h, slot); i < 0 || a.found[i].key == string(key) {
+			return i, slot
+		}
 	}
-	return a.found
+}
+
+// find returns the rows of a key.
+func find[T string | []byte](a *aisle, key T, sum uint64) []int {
+	if i, _ := at(a, key, uint32(sum>>32)); i >= 0 {
+		return a.found[i].rows
+	}
+	return nil
+}
+
+func (a *aisle) put(key string, row int) {
+	h := half(key)
+	a.keys.grow(len(a.found))
+	i, slot := at(a, key, h)
+	if i < 0 {
+		i = len(a.found)
+		a.keys.put(slot, h, i)
+		a.found = append(a.found, found{key: key})
+	}
+	a.found[i].rows = append(a.found[i].rows, row)
 }
 
 func (a *aisle) key(types []query.Type, row Row) string {

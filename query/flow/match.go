@@ -51,22 +51,42 @@ func plain(t *syntax.Regexp) func(string) bool {
 	if !ok {
 		return nil
 	}
-	has := strings.Contains
 	switch {
 	case start && end:
-		has = func(s, text string) bool { return s == text }
+		return func(s string) bool { return slices.Contains(texts, s) }
 	case start:
-		has = strings.HasPrefix
+		return oneOf("starts", texts)
 	case end:
-		has = strings.HasSuffix
+		return oneOf("ends", texts)
 	}
-	if len(texts) == 1 {
-		text := texts[0]
-		return func(s string) bool { return has(s, text) }
+	return oneOf("contains", texts)
+}
+
+// oneOf tests for one of a few texts.
+func oneOf(test string, texts []string) func(s string) bool {
+	switch test {
+	case "starts":
+		return func(s string) bool {
+			for _, t := range texts {
+				if strings.HasPrefix(s, t) {
+					return true
+				}
+			}
+			return false
+		}
+	case "ends":
+		return func(s string) bool {
+			for _, t := range texts {
+				if strings.HasSuffix(s, t) {
+					return true
+				}
+			}
+			return false
+		}
 	}
 	return func(s string) bool {
-		for _, text := range texts {
-			if has(s, text) {
+		for _, t := range texts {
+			if strings.Contains(s, t) {
 				return true
 			}
 		}

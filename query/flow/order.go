@@ -13,8 +13,33 @@ type op func(x *Part, e *env)
 // delta is what a stage does with a new row of one of its inputs.
 type delta func(x *Part, key halves, value string)
 
-// maker puts a piece before the next one.
-type maker func(next op) op
+// sieve lets values pass or not.
+type sieve func(x *Part, e *env) bool
+
+// maker puts a piece before the next one. What it finds goes on if it passes the
+// sieves.
+type maker func(pass []sieve, next op) op
+
+// piece is a maker and the sieves behind it.
+type piece struct {
+	make maker
+	pass []sieve
+}
+
+// sift puts sieves before an op.
+func sift(pass []sieve, next op) op {
+	if len(pass) == 0 {
+		return next
+	}
+	return func(x *Part, e *env) {
+		for _, ok := range pass {
+			if !ok(x, e) {
+				return
+			}
+		}
+		next(x, e)
+	}
+}
 
 // line orders the pieces of a stage for one occasion: a row of one input has
 // come, or a page. What costs least comes first, and nothing before the values it
@@ -28,7 +53,7 @@ type line struct {
 	inputs []*Input
 	absent []*Input
 	lead   int // see writer
-	makers []maker
+	pieces []piece
 	err    error
 }
 
@@ -96,10 +121,21 @@ func (p *Plan) line(s *Stage, trigger *Input) *line {
 func (l *line) join(end op) (op, error) {
 	for l.cheapest() {
 	}
-	for _, m := range slices.Backward(l.makers) {
-		end = m(end)
+	for _, p := range slices.Backward(l.pieces) {
+		end = p.make(p.pass, end)
 	}
 	return end, l.err
+}
+
+func (l *line) put(m maker) { l.pieces = append(l.pieces, piece{make: m}) }
+
+// sieve lines up a sieve: the piece before it sifts what it finds.
+func (l *line) sieve(s sieve) {
+	if len(l.pieces) == 0 {
+		l.put(sift)
+	}
+	last := &l.pieces[len(l.pieces)-1]
+	last.pass = append(last.pass, s)
 }
 
 // cheapest lines up the piece that costs least of those whose values are known,
@@ -124,14 +160,14 @@ func (l *line) cheapest() bool {
 		if !slices.ContainsFunc(in.Columns, func(c Column) bool { return c.Slot >= 0 && !l.known[c.Slot] }) {
 			offer(l.price(in), func() {
 				l.absent = slices.Delete(l.absent, i, i+1)
-				l.makers = append(l.makers, l.absence(in))
+				l.absence(in)
 			})
 		}
 	}
 	for i, in := range l.inputs {
 		offer(l.price(in), func() {
 			l.inputs = slices.Delete(l.inputs, i, i+1)
-			l.makers = append(l.makers, l.rows(in))
+			l.rows(in)
 		})
 	}
 	do()
@@ -228,13 +264,9 @@ func (l *line) cond(c *Cond, slot int) {
 		f := w.value(l.stage.Rule.side(c, slot), l.stage.Rule.Vars[slot].Type)
 		fails := w.fails
 		l.known[slot] = true
-		l.makers = append(l.makers, func(next op) op {
-			return func(x *Part, e *env) {
-				e.v[slot] = f(e)
-				if !fails || x.sound(e, rule) {
-					next(x, e)
-				}
-			}
+		l.sieve(func(x *Part, e *env) bool {
+			e.v[slot] = f(e)
+			return !fails || x.sound(e, rule)
 		})
 		return
 	}
@@ -243,13 +275,13 @@ func (l *line) cond(c *Cond, slot int) {
 		l.err = err
 		return
 	}
-	fails := w.fails
-	l.makers = append(l.makers, func(next op) op {
-		return func(x *Part, e *env) {
-			if ok := f(e); (!fails || x.sound(e, rule)) && ok {
-				next(x, e)
-			}
-		}
+	if !w.fails {
+		l.sieve(f)
+		return
+	}
+	l.sieve(func(x *Part, e *env) bool {
+		ok := f(x, e)
+		return x.sound(e, rule) && ok
 	})
 }
 

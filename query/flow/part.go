@@ -21,6 +21,7 @@ type Part struct {
 	envs   []env               // by rule
 	halls  []*hall             // of small tables, by store
 	keeps  []*Store            // of page facts
+	memos  []memo              // of lookups in halls
 	drops  []int64             // by rule
 	owns   func(part int) bool // the partitions of a shared Part; nil: it has one
 	level  int                 // stages above it wait
@@ -54,7 +55,7 @@ func NewPart(p *Plan, s State, id, of int) (*Part, error) {
 	if id < 0 || id >= of {
 		return nil, fmt.Errorf("there is no partition %d of %d", id, of)
 	}
-	x := &Part{plan: p, id: id, of: of, found: -1, envs: make([]env, len(p.Rules)), halls: make([]*hall, len(p.Stores)), drops: make([]int64, len(p.Rules)), sealing: make([][]string, p.seals)}
+	x := &Part{plan: p, id: id, of: of, found: -1, envs: make([]env, len(p.Rules)), halls: make([]*hall, len(p.Stores)), memos: make([]memo, p.memos), drops: make([]int64, len(p.Rules)), sealing: make([][]string, p.seals)}
 	for i, r := range p.Rules {
 		x.envs[i].v = make([]query.Value, len(r.Vars))
 	}
@@ -160,11 +161,13 @@ func (x *Part) Page(f *page.Facts, out *Out) error {
 	return err
 }
 
-// turn notes that pages may have been turned away by a small table.
-func (x *Part) turn(st *Store) {
-	if !x.halls[st.ID].turned.full {
+// turn notes that pages may have been turned away by a small table, and what they
+// asked for.
+func (x *Part) turn(h *hall, st *Store, sum uint64) {
+	if h.turned.bits == nil && !h.turned.full {
 		x.db.add(x.plan.turned, st.mark(), 0, nil)
 	}
+	h.turned.add(sum)
 }
 
 // mark is the store's key in Plan.turned.

@@ -28,6 +28,7 @@ type Plan struct {
 	paths  int      // made so far
 	turned *Path    // small tables that have turned pages away
 	seals  int      // pools of sealed aggregates
+	memos  int      // of lookups in halls
 }
 
 // Rule is one rule, taken apart into stages.

@@ -9,65 +9,65 @@ import (
 
 // rows lines up an input: the next piece is called for each of its rows that
 // agrees with the values so far. Where rows give no slot a value, one is enough.
-func (l *line) rows(in *Input) maker {
+func (l *line) rows(in *Input) {
 	switch in.Source {
 	case FromCrawl:
-		return fromCrawl(l.takes(in.Columns, nil))
+		l.put(fromCrawl(l.takes(in.Columns, nil)))
 	case FromPage:
-		each := fromPage(in, l.takes(in.Columns, nil))
+		takes := l.takes(in.Columns, nil)
 		if in.leads {
 			l.lead = in.Columns[facts[in.Table.Name].target()].Slot
 		}
-		return func(next op) op { return func(x *Part, e *env) { each(x, e, next) } }
+		if isTargets(in, takes) {
+			l.put(targets(in, takes))
+		} else {
+			l.put(fromPage(in, takes).piece)
+		}
 	case FromFile, FromSmall:
-		each := l.fromHall(in)
-		return func(next op) op { return func(x *Part, e *env) { each(x, e, next) } }
-	}
-	each := l.fromStore(in)
-	if in.home { // its rows are everywhere, but only one partition is to use them
-		kind, where := in.Store.Types[0], take{slot: in.Columns[0].Slot, konst: in.Columns[0].Const}
-		return func(next op) op {
-			return func(x *Part, e *env) {
-				each(x, e, func(x *Part, e *env) {
-					if x.uses(x.home(kind, where.value(e))) {
-						next(x, e)
-					}
-				})
-			}
+		each, single := l.fromHall(in)
+		if single {
+			l.sieve(func(x *Part, e *env) bool { return each(x, e, nothing) })
+		} else {
+			l.put(each.piece)
+		}
+	default:
+		l.put(l.fromStore(in).piece)
+		if in.home { // its rows are everywhere, but only one partition is to use them
+			kind, where := in.Store.Types[0], take{slot: in.Columns[0].Slot, konst: in.Columns[0].Const}
+			l.sieve(func(x *Part, e *env) bool { return x.uses(x.home(kind, where.value(e))) })
 		}
 	}
-	return func(next op) op { return func(x *Part, e *env) { each(x, e, next) } }
 }
 
 // walk calls next for rows, and says whether there were any.
 type walk func(x *Part, e *env, next op) bool
 
+func (each walk) piece(pass []sieve, next op) op {
+	next = sift(pass, next)
+	return func(x *Part, e *env) { each(x, e, next) }
+}
+
 // absence lines up a negated input: the next piece is called if it has no such
 // row.
-func (l *line) absence(in *Input) maker {
+func (l *line) absence(in *Input) {
 	var each walk
 	switch in.Source {
 	case FromPage:
 		each = fromPage(in, l.takes(in.Columns, nil))
 	case FromFile, FromSmall:
-		each = l.fromHall(in)
+		each, _ = l.fromHall(in)
 	default:
 		each = l.fromStore(in)
 	}
-	return func(next op) op {
-		return func(x *Part, e *env) {
-			if !each(x, e, nothing) {
-				next(x, e)
-			}
-		}
-	}
+	l.sieve(func(x *Part, e *env) bool { return !each(x, e, nothing) })
 }
 
 func nothing(*Part, *env) {}
 
 // fromCrawl reads the row of crawl that comes with a page.
 func fromCrawl(takes []take) maker {
-	return func(next op) op {
+	return func(pass []sieve, next op) op {
+		next = sift(pass, next)
 		return func(x *Part, e *env) {
 			if x.facts.Robots {
 				return // not a page
@@ -100,9 +100,6 @@ func fromPage(in *Input, takes []take) walk {
 	if len(takes) > 0 && takes[0].column == 0 { // the page, the same for all
 		first, takes = &takes[0], takes[1:]
 	}
-	if k.link && leads && len(takes) == 1 && takes[0].column == 1 && !single {
-		return fromLinks(k, hides, first, takes[0].slot)
-	}
 	return func(x *Part, e *env, next op) bool {
 		f, found := x.facts, false
 		if first != nil && !first.from(e, text(f.URL.String())) {
@@ -131,23 +128,41 @@ func fromPage(in *Input, takes []take) walk {
 	}
 }
 
-// fromLinks is fromPage for what most crawls do with most links: look where they
-// lead.
-func fromLinks(k *fact, hides bool, first *take, slot int) walk {
-	return func(x *Part, e *env, next op) bool {
-		f, found := x.facts, false
-		if first != nil && !first.from(e, text(f.URL.String())) {
-			return false
-		}
-		for i := range k.n(f) {
-			l := &f.Links[i]
-			if l.Kind != k.kind || hides && hidden(f, l) {
-				continue
+// isTargets says that an input asks for what most rules ask for: where the links of
+// a page lead.
+func isTargets(in *Input, takes []take) bool {
+	return facts[in.Table.Name].link && len(takes) == 2 && takes[0].column == 0 && takes[1].column == 1 && !once(takes[1:])
+}
+
+// targets is fromPage for these.
+func targets(in *Input, takes []take) maker {
+	k := facts[in.Table.Name]
+	hides, leads, first, slot := in.Stage.Hides, in.leads, &takes[0], takes[1].slot
+	return func(pass []sieve, next op) op {
+		return func(x *Part, e *env) {
+			f := x.facts
+			if !first.from(e, text(f.URL.String())) {
+				return
 			}
-			e.v[slot].S, e.link, found = l.URL.String(), l, true
-			next(x, e)
+			to := &e.v[slot].S
+		links:
+			for i := range k.n(f) {
+				l := &f.Links[i]
+				if l.Kind != k.kind || hides && hidden(f, l) {
+					continue
+				}
+				*to = l.URL.String()
+				if leads {
+					e.link = l
+				}
+				for _, ok := range pass {
+					if !ok(x, e) {
+						continue links
+					}
+				}
+				next(x, e)
+			}
 		}
-		return found
 	}
 }
 
@@ -187,8 +202,9 @@ func (g *given) pack(b []byte, e *env) []byte {
 	return b
 }
 
-// fromHall finds rows of a table in memory.
-func (l *line) fromHall(in *Input) walk {
+// fromHall finds rows of a table in memory. single says that it gives no slot a
+// value.
+func (l *line) fromHall(in *Input) (each walk, single bool) {
 	var h *hall
 	asks := in.Source == FromSmall && in.Stage.Flows
 	if in.Source == FromSmall {
@@ -207,31 +223,51 @@ func (l *line) fromHall(in *Input) walk {
 	bare = h.aisles[number].bare
 	always := len(g.columns) < len(h.types) // another row, or a better one, may mean more to those that found one
 	takes := l.takes(in.Columns, g.columns)
-	single := once(takes)
-	store := in.Store
-	return func(x *Part, e *env, next op) bool {
+	single = once(takes)
+	store, memo := in.Store, l.plan.memos
+	if bare {
+		l.plan.memos++
+	}
+	look := func(x *Part, e *env) (*hall, []int) {
 		t := h
 		if store != nil {
 			t = x.halls[store.ID]
 		}
-		a := t.aisles[number]
-		var rows []int
-		if bare {
-			rows = a.find(g.takes[0].value(e).S, store != nil)
-		} else {
-			x.buf = g.pack(x.buf[:0], e)
-			rows = a.rows[string(x.buf)]
-		}
+		x.buf = g.pack(x.buf[:0], e)
+		sum := page.Sum(x.buf)
+		rows := find(t.aisles[number], x.buf, sum)
 		if asks && (always || len(rows) == 0) {
-			if t.turned.bits == nil {
-				x.turn(store)
-			}
-			if bare {
-				t.turned.add(page.Sum(g.takes[0].value(e).S))
-			} else {
-				t.turned.add(page.Sum(x.buf))
-			}
+			x.turn(t, store, sum)
 		}
+		return t, rows
+	}
+	if bare {
+		key := &g.takes[0]
+		look = func(x *Part, e *env) (*hall, []int) {
+			t := h
+			if store != nil {
+				t = x.halls[store.ID]
+			}
+			s := key.value(e).S
+			rows, fresh := x.memos[memo].find(t, t.aisles[number], s)
+			if fresh && asks && (always || len(rows) == 0) {
+				x.turn(t, store, page.Sum(s))
+			}
+			return t, rows
+		}
+	}
+	if len(takes) == 0 {
+		return func(x *Part, e *env, next op) bool {
+			_, rows := look(x, e)
+			if len(rows) == 0 {
+				return false
+			}
+			next(x, e)
+			return true
+		}, true
+	}
+	return func(x *Part, e *env, next op) bool {
+		t, rows := look(x, e)
 		found := false
 	rows:
 		for _, i := range rows {
@@ -248,7 +284,7 @@ func (l *line) fromHall(in *Input) walk {
 			}
 		}
 		return found
-	}
+	}, single
 }
 
 // fields reads packed columns.
