@@ -80,14 +80,20 @@ func (p *Plan) order(s *Stage) op {
 	r := s.Rule
 	w := &writer{slot: r.slot, lead: -1}
 	args := r.Rule.Head.Args
-	var depth intExpr
-	var priority floatExpr
+	o := &ordering{rule: r, depthSlot: -1, prioritySlot: -1}
 	if len(args) > 1 {
-		depth = w.int(args[1])
+		o.depth = w.int(args[1])
+		if a := args[1]; a.Op == query.Add && a.Args[0].Op == query.Var && a.Args[1].Op == query.Const {
+			o.depthSlot, o.deeper = r.slot(a.Args[0]), a.Args[1].Value.N
+		}
 	}
 	if len(args) > 2 {
-		priority = w.float(args[2])
+		o.priority = w.float(args[2])
+		if a := args[2]; a.Op == query.Var && a.Type == query.Float {
+			o.prioritySlot = r.slot(a)
+		}
 	}
+	o.fails = w.fails
 	url := w.text(args[0])
 	via := ByRule
 	for _, in := range s.Inputs {
@@ -97,39 +103,64 @@ func (p *Plan) order(s *Stage) op {
 			k := facts[in.Table.Name]
 			if t := k.target(); t >= 0 && in.Columns[t].Slot == r.slot(args[0]) {
 				in.leads = true
-				return asked(r, w.fails, depth, priority, func(e *env, o *Order) {
-					o.URL, o.Link, o.Via = e.link.URL, e.link, k.way(e.link)
-				})
+				o.lead = k
+				return o.ask
 			}
 		case in.Table != nil && in.Table.Kind == query.SeedFact && in.Columns[0].Slot == r.slot(args[0]):
 			via = BySeed
 		}
 	}
-	return asked(r, w.fails, depth, priority, func(e *env, o *Order) {
-		o.URL, o.Link, o.Via = page.Canonical(url(e)), nil, via
-	})
+	o.url, o.via = url, via
+	return o.ask
 }
 
-func asked(r *Rule, fails bool, depth intExpr, priority floatExpr, place func(e *env, o *Order)) op {
-	id := r.ID
-	return func(x *Part, e *env) {
-		list := x.out.Crawl
-		n := len(list)
-		if n == cap(list) {
-			list = slices.Grow(list, n+1)
+// ordering makes orders. What a link's order mostly is made of is not called for
+// but written out: a depth that is another one's and some more, a priority that is
+// passed on.
+type ordering struct {
+	rule         *Rule
+	lead         *fact // the link that is looked at is where it leads to, or
+	url          textExpr
+	via          Via
+	depth        intExpr // nil: there is none
+	depthSlot    int     // -1: depth is to be called
+	deeper       int64
+	priority     floatExpr
+	prioritySlot int
+	fails        bool
+}
+
+func (a *ordering) ask(x *Part, e *env) {
+	list := x.out.Crawl
+	n := len(list)
+	if n == cap(list) {
+		list = slices.Grow(list, n+1)
+	}
+	list = list[:n+1]
+	o := &list[n] // an old one, perhaps: all of it is written
+	if a.lead != nil {
+		o.URL, o.Link, o.Via = e.link.URL, e.link, a.lead.way(e.link)
+	} else {
+		o.URL, o.Link, o.Via = page.Canonical(a.url(e)), nil, a.via
+	}
+	o.Depth, o.Priority, o.Rule = -1, 0, a.rule.ID
+	switch {
+	case a.depthSlot >= 0:
+		was := e.v[a.depthSlot].N
+		o.Depth = was + a.deeper
+		if (o.Depth > was) != (a.deeper > 0) && a.deeper != 0 {
+			e.failed = true
 		}
-		list = list[:n+1]
-		o := &list[n] // an old one, perhaps: all of it is written
-		place(e, o)
-		o.Depth, o.Priority, o.Rule = -1, 0, id
-		if depth != nil {
-			o.Depth = depth(e)
-		}
-		if priority != nil {
-			o.Priority = priority(e)
-		}
-		if (!fails || x.sound(e, r.index)) && !o.URL.IsZero() {
-			x.out.Crawl = list
-		}
+	case a.depth != nil:
+		o.Depth = a.depth(e)
+	}
+	switch {
+	case a.prioritySlot >= 0:
+		o.Priority = e.v[a.prioritySlot].Float()
+	case a.priority != nil:
+		o.Priority = a.priority(e)
+	}
+	if (!a.fails || x.sound(e, a.rule.index)) && !o.URL.IsZero() {
+		x.out.Crawl = list
 	}
 }

@@ -76,7 +76,7 @@ func (w *writer) text(t *query.Term) textExpr {
 		a := w.text(t.Args[0])
 		switch t.Name {
 		case "host":
-			if v := t.Args[0]; v.Op == query.Var && w.lead >= 0 && w.slot(v) == w.lead {
+			if w.leadsHost(t) {
 				return func(e *env) string { return e.link.URL.Host() }
 			}
 			return func(e *env) string { return hostOf(a(e)) }
@@ -95,6 +95,11 @@ func (w *writer) text(t *query.Term) textExpr {
 	}
 	i := w.slot(t)
 	return func(e *env) string { return e.v[i].S }
+}
+
+// leadsHost says that t is the host of the link that is looked at.
+func (w *writer) leadsHost(t *query.Term) bool {
+	return t.Op == query.Call && t.Name == "host" && t.Args[0].Op == query.Var && w.lead >= 0 && w.slot(t.Args[0]) == w.lead
 }
 
 func (w *writer) int(t *query.Term) intExpr {
@@ -123,24 +128,10 @@ func (w *writer) int(t *query.Term) intExpr {
 	case query.Add, query.Sub, query.Mul, query.Div:
 		a, b := w.int(t.Args[0]), w.int(t.Args[1])
 		w.fails = true
-		if l, r := t.Args[0], t.Args[1]; t.Op == query.Add && l.Op == query.Var && r.Op == query.Const { // a link's depth
-			return next(w.slot(l), r.Value.N)
-		}
 		return integer[t.Op](a, b)
 	}
 	i := w.slot(t)
 	return func(e *env) int64 { return e.v[i].N }
-}
-
-// next adds a constant to the value of a slot.
-func next(slot int, by int64) intExpr {
-	return func(e *env) int64 {
-		s := e.v[slot].N + by
-		if (s > e.v[slot].N) != (by > 0) && by != 0 {
-			e.failed = true
-		}
-		return s
-	}
 }
 
 // integer are the operations on whole numbers; where the result is too large, or
@@ -285,45 +276,43 @@ func (w *writer) compare(c *query.Compare) sieve {
 func comparison[T string | int64 | float64](op string, a, b func(*env) T) sieve {
 	switch op {
 	case "=":
-		return func(_ *Part, e *env) bool { return a(e) == b(e) }
+		return called(func(_ *Part, e *env) bool { return a(e) == b(e) })
 	case "!=":
-		return func(_ *Part, e *env) bool { return a(e) != b(e) }
+		return called(func(_ *Part, e *env) bool { return a(e) != b(e) })
 	case "<":
-		return func(_ *Part, e *env) bool { return a(e) < b(e) }
+		return called(func(_ *Part, e *env) bool { return a(e) < b(e) })
 	case "<=":
-		return func(_ *Part, e *env) bool { return a(e) <= b(e) }
+		return called(func(_ *Part, e *env) bool { return a(e) <= b(e) })
 	case ">":
-		return func(_ *Part, e *env) bool { return a(e) > b(e) }
+		return called(func(_ *Part, e *env) bool { return a(e) > b(e) })
 	}
-	return func(_ *Part, e *env) bool { return a(e) >= b(e) }
+	return called(func(_ *Part, e *env) bool { return a(e) >= b(e) })
 }
 
-var textTests = map[string]func(a, b string) bool{
-	"contains": strings.Contains, "starts": strings.HasPrefix, "ends": strings.HasSuffix, "under": under,
+// textTests are the tests of a text by another one.
+var textTests = map[string]struct {
+	f   func(a, b string) bool
+	how how
+}{
+	"contains": {strings.Contains, has}, "starts": {strings.HasPrefix, starts}, "ends": {strings.HasSuffix, ends}, "under": {under, byCall},
 }
 
 func (w *writer) test(t *query.Term, neg bool) (sieve, error) {
-	what := t.Args[1]
+	what, plain := t.Args[1], t.Args[0].Op == query.Var
 	if t.Name == "matches" {
-		f, err := matcher(what.Value.S)
-		return w.passes(t.Args[0], f, neg), err
+		m, err := newMatcher(what.Value.S)
+		if plain && m.how != byCall {
+			return sieve{how: m.how, neg: neg, slot: w.slot(t.Args[0]), texts: m.texts}, err
+		}
+		a := w.text(t.Args[0])
+		return called(func(_ *Part, e *env) bool { return m.match(a(e)) != neg }), err
 	}
-	if what.Op == query.Const && t.Name != "under" {
-		return w.passes(t.Args[0], oneOf(t.Name, []string{what.Value.S}), neg), nil
+	test := textTests[t.Name]
+	if plain && what.Op == query.Const && test.how != byCall {
+		return sieve{how: test.how, neg: neg, slot: w.slot(t.Args[0]), texts: []string{what.Value.S}}, nil
 	}
-	f := textTests[t.Name]
 	a, b := w.text(t.Args[0]), w.text(what)
-	return func(_ *Part, e *env) bool { return f(a(e), b(e)) != neg }, nil
-}
-
-// passes compiles a test of one text.
-func (w *writer) passes(t *query.Term, f func(string) bool, neg bool) sieve {
-	if t.Op == query.Var {
-		i := w.slot(t)
-		return func(_ *Part, e *env) bool { return f(e.v[i].S) != neg }
-	}
-	a := w.text(t)
-	return func(_ *Part, e *env) bool { return f(a(e)) != neg }
+	return called(func(_ *Part, e *env) bool { return test.f(a(e), b(e)) != neg }), nil
 }
 
 // folder returns host, port and path up to the last slash.

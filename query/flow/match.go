@@ -9,30 +9,38 @@ import (
 	"unicode/utf8"
 )
 
-// matcher compiles a pattern. Many patterns that people write stand for a few
+// matcher is a compiled pattern. Many patterns that people write stand for a few
 // plain texts, at the start, at the end or anywhere; they are looked for as such.
-// Of others, a text that every match contains is looked for first.
-func matcher(pattern string) (func(string) bool, error) {
-	re, err := regexp.Compile(pattern)
-	if err != nil {
-		return nil, fmt.Errorf("the pattern does not compile: %w", err)
-	}
-	tree, err := syntax.Parse(pattern, syntax.Perl)
-	if err != nil {
-		return re.MatchString, nil
-	}
-	tree = tree.Simplify()
-	if f := plain(tree); f != nil {
-		return f, nil
-	}
-	if must := needed(tree); must != "" {
-		return func(s string) bool { return strings.Contains(s, must) && re.MatchString(s) }, nil
-	}
-	return re.MatchString, nil
+type matcher struct {
+	how   how // byCall: it has to be tried
+	texts []string
+	match func(string) bool
 }
 
-// plain returns what a tree that stands for a few texts asks for, or nil.
-func plain(t *syntax.Regexp) func(string) bool {
+// newMatcher compiles a pattern. Of those that stand for more than a few texts, a
+// text that every match contains is looked for first.
+func newMatcher(pattern string) (m matcher, err error) {
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		return m, fmt.Errorf("the pattern does not compile: %w", err)
+	}
+	m.match = re.MatchString
+	tree, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return m, nil
+	}
+	tree = tree.Simplify()
+	if m.plain(tree) {
+		return m, nil
+	}
+	if must := needed(tree); must != "" {
+		m.match = func(s string) bool { return strings.Contains(s, must) && re.MatchString(s) }
+	}
+	return m, nil
+}
+
+// plain prepares for a tree that stands for a few texts, if it does.
+func (m *matcher) plain(t *syntax.Regexp) bool {
 	for t.Op == syntax.OpCapture {
 		t = t.Sub[0]
 	}
@@ -49,49 +57,23 @@ func plain(t *syntax.Regexp) func(string) bool {
 	}
 	texts, ok := spell(&syntax.Regexp{Op: syntax.OpConcat, Sub: parts})
 	if !ok {
-		return nil
+		return false
 	}
 	switch {
 	case start && end:
-		return func(s string) bool { return slices.Contains(texts, s) }
+		m.match = func(s string) bool { return slices.Contains(texts, s) }
+		return true
 	case start:
-		return oneOf("starts", texts)
+		m.how = starts
 	case end:
-		return oneOf("ends", texts)
+		m.how = ends
+	default:
+		m.how = has
 	}
-	return oneOf("contains", texts)
-}
-
-// oneOf tests for one of a few texts.
-func oneOf(test string, texts []string) func(s string) bool {
-	switch test {
-	case "starts":
-		return func(s string) bool {
-			for _, t := range texts {
-				if strings.HasPrefix(s, t) {
-					return true
-				}
-			}
-			return false
-		}
-	case "ends":
-		return func(s string) bool {
-			for _, t := range texts {
-				if strings.HasSuffix(s, t) {
-					return true
-				}
-			}
-			return false
-		}
-	}
-	return func(s string) bool {
-		for _, t := range texts {
-			if strings.Contains(s, t) {
-				return true
-			}
-		}
-		return false
-	}
+	m.texts = texts
+	s := sieve{how: m.how, texts: texts}
+	m.match = s.test
+	return true
 }
 
 // maxTexts bounds how many texts are looked for one by one.

@@ -15,7 +15,7 @@ func TestMatcher(t *testing.T) {
 	}
 	for _, p := range patterns {
 		re := regexp.MustCompile(p)
-		f, err := matcher(p)
+		m, err := newMatcher(p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -24,12 +24,12 @@ func TestMatcher(t *testing.T) {
 			rapid.SampledFrom([]string{"", "a\nb", "http://a.org/", "https://a.org/x.pdf", "x.zip", "/tag/", "A", "\xff", "\ufffd", "ab\xff", "/page-125"}),
 		)
 		rapid.Check(t, func(t *rapid.T) {
-			if s := texts.Draw(t, "text"); f(s) != re.MatchString(s) {
-				t.Fatalf("%q on %q: %t, want %t", p, s, f(s), re.MatchString(s))
+			if s := texts.Draw(t, "text"); m.match(s) != re.MatchString(s) {
+				t.Fatalf("%q on %q: %t, want %t", p, s, m.match(s), re.MatchString(s))
 			}
 		})
 	}
-	if _, err := matcher("("); err == nil {
+	if _, err := newMatcher("("); err == nil {
 		t.Error("a pattern that does not compile passes")
 	}
 }

@@ -13,9 +13,6 @@ type op func(x *Part, e *env)
 // delta is what a stage does with a new row of one of its inputs.
 type delta func(x *Part, key halves, value string)
 
-// sieve lets values pass or not.
-type sieve func(x *Part, e *env) bool
-
 // maker puts a piece before the next one. What it finds goes on if it passes the
 // sieves.
 type maker func(pass []sieve, next op) op
@@ -24,21 +21,6 @@ type maker func(pass []sieve, next op) op
 type piece struct {
 	make maker
 	pass []sieve
-}
-
-// sift puts sieves before an op.
-func sift(pass []sieve, next op) op {
-	if len(pass) == 0 {
-		return next
-	}
-	return func(x *Part, e *env) {
-		for _, ok := range pass {
-			if !ok(x, e) {
-				return
-			}
-		}
-		next(x, e)
-	}
 }
 
 // line orders the pieces of a stage for one occasion: a row of one input has
@@ -261,13 +243,18 @@ func (l *line) cond(c *Cond, slot int) {
 	w := &writer{slot: l.stage.Rule.slot, lead: l.lead}
 	rule := l.stage.Rule.index
 	if slot >= 0 {
-		f := w.value(l.stage.Rule.side(c, slot), l.stage.Rule.Vars[slot].Type)
-		fails := w.fails
 		l.known[slot] = true
-		l.sieve(func(x *Part, e *env) bool {
+		side := l.stage.Rule.side(c, slot)
+		if w.leadsHost(side) {
+			l.sieve(sieve{how: setHost, slot: slot})
+			return
+		}
+		f := w.value(side, l.stage.Rule.Vars[slot].Type)
+		fails := w.fails
+		l.sieve(called(func(x *Part, e *env) bool {
 			e.v[slot] = f(e)
 			return !fails || x.sound(e, rule)
-		})
+		}))
 		return
 	}
 	f, err := w.cond(c.Literal)
@@ -279,10 +266,10 @@ func (l *line) cond(c *Cond, slot int) {
 		l.sieve(f)
 		return
 	}
-	l.sieve(func(x *Part, e *env) bool {
-		ok := f(x, e)
+	l.sieve(called(func(x *Part, e *env) bool {
+		ok := f.pass(x, e)
 		return x.sound(e, rule) && ok
-	})
+	}))
 }
 
 // take is what is done with one column of a row: its value is compared to a

@@ -24,9 +24,8 @@ func (l *line) rows(in *Input) {
 			l.put(fromPage(in, takes).piece)
 		}
 	case FromFile, FromSmall:
-		each, single := l.fromHall(in)
-		if single {
-			l.sieve(func(x *Part, e *env) bool { return each(x, e, nothing) })
+		if each, sieve := l.fromHall(in); each == nil {
+			l.sieve(sieve)
 		} else {
 			l.put(each.piece)
 		}
@@ -34,7 +33,7 @@ func (l *line) rows(in *Input) {
 		l.put(l.fromStore(in).piece)
 		if in.home { // its rows are everywhere, but only one partition is to use them
 			kind, where := in.Store.Types[0], take{slot: in.Columns[0].Slot, konst: in.Columns[0].Const}
-			l.sieve(func(x *Part, e *env) bool { return x.uses(x.home(kind, where.value(e))) })
+			l.sieve(called(func(x *Part, e *env) bool { return x.uses(x.home(kind, where.value(e))) }))
 		}
 	}
 }
@@ -54,12 +53,18 @@ func (l *line) absence(in *Input) {
 	switch in.Source {
 	case FromPage:
 		each = fromPage(in, l.takes(in.Columns, nil))
-	case FromFile, FromSmall:
-		each, _ = l.fromHall(in)
+	case FromFile, FromSmall: // all it asks for is known
+		_, s := l.fromHall(in)
+		if s.how != byCall {
+			s.neg = true
+			l.sieve(s)
+			return
+		}
+		each = func(x *Part, e *env, _ op) bool { return s.call(x, e) }
 	default:
 		each = l.fromStore(in)
 	}
-	l.sieve(func(x *Part, e *env) bool { return !each(x, e, nothing) })
+	l.sieve(called(func(x *Part, e *env) bool { return !each(x, e, nothing) }))
 }
 
 func nothing(*Part, *env) {}
@@ -155,8 +160,8 @@ func targets(in *Input, takes []take) maker {
 				if leads {
 					e.link = l
 				}
-				for _, ok := range pass {
-					if !ok(x, e) {
+				for i := range pass {
+					if !pass[i].pass(x, e) {
 						continue links
 					}
 				}
@@ -202,89 +207,105 @@ func (g *given) pack(b []byte, e *env) []byte {
 	return b
 }
 
-// fromHall finds rows of a table in memory. single says that it gives no slot a
-// value.
-func (l *line) fromHall(in *Input) (each walk, single bool) {
-	var h *hall
-	asks := in.Source == FromSmall && in.Stage.Flows
+// lookup finds the rows of a table in memory that have some values.
+type lookup struct {
+	given
+	hall   *hall // of an input
+	store  *Store
+	aisle  int
+	memo   int  // of lookups by one text
+	asks   bool // what is asked for is noted, since pages do not ask again
+	always bool // also if it was found: another row, or a better one, may mean more
+}
+
+func (k *lookup) table(x *Part) *hall {
+	if k.store != nil {
+		return x.halls[k.store.ID]
+	}
+	return k.hall
+}
+
+// bare looks by one text.
+func (k *lookup) bare(x *Part, key string) (*hall, []int) {
+	t := k.table(x)
+	rows, fresh := x.memos[k.memo].find(t, t.aisles[k.aisle], key)
+	if fresh && k.asks && (k.always || len(rows) == 0) {
+		x.turn(t, k.store, page.Sum(key))
+	}
+	return t, rows
+}
+
+func (k *lookup) rows(x *Part, e *env) (*hall, []int) {
+	t := k.table(x)
+	a := t.aisles[k.aisle]
+	if a.bare {
+		return k.bare(x, k.takes[0].value(e).S)
+	}
+	x.buf = k.pack(x.buf[:0], e)
+	sum := page.Sum(x.buf)
+	rows := find(a, x.buf, sum)
+	if k.asks && (k.always || len(rows) == 0) {
+		x.turn(t, k.store, sum)
+	}
+	return t, rows
+}
+
+// fromHall finds rows of a table in memory. If they give no slot a value, it is a
+// sieve, and there is no walk.
+func (l *line) fromHall(in *Input) (walk, sieve) {
+	k := &lookup{asks: in.Source == FromSmall && in.Stage.Flows}
+	var shape *hall
 	if in.Source == FromSmall {
-		h = in.Store.hall
+		k.store, shape = in.Store, in.Store.hall
 	} else {
-		h = l.plan.files[in.Table.ID]
+		k.hall = l.plan.files[in.Table.ID]
+		shape = k.hall
 	}
 	var plain []int
-	for i, lat := range h.lattice {
+	for i, lat := range shape.lattice {
 		if lat == query.Each {
 			plain = append(plain, i)
 		}
 	}
-	g := l.given(in.Columns, h.types, plain)
-	number, bare := h.aisle(g.columns, asks), false
-	bare = h.aisles[number].bare
-	always := len(g.columns) < len(h.types) // another row, or a better one, may mean more to those that found one
-	takes := l.takes(in.Columns, g.columns)
-	single = once(takes)
-	store, memo := in.Store, l.plan.memos
+	k.given = l.given(in.Columns, shape.types, plain)
+	k.aisle = shape.aisle(k.columns, k.asks)
+	k.always = len(k.columns) < len(shape.types)
+	bare := shape.aisles[k.aisle].bare
 	if bare {
+		k.memo = l.plan.memos
 		l.plan.memos++
 	}
-	look := func(x *Part, e *env) (*hall, []int) {
-		t := h
-		if store != nil {
-			t = x.halls[store.ID]
-		}
-		x.buf = g.pack(x.buf[:0], e)
-		sum := page.Sum(x.buf)
-		rows := find(t.aisles[number], x.buf, sum)
-		if asks && (always || len(rows) == 0) {
-			x.turn(t, store, sum)
-		}
-		return t, rows
-	}
-	if bare {
-		key := &g.takes[0]
-		look = func(x *Part, e *env) (*hall, []int) {
-			t := h
-			if store != nil {
-				t = x.halls[store.ID]
-			}
-			s := key.value(e).S
-			rows, fresh := x.memos[memo].find(t, t.aisles[number], s)
-			if fresh && asks && (always || len(rows) == 0) {
-				x.turn(t, store, page.Sum(s))
-			}
-			return t, rows
-		}
-	}
-	if len(takes) == 0 {
-		return func(x *Part, e *env, next op) bool {
-			_, rows := look(x, e)
-			if len(rows) == 0 {
-				return false
-			}
-			next(x, e)
-			return true
-		}, true
+	takes := l.takes(in.Columns, k.columns)
+	switch {
+	case len(takes) == 0 && bare && k.takes[0].konst == nil:
+		return nil, sieve{how: inHall, slot: k.takes[0].slot, hall: k}
+	case once(takes):
+		return nil, called(func(x *Part, e *env) bool {
+			t, rows := k.rows(x, e)
+			return slices.ContainsFunc(rows, func(i int) bool { return fits(takes, e, t.rows[i]) })
+		})
 	}
 	return func(x *Part, e *env, next op) bool {
-		t, rows := look(x, e)
+		t, rows := k.rows(x, e)
 		found := false
-	rows:
 		for _, i := range rows {
-			row := t.rows[i]
-			for j := range takes {
-				if c := &takes[j]; !c.from(e, row[c.column]) {
-					continue rows
-				}
-			}
-			found = true
-			next(x, e)
-			if single {
-				break
+			if fits(takes, e, t.rows[i]) {
+				found = true
+				next(x, e)
 			}
 		}
 		return found
-	}, single
+	}, sieve{}
+}
+
+// fits says that a row agrees with the values so far, and gives slots theirs.
+func fits(takes []take, e *env, row Row) bool {
+	for i := range takes {
+		if t := &takes[i]; !t.from(e, row[t.column]) {
+			return false
+		}
+	}
+	return true
 }
 
 // fields reads packed columns.

@@ -1,0 +1,82 @@
+package flow
+
+import "strings"
+
+// sieve lets values pass or not. What most crawls ask of most links is written out
+// here, since calls of functions that are only known at run time take longer than
+// most tests do; anything else is such a call.
+type sieve struct {
+	how   how
+	neg   bool
+	slot  int // the text that is looked at, or is given a value
+	texts []string
+	hall  *lookup
+	call  func(x *Part, e *env) bool
+}
+
+type how uint8
+
+const (
+	byCall  how = iota
+	starts      // with one of texts
+	ends        // with one of them
+	has         // one of them
+	inHall      // a row of the hall has the text
+	setHost     // the slot becomes the host of the link
+)
+
+func called(f func(x *Part, e *env) bool) sieve { return sieve{call: f} }
+
+func (s *sieve) pass(x *Part, e *env) bool {
+	switch s.how {
+	case byCall:
+		return s.call(x, e)
+	case inHall:
+		_, rows := s.hall.bare(x, e.v[s.slot].S)
+		return (len(rows) > 0) != s.neg
+	case setHost:
+		e.v[s.slot].S = e.link.URL.Host()
+		return true
+	}
+	return s.test(e.v[s.slot].S) != s.neg
+}
+
+// test looks for one of the texts.
+func (s *sieve) test(in string) bool {
+	switch s.how {
+	case starts:
+		for _, t := range s.texts {
+			if strings.HasPrefix(in, t) {
+				return true
+			}
+		}
+	case ends:
+		for _, t := range s.texts {
+			if strings.HasSuffix(in, t) {
+				return true
+			}
+		}
+	case has:
+		for _, t := range s.texts {
+			if strings.Contains(in, t) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// sift puts sieves before an op.
+func sift(pass []sieve, next op) op {
+	if len(pass) == 0 {
+		return next
+	}
+	return func(x *Part, e *env) {
+		for i := range pass {
+			if !pass[i].pass(x, e) {
+				return
+			}
+		}
+		next(x, e)
+	}
+}
