@@ -199,12 +199,17 @@ type entry struct {
 
 // group are rows whose keys begin alike.
 type group struct {
-	head span   // how
-	last uint32 // row+1
+	head  span   // how
+	last  uint32 // row+1
+	count uint32 // of a pool's group: how many of its rows are counted
+	total uint32 // where that is kept: row+1 on the shelf of the totals
 }
 
 // halves are a packed key in two parts of whole columns. The second may be empty.
-type halves struct{ head, rest string }
+type halves struct {
+	head, rest string
+	group      uint32 // whose head it is, on a shelf; see entry
+}
 
 func (k halves) whole() string {
 	if k.rest == "" {
@@ -219,7 +224,7 @@ func (s *shelf) key(r *entry) halves {
 	if r.group == 0 {
 		return halves{head: s.text.at(r.rest)}
 	}
-	return halves{s.text.at(s.groups[r.group-1].head), s.text.at(r.rest)}
+	return halves{s.text.at(s.groups[r.group-1].head), s.text.at(r.rest), r.group}
 }
 
 // is says that a row's key is this one.

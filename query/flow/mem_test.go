@@ -60,7 +60,7 @@ func TestKeepers(t *testing.T) {
 			case 0, 1:
 				for _, k := range []keeper{mem, over} {
 					if kept, old, found := k.add(path, key, cut, value); found != known || old != was || !found && kept.whole() != string(key) {
-						t.Fatalf("%T: add %s: kept %q, old %q, found %t; it was %q, %t", k, key, kept, old, found, was, known)
+						t.Fatalf("%T: add %s: kept %q, old %q, found %t; it was %q, %t", k, key, kept.whole(), old, found, was, known)
 					}
 				}
 				if !known {

@@ -117,6 +117,9 @@ func (l *line) sieve(s sieve) {
 		l.put(sift)
 	}
 	last := &l.pieces[len(l.pieces)-1]
+	if n := len(last.pass); n > 0 && s.how == inHall && last.pass[n-1].how == setHost && last.pass[n-1].slot == s.slot && l.stage.Rule.Vars[s.slot].Name == "" {
+		s.how, last.pass = hostInHall, last.pass[:n-1] // it has no name, so nobody else asks for it
+	}
 	last.pass = append(last.pass, s)
 }
 

@@ -350,11 +350,18 @@ func (x *Part) land(st *Store, key, value []byte) bool {
 			x.index(st, key, value, found)
 		}
 	}
+	x.tell(st, kept, key, value)
+	return true
+}
+
+// tell has the readers of a store told of a new or better row, which is also in
+// key and val. Its key may be kept already.
+func (x *Part) tell(st *Store, kept halves, key, value []byte) {
 	if x.owns != nil && st.rules() && !x.told && !x.given {
 		x.send(st, Everywhere)
 	}
 	if st.quiet {
-		return true
+		return
 	}
 	if kept.head == "" {
 		kept.head = x.text.text(key)
@@ -367,7 +374,6 @@ func (x *Part) land(st *Store, key, value []byte) bool {
 	if len(st.Readers) > 0 || st.Pool != nil {
 		x.queue = append(x.queue, ev)
 	}
-	return true
 }
 
 // index brings a row's other paths up to date.

@@ -223,10 +223,39 @@ func (x *Part) pooled(p *Pool, key halves) {
 	}
 	if key.rest == "" { // it was not kept in the groups' order
 		n := p.cut(key.head)
-		key = halves{key.head[:n], key.head[n:]}
+		key = halves{head: key.head[:n], rest: key.head[n:]}
 	}
-	path := p.Totals.Paths[0]
 	x.key = append(x.key[:0], key.head...)
+	if t := p.Totals; p.Fold == Count && t.Sums == nil && len(t.Paths) == 1 && !t.point && x.mem != nil && key.group > 0 {
+		x.counted(p, key)
+		return
+	}
+	x.totalled(p, key)
+}
+
+// counted is totalled for a count in memory: the group itself knows how many rows
+// it has, and where that is kept.
+func (x *Part) counted(p *Pool, key halves) {
+	totals := x.mem.at(p.Totals.Paths[0].ID)
+	g := &x.mem.at(p.Store.Paths[0].ID).groups[key.group-1]
+	if g.total == 0 {
+		n := totals.n
+		x.totalled(p, key)
+		if totals.n > n { // it is new: what was there before is not known here
+			g.count, g.total = 1, uint32(totals.n)
+		}
+		return
+	}
+	g.count++
+	x.val = appendInt(x.val[:0], int64(g.count))
+	totals.put(int(g.total-1), x.val)
+	x.mem.used += int64(len(x.val))
+	x.tell(p.Totals, halves{head: key.head}, x.key, x.val)
+}
+
+// totalled brings the total of a group up to date, whose columns are also in key.
+func (x *Part) totalled(p *Pool, key halves) {
+	path := p.Totals.Paths[0]
 	old, found := x.db.get(path, x.key)
 	switch {
 	case p.Fold == Count:

@@ -17,12 +17,13 @@ type sieve struct {
 type how uint8
 
 const (
-	byCall  how = iota
-	starts      // with one of texts
-	ends        // with one of them
-	has         // one of them
-	inHall      // a row of the hall has the text
-	setHost     // the slot becomes the host of the link
+	byCall     how = iota
+	starts         // with one of texts
+	ends           // with one of them
+	has            // one of them
+	inHall         // a row of the hall has the text
+	hostInHall     // or the host of the link
+	setHost        // the slot becomes the host of the link
 )
 
 func called(f func(x *Part, e *env) bool) sieve { return sieve{call: f} }
@@ -33,6 +34,9 @@ func (s *sieve) pass(x *Part, e *env) bool {
 		return s.call(x, e)
 	case inHall:
 		_, rows := s.hall.bare(x, e.v[s.slot].S)
+		return (len(rows) > 0) != s.neg
+	case hostInHall:
+		_, rows := s.hall.bare(x, e.link.URL.Host())
 		return (len(rows) > 0) != s.neg
 	case setHost:
 		e.v[s.slot].S = e.link.URL.Host()
