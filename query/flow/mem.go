@@ -18,6 +18,7 @@ type Mem struct {
 	shelves []*shelf // by path
 	most    int64    // bytes that rows may take; 0: as many as there are
 	used    int64    // about how many they take
+	hashed  *hashes  // of the row that is added next, if they are known
 }
 
 // NewMem returns an empty state.
@@ -47,7 +48,7 @@ func (m *Mem) Get(key []byte) ([]byte, bool, error) {
 // Set gives a key its value.
 func (m *Mem) Set(key, value []byte) error {
 	s := m.shelf(key)
-	if _, old, found := s.add(key[pathSize:], 0, value); found && old != string(value) {
+	if _, old, found := s.add(key[pathSize:], 0, value, hash(key[pathSize:], 0)); found && old != string(value) {
 		s.set(key[pathSize:], value)
 	}
 	return nil
@@ -113,7 +114,13 @@ func (m *Mem) at(id uint16) *shelf {
 func (m *Mem) get(p *Path, key []byte) (string, bool) { return m.at(p.ID).get(key) }
 
 func (m *Mem) add(p *Path, key []byte, cut int, value []byte) (kept halves, old string, found bool) {
-	kept, old, found = m.at(p.ID).add(key, cut, value)
+	var h hashes
+	if m.hashed != nil {
+		h, m.hashed = *m.hashed, nil
+	} else {
+		h = hash(key, cut)
+	}
+	kept, old, found = m.at(p.ID).add(key, cut, value, h)
 	if !found {
 		m.used += rowCost + int64(len(key)+len(value))
 	}
@@ -145,7 +152,8 @@ func (m *Mem) drop(p *Path, prefix []byte) {
 				if r.group > 0 {
 					cut = len(k.head)
 				}
-				left.add([]byte(k.whole()), cut, []byte(s.value(i)))
+				key := []byte(k.whole())
+				left.add(key, cut, []byte(s.value(i)), hash(key, cut))
 			}
 		}
 		m.shelves[p.ID] = left
@@ -275,13 +283,12 @@ func (s *shelf) at(key []byte) int {
 
 // add puts a row that is not there yet, and returns its key to hold. Of one that
 // is there it returns the value.
-func (s *shelf) add(key []byte, cut int, value []byte) (kept halves, old string, found bool) {
+func (s *shelf) add(key []byte, cut int, value []byte, h hashes) (kept halves, old string, found bool) {
 	if s.last < s.n && !s.row(s.last).gone && s.is(s.row(s.last), key) {
 		return kept, s.value(s.last), true
 	}
-	h := half(key)
 	s.keys.grow(s.n)
-	i, slot := s.find(key, h)
+	i, slot := s.find(key, h.key)
 	if i >= 0 {
 		s.last = i
 		r := s.row(i)
@@ -300,13 +307,13 @@ func (s *shelf) add(key []byte, cut int, value []byte) (kept halves, old string,
 	r := s.row(i)
 	*r = entry{rest: s.rest(key[cut:])}
 	s.n++
-	s.keys.put(slot, h, i)
+	s.keys.put(slot, h.key, i)
 	s.live++
 	if len(value) > 0 {
 		s.put(i, value)
 	}
 	if cut > 0 {
-		s.join(i, r, key[:cut])
+		s.join(i, r, key[:cut], h.head)
 	}
 	return s.key(r), "", false
 }
@@ -351,8 +358,7 @@ func (s *shelf) head(prefix []byte, h uint32) (i int, slot uint32) {
 }
 
 // join makes a row the last one of its group.
-func (s *shelf) join(row int, r *entry, prefix []byte) {
-	h := half(prefix)
+func (s *shelf) join(row int, r *entry, prefix []byte, h uint32) {
 	s.heads.grow(len(s.groups))
 	i, slot := s.head(prefix, h)
 	if i < 0 {

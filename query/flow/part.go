@@ -26,6 +26,7 @@ type Part struct {
 	owns   func(part int) bool // the partitions of a shared Part; nil: it has one
 	level  int                 // stages above it wait
 	phase  Phase               // of final levels
+	batch  batch
 	queue  []event
 	head   int // of queue
 
@@ -152,7 +153,9 @@ func (x *Part) Page(f *page.Facts, out *Out) error {
 	x.find(f)
 	for _, s := range x.plan.Stages {
 		if s.Flows {
+			x.batch.on = x.mem != nil && x.of == 1
 			s.run(x, &x.envs[s.Rule.index])
+			x.flush()
 		}
 	}
 	x.seal()
@@ -295,6 +298,8 @@ func (x *Part) home(t query.Type, v query.Value) int {
 // deliver brings the row in key and val to a partition.
 func (x *Part) deliver(st *Store, to int) {
 	switch {
+	case x.batch.on && len(x.val) == 0 && !st.Passes && !st.Small:
+		x.batch.add(x, st, x.key)
 	case x.of == 1:
 		x.land(st, x.key, x.val)
 	case x.owns != nil:
