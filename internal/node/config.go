@@ -102,13 +102,19 @@ type Status struct {
 	Pause   time.Duration // until Rest ends; 0: not all hosts rest
 }
 
-// ETA returns how long the rest takes at the speed of this run so far, if that
-// can be known: the queue must be shrinking, or a bound must be set.
+// ETA returns how long the rest takes at the speed of this run so far, or at that of
+// the last seconds if it is less: towards the end a few hosts are left, and what they
+// have waits for their rests. It must be possible to know: the queue must be shrinking,
+// or a bound must be set, and while all hosts rest nothing tells how many pages come then.
 func (s Status) ETA(c Config) (time.Duration, bool) {
 	run := s.Run.Seconds()
 	fetched := float64(s.Totals.Fetched - s.Started.Fetched)
 	if run < 5 || fetched < 1 || s.Enough {
 		return 0, false
+	}
+	slow := min(1, s.Pages/(fetched/run))
+	if s.Pause > 0 {
+		slow = 0
 	}
 	best := -1.0
 	least := func(seconds float64) {
@@ -120,7 +126,9 @@ func (s Status) ETA(c Config) (time.Duration, bool) {
 		least((c.MaxTime - s.Run).Seconds())
 	}
 	if c.MaxPages > 0 && c.Peer == nil { // else they are of all nodes together
-		least(float64(c.MaxPages-s.Totals.Fetched) / (fetched / run))
+		if slow > 0 {
+			least(float64(c.MaxPages-s.Totals.Fetched) / (fetched / run * slow))
+		}
 	}
 	if c.MaxBytes > 0 {
 		if bytes := float64(s.Totals.Bytes - s.Started.Bytes); bytes > 0 {
@@ -129,8 +137,8 @@ func (s Status) ETA(c Config) (time.Duration, bool) {
 	}
 	found := float64(s.Totals.Seen-s.Started.Seen) / run
 	ended := float64(s.Totals.Ended()-s.Started.Ended()) / run
-	if s.Totals.Queued > 0 && found < ended/2 {
-		least(float64(s.Totals.Queued) / (ended - found))
+	if s.Totals.Queued > 0 && found < ended/2 && slow > 0 {
+		least(float64(s.Totals.Queued) / ((ended - found) * slow))
 	}
 	return time.Duration(best * float64(time.Second)), best >= 0
 }
