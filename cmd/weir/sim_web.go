@@ -119,6 +119,7 @@ const (
 	crawlPage = 180
 	crawlBase = 32 << 20
 
+	large         = 512 << 20
 	assumedMemory = 8e9 // where a machine does not say what it has
 )
 
@@ -154,7 +155,7 @@ func (s origin) open(memory int64) (*place, error) {
 		if n > memory {
 			return nil, tooLarge(shape.Name, n, memory)
 		}
-		spread(n)
+		lay(n)
 		if p.Web, err = web.Generate(shape); err != nil {
 			return nil, failure(err, "choose another --scale")
 		}
@@ -199,7 +200,7 @@ func (s origin) read(memory int64) (*web.Web, error) {
 	if n > memory {
 		return nil, tooLarge(s.name, n, memory)
 	}
-	spread(n)
+	lay(n)
 	if w.Name == "" {
 		w.Name = filepath.Base(name)
 	}
@@ -218,6 +219,15 @@ func (p *place) String() string {
 		s += fmt.Sprintf("; %s can be reached", many(int64(p.pages), "page"))
 	}
 	return s
+}
+
+// lay makes room for a web and a crawl that take so many bytes. The larger they are
+// the less is thrown away beside them, and the less of it needs to lie about.
+func lay(bytes int64) {
+	if bytes > large && os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(25)
+	}
+	spread(bytes)
 }
 
 // bound returns the memory that may be used, and tells the collector: webs and
