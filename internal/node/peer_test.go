@@ -152,8 +152,9 @@ func (f *fleet) leave() {
 		}
 	}
 	for _, s := range rest {
-		if s.kill(); errors.Is(s.err, context.Canceled) {
-			s.err, s.cut = nil, true
+		s.kill()
+		if s.cut = true; errors.Is(s.err, context.Canceled) {
+			s.err = nil
 		}
 	}
 	for range len(f.nodes) - most {
