@@ -71,7 +71,7 @@ func (s *Several) member(program uint8) *sharer {
 // print tells apart what programs see of a page: nodes that agree on it have nothing
 // to deliver again.
 func (s *Several) print(k page.Key) (uint32, error) {
-	sum := uint64(len(s.members))
+	sum := uint64(s.founders) // whoever comes later and does not ask for the page changes nothing
 	for _, m := range s.members {
 		c, ok, err := s.claims.get(claimID{m.number, k})
 		if err != nil {
@@ -89,7 +89,22 @@ func (s *Several) print(k page.Key) (uint32, error) {
 		}
 		sum = page.Sum(binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, sum^eyes), uint64(m.number)))
 	}
-	return uint32(sum ^ sum>>32), nil
+	return max(uint32(sum^sum>>32), 1), nil
+}
+
+// founded says that a page which a node has ended that had only the first program was
+// delivered to all that ask for it.
+func (s *Several) founded(k page.Key, e *overlay.Ended) (bool, error) {
+	for _, m := range s.members {
+		c, ok, err := s.claims.get(claimID{m.number, k})
+		if err != nil {
+			return false, err
+		}
+		if ok && (m.Joined || m.traits.Depth && c.Depth < e.Depth || m.traits.Score && c.Score > e.Score) {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // bid is a row as a partition's log has it.

@@ -13,13 +13,13 @@ type rows []rowSlot
 
 // rowSlot is what a queued page's urlRow says.
 type rowSlot struct {
-	key                     page.Key // Site 0: empty
-	parent                  page.Key
-	place                   frontier.Place
-	depth                   uint16
-	rule                    Rule
-	version                 uint8
-	seed, root, free, plain bool
+	key                          page.Key // Site 0: empty
+	parent                       page.Key
+	place                        frontier.Place
+	depth                        uint16
+	rule                         Rule
+	version                      uint8
+	seed, root, free, plain, had bool
 }
 
 // newRows returns room for the budget: a thirty-second of the memory for seen
@@ -42,7 +42,7 @@ func (c rows) find(k page.Key) (urlRow, bool) {
 		return urlRow{}, false
 	}
 	return urlRow{
-		state: stateQueued, seed: s.seed, root: s.root, free: s.free, plain: s.plain, depth: s.depth, rule: s.rule, version: s.version, parent: s.parent, place: s.place,
+		state: stateQueued, seed: s.seed, root: s.root, free: s.free, plain: s.plain, had: s.had, depth: s.depth, rule: s.rule, version: s.version, parent: s.parent, place: s.place,
 	}, true
 }
 
@@ -52,7 +52,7 @@ func (c rows) put(k page.Key, r *urlRow) {
 	switch {
 	case r.state == stateQueued:
 		*s = rowSlot{
-			key: k, parent: r.parent, place: r.place, depth: r.depth, rule: r.rule, version: r.version, seed: r.seed, root: r.root, free: r.free, plain: r.plain,
+			key: k, parent: r.parent, place: r.place, depth: r.depth, rule: r.rule, version: r.version, seed: r.seed, root: r.root, free: r.free, plain: r.plain, had: r.had,
 		}
 	case s.key == k:
 		*s = rowSlot{}

@@ -157,6 +157,7 @@ type urlRow struct {
 	root    bool
 	free    bool // released by the user: never parked again
 	plain   bool // while queued: no redirects led to it and it was not tried before, so its entry follows from this row and its URL
+	had     bool // while queued: another node has fetched it, see ReadWaits
 	depth   uint16
 	rule    Rule
 	version uint8    // of the program that asked for it last
@@ -190,7 +191,7 @@ func (r *urlRow) append(b []byte) []byte {
 	if r.version != 0 {
 		flags |= 8
 	}
-	if r.state == stateEnded && r.score != 0 {
+	if r.state == stateEnded && r.score != 0 || r.state == stateQueued && r.had {
 		flags |= 4
 	}
 	b = append(b, flags, byte(r.rule))
@@ -239,6 +240,7 @@ func (r *urlRow) read(b []byte) error {
 	}
 	switch r.state {
 	case stateQueued:
+		r.had = flags&4 != 0
 		r.place.Class = d.byte()
 		r.place.Seq = d.uvarint()
 	case stateEnded:

@@ -20,9 +20,10 @@ import (
 //
 // Not safe for concurrent use; the Ledger owns it.
 type Several struct {
-	members []*sharer
-	claims  claims
-	merged  map[page.Key]int // rows of this delivery, where more than one program has some
+	members  []*sharer
+	founders int // of them, since the crawl began
+	claims   claims
+	merged   map[page.Key]int // rows of this delivery, where more than one program has some
 
 	// Of the Ledger: the partition of a page, and whether the page is kept here; and
 	// the number of a site in a partition.
@@ -37,6 +38,10 @@ type Member struct {
 	Name  string
 	Rules *Program // its Version is the program's number
 	Seeds []Seed   // its own; nil: those of the crawl
+
+	// Of a crawl that several nodes share.
+	Joined bool // it came when the crawl had begun
+	Left   bool // it asks for nothing more: what it has asked for is known, as all nodes know it, and nothing follows
 }
 
 type sharer struct {
@@ -53,7 +58,14 @@ type sharer struct {
 func NewSeveral(kv KV, list []Member) *Several {
 	s := &Several{claims: newClaims(kv), merged: map[page.Key]int{}, applying: -1}
 	for _, m := range list {
-		s.members = append(s.members, &sharer{Member: m, traits: m.Rules.Traits(), number: m.Rules.cfg.Version})
+		x := &sharer{Member: m, traits: m.Rules.Traits(), number: m.Rules.cfg.Version}
+		if !m.Joined {
+			s.founders++
+		}
+		if m.Left {
+			x.stopped = "left"
+		}
+		s.members = append(s.members, x)
 	}
 	return s
 }
@@ -71,7 +83,7 @@ func (s *Several) Members() []Member {
 func (s *Several) named() []Named {
 	var list []Named
 	for _, m := range s.members {
-		list = append(list, Named{Name: m.Name, Number: m.number})
+		list = append(list, Named{m.Name, m.number, m.Joined, m.Left})
 	}
 	return list
 }
@@ -92,6 +104,9 @@ func (s *Several) Traits() RuleTraits {
 func (s *Several) Start(out *Out) error {
 	clear(s.merged)
 	for _, m := range s.members {
+		if m.Left {
+			continue
+		}
 		m.out.reset()
 		if err := m.Rules.Start(&m.out); err != nil {
 			return fmt.Errorf("program %s: %w", m.Name, err)
@@ -322,7 +337,7 @@ func (s *Several) stop(out *Out) {
 		if m.stopped == "" {
 			return
 		}
-		if !slices.Contains(why, m.stopped) {
+		if !m.Left && !slices.Contains(why, m.stopped) {
 			why = append(why, m.stopped)
 		}
 	}

@@ -215,7 +215,7 @@ func TestSharedCrawlIsAsAlone(t *testing.T) {
 			alone.run()
 			rules := p.ledger.several.members[i].Rules
 			scores := rules.Traits().Priority && p.cfg.Order == "score"
-			got, want := p.table(p.view().Of(Named{u.name, u.number}), scores), alone.table(alone.view(), scores)
+			got, want := p.table(p.view().Of(Named{Name: u.name, Number: u.number}), scores), alone.table(alone.view(), scores)
 			for url := range want {
 				if rules.depth && got[url] != want[url] || got[url] == "" {
 					t.Errorf("seed %d: %s has %s as %q, want %q", seed, u.text, url, got[url], want[url])
@@ -321,10 +321,10 @@ func TestSharedCrawlIsLeft(t *testing.T) {
 			t.Errorf("%s is %v", u, p.page(u).Outcome)
 		}
 	}
-	if rows := p.table(p.view().Of(Named{"side", 2}), false); len(rows) != 19 {
+	if rows := p.table(p.view().Of(Named{Name: "side", Number: 2}), false); len(rows) != 19 {
 		t.Errorf("side has %d pages", len(rows))
 	}
-	if _, ok, err := p.view().Claim(Named{"side", 1}, p.page("http://a.example/0").Key); ok || err != nil {
+	if _, ok, err := p.view().Claim(Named{Name: "side", Number: 1}, p.page("http://a.example/0").Key); ok || err != nil {
 		t.Errorf("the tables of the program that left are still there: %v", err)
 	}
 	if got, _, err := ReadPrograms(p.kv); err != nil || got.Next != 3 || len(got.Each) != 2 {
@@ -360,7 +360,7 @@ func TestSharedCrawlHearsOfRobots(t *testing.T) {
 	} {
 		u := p.shared[i]
 		var got []string
-		for at := range p.table(p.view().Of(Named{u.name, u.number}), false) {
+		for at := range p.table(p.view().Of(Named{Name: u.name, Number: u.number}), false) {
 			got = append(got, strings.TrimPrefix(at, "http://"))
 		}
 		slices.Sort(got)

@@ -280,6 +280,7 @@ func (l *Ledger) refetch(f *page.Facts, r *pageRecord, row *Row) error {
 	if l.cfg.Traits.Priority && l.purse == nil {
 		e.Score = r.score
 	}
+	r.had = true
 	l.reclaim(s, r, e)
 	return nil
 }
@@ -333,8 +334,15 @@ func (l *Ledger) applyLost(part int, d overlay.Lost) error {
 // short says that a page which has ended elsewhere must be fetched once more: who
 // fetched it had not read of the depth, or of the score, that it is known by here.
 func (l *Ledger) short(r *pageRecord, e *overlay.Ended) (bool, error) {
+	if l.several != nil && e.Outcome == page.SteeredAway { // it may not have read who asks for it
+		return l.several.Wants(r.key)
+	}
 	if !l.meansMore(e.Outcome) {
 		return false, nil
+	}
+	if l.several != nil && e.Asked == 0 {
+		all, err := l.several.founded(r.key, e)
+		return !all, err
 	}
 	if l.several != nil {
 		asked, err := l.several.print(r.key)
@@ -485,6 +493,10 @@ func (l *Ledger) applyDone(part int, d overlay.Done) error {
 		if short, err := l.short(r, p); short || err != nil {
 			if err != nil {
 				return err
+			}
+			if p.Outcome != page.SteeredAway {
+				r.had = true
+				l.mark(r)
 			}
 			continue
 		}

@@ -269,11 +269,13 @@ func (l *Ledger) regain(f *page.Facts, r *pageRecord, row *Row) error {
 	if err != nil {
 		return err
 	}
+	if r.archive.File != elsewhere { // else another node has counted it
+		l.totals.Outcomes[page.SteeredAway]--
+	}
 	r.urlRow = urlRow{depth: row.Depth, rule: row.By, root: row.Root, seed: r.seed || row.Seed, free: r.free, version: l.cfg.Version, parent: f.Key}
 	r.entry = frontier.Entry{Hash: row.Hash, Depth: row.Depth, Hops: row.Hops, Root: row.Root, Score: row.Score, Rest: row.URL.Rest()}
 	r.loaded, r.told = true, false
 	l.gone = append(l.gone, pageKey(keyText, r.key))
-	l.totals.Outcomes[page.SteeredAway]--
 	s.ended--
 	s.queued++
 	l.totals.Queued++

@@ -22,23 +22,27 @@ type Programs struct {
 type Named struct {
 	Name   string
 	Number uint8
+
+	Joined, Left bool // see Member
 }
 
 // Find returns the number of a program by its name.
 func (p Programs) Find(name string) (uint8, bool) {
 	for _, n := range p.Each {
-		if n.Name == name {
+		if n.Name == name && !n.Left {
 			return n.Number, true
 		}
 	}
 	return 0, false
 }
 
-// Names are those of several programs.
+// Names are those of several programs that have not left.
 func (p Programs) Names() []string {
 	var names []string
 	for _, n := range p.Each {
-		names = append(names, n.Name)
+		if !n.Left {
+			names = append(names, n.Name)
+		}
 	}
 	return names
 }
@@ -56,6 +60,14 @@ func (p Programs) live() []uint8 {
 	return list
 }
 
+// What is told of one of several programs where it is not as most are: its name's
+// length says so, which is less.
+const (
+	hasFlags = 1 << 7
+	isJoined = 1
+	isLeft   = 2
+)
+
 // append writes the version, and behind it, where there are several programs,
 // what the next number is and which they are.
 func (p Programs) append(b []byte) []byte {
@@ -65,7 +77,18 @@ func (p Programs) append(b []byte) []byte {
 	}
 	b = append(b, p.Next)
 	for _, n := range p.Each {
-		b = append(b, n.Number, byte(len(n.Name)))
+		flags := byte(0)
+		if n.Joined {
+			flags |= isJoined
+		}
+		if n.Left {
+			flags |= isLeft
+		}
+		if flags == 0 {
+			b = append(b, n.Number, byte(len(n.Name)))
+		} else {
+			b = append(b, n.Number, byte(len(n.Name))|hasFlags, flags)
+		}
 		b = append(b, n.Name...)
 	}
 	return b
@@ -81,7 +104,12 @@ func (p *Programs) read(b []byte) error {
 	p.Next = d.byte()
 	for len(d.b) > 0 && d.err == nil {
 		n := Named{Number: d.byte()}
-		n.Name = string(d.take(int(d.byte())))
+		size := d.byte()
+		if size&hasFlags != 0 {
+			flags := d.byte()
+			n.Joined, n.Left = flags&isJoined != 0, flags&isLeft != 0
+		}
+		n.Name = string(d.take(int(size &^ hasFlags)))
 		p.Each = append(p.Each, n)
 	}
 	return d.err

@@ -67,6 +67,9 @@ func (v *View) Claim(program Named, k page.Key) (Claim, bool, error) {
 // see tells of a page what those who share the crawl know of it.
 func (v *View) see(p *PageInfo) error {
 	for _, n := range v.programs.Each {
+		if n.Left {
+			continue
+		}
 		c, ok, err := readClaim(v.kv, n.Number, p.Key)
 		if err != nil {
 			return err

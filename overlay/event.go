@@ -104,6 +104,10 @@ type Load struct {
 	Allowed int64  // what the last Allow said when these were counted
 }
 
+// Turned says that the crawl goes by other rules now, and that there may be more to do
+// than loads before it tell. It counts among the Apply and Adopt actions of Load.Applied.
+type Turned struct{}
+
 // Heard brings what another node said.
 type Heard struct {
 	From string
@@ -126,6 +130,7 @@ func (Acked) event() string     { return "acked" }
 func (Failed) event() string    { return "failed" }
 func (Empty) event() string     { return "empty" }
 func (Load) event() string      { return "load" }
+func (Turned) event() string    { return "turned" }
 func (Heard) event() string     { return "heard" }
 func (Drain) event() string     { return "drain" }
 func (Tick) event() string      { return "tick" }

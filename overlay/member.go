@@ -73,7 +73,7 @@ type Member struct {
 	owned    int       // partitions that are adopted
 	taking   int       // partitions that it is about to adopt
 	standby  standby
-	applied  uint64 // Apply and Adopt actions
+	applied  uint64 // Apply and Adopt actions, and Turned events
 	posts    outbox
 	talk     talk
 	woken    page.Time // the last Wake
@@ -144,6 +144,9 @@ func (m *Member) Step(now page.Time, ev Event) []Action {
 		m.onEmpty(ev.Part)
 	case Load:
 		m.onLoad(ev)
+	case Turned:
+		m.applied++
+		m.worked()
 	case Heard:
 		m.onHeard(ev)
 	case Drain:

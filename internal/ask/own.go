@@ -28,7 +28,7 @@ func Of(view *crawl.View, name string) (*crawl.View, error) {
 		return view, nil
 	}
 	each := view.Programs().Each
-	if i := slices.IndexFunc(each, func(n crawl.Named) bool { return n.Name == name }); i >= 0 {
+	if i := slices.IndexFunc(each, func(n crawl.Named) bool { return n.Name == name && !n.Left }); i >= 0 {
 		return view.Of(each[i]), nil
 	}
 	if len(each) == 0 {

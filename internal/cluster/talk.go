@@ -167,6 +167,37 @@ func (n *Node) Ask(ctx context.Context, node, topic string, data []byte) ([]byte
 	return m.Data, nil
 }
 
+// Any asks all other nodes that are there, and returns the first answer that is not
+// empty, and whose it is; nil if none is.
+func (n *Node) Any(ctx context.Context, topic string, data []byte) (answer []byte, from string) {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type reply struct {
+		data []byte
+		from string
+	}
+	peers := n.Peers()
+	replies, asked := make(chan reply, len(peers)), 0
+	for _, p := range peers {
+		if p.Name == n.cfg.Name || !p.Connected {
+			continue
+		}
+		asked++
+		wg.Go(func() {
+			data, _ := n.Ask(ctx, p.Name, topic, data) // who fails has nothing
+			replies <- reply{data, p.Name}
+		})
+	}
+	for range asked {
+		if r := <-replies; len(r.data) > 0 {
+			return r.data, r.from
+		}
+	}
+	return nil, ""
+}
+
 func (t *talk) asked(m *nats.Msg) {
 	topic := m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]
 	select {

@@ -6,6 +6,7 @@ import (
 
 	"weir/crawl"
 	"weir/internal/store"
+	"weir/overlay"
 	"weir/page"
 )
 
@@ -60,11 +61,11 @@ func (n *node) commitAll(ctx context.Context) error {
 			if err := c.turn(ctx, t); err != nil {
 				return err
 			}
-		case a := <-n.peer.orders():
+		case a := <-c.orders():
 			err := c.share(ctx, a)
 			for more := true; more && err == nil && !c.full(); {
 				select {
-				case a := <-n.peer.orders():
+				case a := <-c.orders():
 					err = c.share(ctx, a)
 				default:
 					more = false
@@ -92,12 +93,22 @@ type committer struct {
 	n       *node
 	group   *store.Group // open when something was taken
 	pages   int
-	last    time.Time  // of the last commit
-	applied uint64     // batches of others
-	armed   bool       // the timer rings for the open group
-	moved   int64      // pages that the ranking under way has moved
-	landed  []page.URL // of the open group, while pages are lent
+	last    time.Time      // of the last commit
+	applied uint64         // batches of others
+	armed   bool           // the timer rings for the open group
+	moved   int64          // pages that the ranking under way has moved
+	landed  []page.URL     // of the open group, while pages are lent
+	held    overlay.Action // of the peer: it needs a program that the Ledger has not heard of
 	timer   *time.Timer
+}
+
+// orders are what the peer has for the committer: none while one waits, since all
+// come in their order.
+func (c *committer) orders() <-chan overlay.Action {
+	if c.n.peer == nil || c.held != nil {
+		return nil
+	}
+	return c.n.peer.works
 }
 
 func (c *committer) open() *store.Group {
@@ -155,7 +166,7 @@ func (c *committer) order(ctx context.Context, o crawl.Order) error {
 		c.open()
 		c.n.ledger.Keep(o)
 	case crawl.Counted:
-		c.n.ledger.Pressed(o, c.n.peer.spare.Load())
+		c.n.ledger.Pressed(o, c.n.peer.others.Load())
 	case crawl.Redeliver:
 		return c.redeliver(ctx, o)
 	}

@@ -207,7 +207,7 @@ func (l *lender) ask(ctx context.Context, dir string, u page.URL) *fetch.Answer 
 		a.Release()
 		return nil
 	}
-	a.Lender = dir
+	a.Lender = "the crawl in " + dir
 	return a
 }
 
@@ -391,8 +391,16 @@ func archived(st *store.Store, u page.URL, within time.Duration) (*store.Entry, 
 		return nil, past{}, err
 	}
 	p, err := view.Page(u)
-	if err != nil || p == nil || p.State != "ended" || p.Record.File == 0 || !lendable(p.Outcome) || time.Since(p.At) > within {
+	if err != nil {
 		return nil, past{}, err
+	}
+	return record(st, p, within)
+}
+
+// record opens that of a page, nil if there is none that could be lent.
+func record(st *store.Store, p *crawl.PageInfo, within time.Duration) (*store.Entry, past, error) {
+	if p == nil || p.State != "ended" || p.Record.File == 0 || !lendable(p.Outcome) || time.Since(p.At) > within {
+		return nil, past{}, nil
 	}
 	e, err := st.ReadRecord(store.Place(p.Record))
 	if err == nil && (e.Truncated != "" || e.Head == nil) {

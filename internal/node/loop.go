@@ -204,7 +204,7 @@ func (s *speed) status() Status {
 	engine := s.n.engine.Status()
 	st := Status{
 		Status: engine, Run: now.Sub(s.n.began), Started: s.n.fresh,
-		Wire: s.n.carried().total, Bound: s.n.bound(engine.Link.Used), Commits: s.n.commits.commits(), Resumed: s.n.resumed, Lent: s.n.lender.count(),
+		Wire: s.n.carried().total, Bound: s.n.bound(engine.Link.Used), Commits: s.n.commits.commits(), Resumed: s.n.resumed, Lent: s.n.lender.count() + s.n.peer.count(),
 	}
 	if p := s.n.peer; p != nil {
 		st.Enough, st.Rule = p.full.Load(), p.why()

@@ -26,6 +26,17 @@ type Peer struct {
 	Limit  int64       // bytes a second that all nodes have together; 0: no such limit
 	Weight uint16      // this node's share of the work beside the others'; 0: as theirs
 
+	// Roll says which programs the crawl has, and Rolls brings what the nodes agree on
+	// later; nil: those of Config.Programs, for good. Took is told of each roll that the
+	// node goes by from then on.
+	Roll  *Roll
+	Rolls <-chan Roll
+	Took  func(number int)
+
+	// Borrow asks the other nodes for a page, see Lend, and returns the first answer
+	// that is not empty, and whose it is; nil: pages are always fetched.
+	Borrow func(ctx context.Context, question []byte) (answer []byte, from string)
+
 	// Open joins the others. What they say comes to tell, which may block while the
 	// node is busy.
 	Open func(tell func(overlay.Event)) (Carrier, error)
@@ -78,7 +89,9 @@ type peer struct {
 	fences  chan struct{}
 	full    atomic.Bool  // nothing more is to be fetched: all nodes together have enough, or a rule says stop
 	until   atomic.Int64 // no request may be sent from then on, by the crawl's clock
-	spare   atomic.Bool  // other nodes have connections free
+	others  atomic.Bool  // have connections free
+
+	borrowed atomic.Int64 // pages that other nodes had
 
 	mu    sync.Mutex
 	stop  string // why the rules have ended the crawl
@@ -161,6 +174,9 @@ func (p *peer) open() (err error) {
 			p.tells <- ev
 		}
 	})
+	if err == nil && p.cfg.Roll != nil && p.cfg.Took != nil {
+		p.cfg.Took(p.cfg.Roll.Number)
+	}
 	return err
 }
 
@@ -219,6 +235,8 @@ func (p *peer) run(ctx context.Context, stop <-chan struct{}) {
 					p.leases.do(func(d *crawl.Desk) { d.Learn(clock(), x) })
 				case granting:
 					p.grant(x)
+				case took:
+					p.took(ctx, x.roll)
 				}
 			}
 		case <-timer.C:
@@ -230,7 +248,7 @@ func (p *peer) run(ctx context.Context, stop <-chan struct{}) {
 			case p.counts <- struct{}{}:
 			default: // it has not come to the last one
 			}
-			p.spare.Store(p.member.Spare())
+			p.others.Store(p.member.Spare())
 			if p.cfg.Watch != nil {
 				p.cfg.Watch(p.member.Status())
 			}
@@ -347,14 +365,6 @@ func (p *peer) work(a overlay.Action) {
 		}
 	}
 	p.queue = append(p.queue, a)
-}
-
-// orders are what the committer is to do; nobody's are none.
-func (p *peer) orders() <-chan overlay.Action {
-	if p == nil {
-		return nil
-	}
-	return p.works
 }
 
 // census asks the committer how much there is to do, whatever else waits for it.
@@ -488,6 +498,10 @@ func (c *committer) share(ctx context.Context, a overlay.Action) error {
 	n := c.n
 	switch a := a.(type) {
 	case overlay.Apply:
+		if !n.ledger.Knows(&a.Batch) {
+			c.held = a // its programs come by another way, and soon
+			return nil
+		}
 		c.open()
 		c.pages++
 		c.applied++

@@ -7,12 +7,14 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"weir/internal/cluster"
+	"weir/internal/store"
 	"weir/internal/testweb"
 	"weir/overlay"
 	"weir/page"
@@ -27,6 +29,7 @@ type fleet struct {
 	nodes []*sailor
 	tune  func(i int, cfg *Config)
 
+	roll   Roll // of nodes that are launched, see agree
 	scheme overlay.Scheme
 	moves  atomic.Int64 // pages that were handed on
 	limit  int64
@@ -47,6 +50,8 @@ type sailor struct {
 	mu    sync.Mutex
 	quiet bool
 	heard chan struct{}
+	rolls chan Roll
+	took  int // the last roll
 }
 
 // fleets bounds those that sail at once: on a small machine more of them renew their
@@ -95,6 +100,11 @@ func (f *fleet) launch(i int) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel, s.stop, s.done, s.quiet = cancel, make(chan struct{}), make(chan struct{}), false
+	s.mu.Lock()
+	s.rolls, s.took = make(chan Roll, 16), -1
+	s.mu.Unlock()
+	var at atomic.Pointer[cluster.Node]
+	var shelf atomic.Pointer[store.Store]
 	var secret page.Secret
 	copy(secret[:], "all of one fleet")
 	cfg.Peer = &Peer{
@@ -104,7 +114,20 @@ func (f *fleet) launch(i int) {
 				Dir: filepath.Join(s.dir, "cluster"), Certs: certs, Name: s.name, Join: f.lobby, Listen: f.lobby[i], Routes: "127.0.0.1:0", Storage: i < 3,
 				Now: clock, Tell: tell, Warn: func(err error) { f.t.Log(s.name, "warns:", err) },
 			})
+			if err == nil {
+				at.Store(c)
+				c.Answer("lend", func(_ context.Context, b []byte) ([]byte, error) { return Lend(shelf.Load(), f.scheme, b) })
+			}
 			return counting{c, &f.moves}, err
+		},
+		Ready:  func(st *store.Store) { shelf.Store(st) },
+		Borrow: func(ctx context.Context, b []byte) ([]byte, string) { return at.Load().Any(ctx, "lend", b) },
+		Rolls:  s.rolls,
+		Took: func(number int) {
+			s.mu.Lock()
+			s.took = number
+			s.mu.Unlock()
+			s.heard <- struct{}{}
 		},
 		Quiet: func(is bool) {
 			s.mu.Lock()
@@ -113,10 +136,23 @@ func (f *fleet) launch(i int) {
 			s.heard <- struct{}{}
 		},
 	}
+	if len(f.roll.Programs) > 0 {
+		roll := f.roll
+		cfg.Peer.Roll = &roll
+	}
 	go func() {
 		defer close(s.done)
 		s.report, s.err = Run(ctx, s.stop, cfg)
 	}()
+}
+
+// agree has the nodes that run take up other programs, and those that start begin with
+// them.
+func (f *fleet) agree(change func(list []Enrolled) []Enrolled, nodes ...int) {
+	f.roll = Roll{Number: f.roll.Number + 1, Programs: change(slices.Clone(f.roll.Programs))}
+	for _, i := range nodes {
+		f.nodes[i].rolls <- f.roll
+	}
 }
 
 func (s *sailor) kill() {
@@ -169,7 +205,7 @@ func (f *fleet) quieten(nodes ...int) {
 		s := f.nodes[i]
 		for {
 			s.mu.Lock()
-			quiet := s.quiet
+			quiet := s.quiet && (len(f.roll.Programs) == 0 || s.took == f.roll.Number)
 			s.mu.Unlock()
 			if quiet {
 				break

@@ -19,7 +19,7 @@ func (n *node) report() Report {
 		Parked: t.Parked, Seconds: time.Since(n.began).Seconds(), Seeds: t.Seeds, SeedsOK: t.SeedsOK, Sites: int64(t.Sites),
 		Outcomes: map[string]int64{}, StoppedBy: n.reason, Resumed: n.resumed, RunPages: t.Fetched - n.fresh.Fetched,
 		Commits: n.commits.commits(), Robots: t.Robots, Dir: n.cfg.Dir, Waiting: s.Unreachable,
-		Idle: s.IdleShare, Promises: Promises(s.Promises), Lent: n.lender.count(),
+		Idle: s.IdleShare, Promises: Promises(s.Promises), Lent: n.lender.count() + n.peer.count(),
 	}
 	for _, o := range page.Outcomes() {
 		if k := t.Outcomes[o]; k > 0 {

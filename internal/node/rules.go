@@ -49,7 +49,7 @@ func (n *node) openRules() (rules, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(list) > 0 && !slices.EqualFunc(list, had, (*program.Source).Same) {
+		if n.roll() == nil && len(list) > 0 && !slices.EqualFunc(list, had, (*program.Source).Same) {
 			if other, err = n.over(programs, had, list); err != nil {
 				return nil, err
 			}
@@ -58,6 +58,10 @@ func (n *node) openRules() (rules, error) {
 			}
 		} else {
 			list = had
+		}
+	} else if r := n.roll(); r != nil && len(r.Programs) > 1 && r.Programs[len(r.Programs)-1].Joined {
+		if programs, list, err = n.beginRoll(r); err != nil {
+			return nil, err
 		}
 	} else if programs, err = n.beginPrograms(list); err != nil {
 		return nil, err
@@ -87,6 +91,18 @@ func (n *node) openRules() (rules, error) {
 	}
 	return one, err
 }
+
+// roll is what the nodes have agreed on; nil: nothing, or there is one.
+func (n *node) roll() *Roll {
+	if n.cfg.Peer == nil {
+		return nil
+	}
+	return n.cfg.Peer.Roll
+}
+
+// flags says that one of several programs is what the flags mean: nodes can agree on
+// that.
+func (n *node) flags(number uint8) bool { return n.cfg.Peer != nil && number == 0 }
 
 // first is the only program of a crawl; nil: it follows from flags.
 func first(list []*program.Source) *program.Source {
@@ -165,7 +181,7 @@ func (n *node) sources(p crawl.Programs) ([]*program.Source, error) {
 	var list []*program.Source
 	for _, named := range p.Each {
 		src, err := program.Load(n.cfg.Dir, int(named.Number))
-		if err == nil && src == nil {
+		if err == nil && src == nil && !n.flags(named.Number) {
 			err = fmt.Errorf("the program %s is missing in %s", named.Name, program.Dir(n.cfg.Dir, int(named.Number)))
 		}
 		if err != nil {
@@ -202,10 +218,13 @@ func (n *node) openSeveral(list []*program.Source) (*crawl.Several, error) {
 
 // member makes one of several programs ready.
 func (n *node) member(named crawl.Named, src *program.Source) (crawl.Member, error) {
-	m := crawl.Member{Name: named.Name}
+	m, own := crawl.Member{Name: named.Name, Joined: named.Joined, Left: named.Left}, src != nil
 	plan, err := n.compile(src)
 	if err != nil {
 		return m, err
+	}
+	if src == nil {
+		src = &program.Source{}
 	}
 	for _, s := range src.Seeds {
 		u, err := page.Parse(s.URL)
@@ -214,15 +233,21 @@ func (n *node) member(named crawl.Named, src *program.Source) (crawl.Member, err
 		}
 		m.Seeds = append(m.Seeds, crawl.Seed{URL: n.cfg.Strip.Apply(u), Score: s.Score})
 	}
-	m.Rules, err = crawl.NewProgram(crawl.ProgramConfig{Plan: plan, Own: true, Version: named.Number, Secret: n.secret}, n.store)
+	m.Rules, err = crawl.NewProgram(crawl.ProgramConfig{Plan: plan, Own: own, Version: named.Number, Secret: n.secret}, n.store)
 	return m, err
 }
 
 // wants says what programs ask pages for.
 func (n *node) wants(w page.Want) {
+	w = n.wanted(w)
+	n.want.Store(&w)
+}
+
+// wanted is what pages are asked for when programs ask for w.
+func (n *node) wanted(w page.Want) page.Want {
 	w = n.cfg.Want.Merge(n.kept).Merge(w) // an earlier program may have asked for more
 	w.Words = w.Words || n.index != nil   // what is indexed needs its words
-	n.want.Store(&w)
+	return w
 }
 
 // relays says that what a program has derived must and can be derived again.

@@ -58,7 +58,8 @@ type node struct {
 	secret   page.Secret
 	programs crawl.Programs            // the committer's
 	turned   int                       // how often they have changed in this run; the committer's
-	several  *crawl.Several            // their rules, if more than one share the crawl; the committer's
+	rules    rules                     // theirs; the committer's
+	several  *crawl.Several            // the same, if more than one share the crawl
 	want     atomic.Pointer[page.Want] // what the program asks pages for
 	relaid   bool                      // it begins anew with this version
 	keeps    bool                      // there is no archive, but facts of pages are kept
@@ -240,6 +241,7 @@ func (n *node) openCore() error {
 	if err != nil {
 		return err
 	}
+	n.rules = rules
 	n.several, _ = rules.(*crawl.Several)
 	var share *crawl.Sharing
 	if n.cfg.Peer != nil {
@@ -261,6 +263,12 @@ func (n *node) openCore() error {
 			return err
 		}
 		if err := n.flush(n.store.Begin()); err != nil {
+			return err
+		}
+	}
+	if r := n.roll(); r != nil {
+		n.ledger.Clock(time.Now().UnixNano())
+		if err := n.takeUp(r); err != nil {
 			return err
 		}
 	}
@@ -346,6 +354,9 @@ func (n *node) run(ctx context.Context, stop <-chan struct{}) error {
 		n.peer.begin(ctx)
 		leave := stop
 		n.work.Go(func() { n.peer.run(ctx, leave) })
+		if rolls := n.cfg.Peer.Rolls; rolls != nil {
+			n.work.Go(func() { n.heedRolls(ctx, rolls) })
+		}
 		stop = nil // it leaves first, and then stops the Engine
 	}
 	if n.wire != nil {

@@ -90,7 +90,7 @@ func (t *tool) read(o crawl.Fetch, a *fetch.Answer, done crawl.Done) (*result, e
 		x.Meta = [][2]string{{"outcome", f.Outcome.String()}, {"reason", a.Err}}
 	}
 	if a.Lender != "" {
-		x.Meta = [][2]string{{"fetched-by", "the crawl in " + a.Lender}}
+		x.Meta = [][2]string{{"fetched-by", a.Lender}}
 	}
 	var err error
 	r.record, err = t.encoder.Encode(x)

@@ -64,6 +64,9 @@ type turn struct {
 	rules    rules
 	want     page.Want
 	done     chan crawl.Totals // has room
+
+	roll   int  // where nodes have agreed on it
+	divide bool // the crawl had one program until now, which goes on
 }
 
 // serveTurn answers a request for another program.
@@ -169,8 +172,7 @@ func (n *node) prepare(t Turn) (turn, Turned, error) {
 		return turn{}, got, err
 	}
 	o := turn{programs: s.programs, number: s.number, rules: s.rules, done: make(chan crawl.Totals, 1)}
-	o.want = n.cfg.Want.Merge(n.kept).Merge(s.want)
-	o.want.Words = o.want.Words || n.index != nil // what is indexed needs its words
+	o.want = n.wanted(s.want)
 	return o, got, nil
 }
 
@@ -193,6 +195,11 @@ func (c *committer) turn(ctx context.Context, t turn) error {
 			return err
 		}
 	}
+	if t.divide {
+		if err := c.n.divide(); err != nil {
+			return err
+		}
+	}
 	c.open()
 	totals, err := c.n.take(t)
 	if err != nil {
@@ -202,7 +209,15 @@ func (c *committer) turn(ctx context.Context, t turn) error {
 		return err
 	}
 	c.n.log.event("program", map[string]any{"version": t.number, "programs": t.programs.Names(), "queued": totals.Queued, "stored": totals.Fetched})
+	if c.n.peer != nil {
+		c.applied++
+		c.n.peer.post(took{t.roll})
+	}
 	t.done <- totals
+	if held := c.held; held != nil {
+		c.held = nil
+		return c.share(ctx, held)
+	}
 	return nil
 }
 
@@ -212,6 +227,7 @@ func (n *node) take(t turn) (crawl.Totals, error) {
 		return crawl.Totals{}, err
 	}
 	n.programs, n.turned = t.programs, n.turned+1
+	n.rules = t.rules
 	n.several, _ = t.rules.(*crawl.Several)
 	n.want.Store(&t.want)
 	return n.ledger.Totals(), nil

@@ -82,8 +82,16 @@ func (v *visit) ask(ctx, asking context.Context, end context.CancelFunc, o crawl
 	if a := n.lender.borrow(asking, o); a != nil {
 		return a, true
 	}
+	a, over := n.peer.spare(asking, o)
+	switch {
+	case over:
+		v.end(ctx, o, "another node has ended it")
+		return nil, false
+	case a != nil:
+		return a, true
+	}
 	if asking.Err() != nil || !n.peer.may(o.Host, o.Addr, end) {
-		v.end(ctx, o)
+		v.end(ctx, o, outOfLease)
 		return nil, false
 	}
 	defer n.peer.over(o.Host, o.Addr)
@@ -99,19 +107,21 @@ func (v *visit) ask(ctx, asking context.Context, end context.CancelFunc, o crawl
 		}
 		v.conn = c
 		if asking.Err() != nil || !n.peer.may(o.Host, o.Addr, end) { // to connect may have taken long
-			v.end(ctx, o)
+			v.end(ctx, o, outOfLease)
 			return nil, false
 		}
 	}
 	return v.conn.Get(asking, o.URL, o.Last), true
 }
 
+const outOfLease = "the right to visit the host has run out"
+
 // end gives a visit up that is not this node's to make any more.
-func (v *visit) end(ctx context.Context, o crawl.Fetch) {
+func (v *visit) end(ctx context.Context, o crawl.Fetch, why string) {
 	if v.conn != nil {
 		v.conn.Close()
 	}
-	v.n.unreached(ctx, o, page.Aborted, "the right to visit the host has run out")
+	v.n.unreached(ctx, o, page.Aborted, why)
 }
 
 // fail ends the run for a failure of our own. The first one counts.

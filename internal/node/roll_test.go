@@ -1,0 +1,194 @@
+package node
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"weir/internal/program"
+	"weir/internal/testweb"
+	"weir/overlay"
+)
+
+// nearProgram and oddProgram want some pages both, and others each by itself.
+const (
+	nearProgram = `
+crawl(U, 0) :- seed(U).
+crawl(V, D+1) :- crawl(U, D), link(U, V), D < 2.`
+	oddProgram = `
+crawl(U) :- seed(U).
+crawl(V) :- crawl(U), link(U, V), matches(V, "[13579]$").
+live named.
+named(path(V), max count<U>) :- link(U, V).`
+)
+
+// alone is what each program asks for when one node crawls for both from the start.
+func alone(t *testing.T, cfg testweb.Config, programs ...*program.Source) map[string]map[string]bool {
+	t.Helper()
+	one := start(t, cfg)
+	c := config(t, one)
+	c.Programs = programs
+	run(t, c)
+	all := map[string]map[string]bool{}
+	for _, p := range programs {
+		all[p.As] = claimed(t, p.As, c.Dir)
+	}
+	return all
+}
+
+// ended has the nodes leave, and returns their folders.
+func (f *fleet) ended(nodes ...int) (dirs []string) {
+	f.t.Helper()
+	for _, i := range nodes {
+		close(f.nodes[i].stop)
+	}
+	for _, i := range nodes {
+		s := f.nodes[i]
+		<-s.done
+		if s.err != nil {
+			f.t.Errorf("%s: %v", s.name, s.err)
+		}
+		dirs = append(dirs, filepath.Join(s.dir, "crawl"))
+	}
+	return dirs
+}
+
+// TestNodesTakeUpAProgram: a crawl of one program, on several nodes, gets another one
+// beside it, while it runs and when it is done. Each has the pages then that it has on
+// one node with both, and no page is fetched for the second time.
+func TestNodesTakeUpAProgram(t *testing.T) {
+	t.Parallel()
+	sites := testweb.Config{Seed: 5, Sites: testweb.Even(9, testweb.Site{Pages: 25, Links: 5, Size: 1000, Latency: time.Millisecond})}
+	near, odd := &program.Source{As: "near", Name: "near.dl", Text: nearProgram}, &program.Source{As: "odd", Name: "odd.dl", Text: oddProgram}
+	want := alone(t, sites, near, odd)
+	for _, when := range []string{"running", "done"} {
+		t.Run(when, func(t *testing.T) {
+			t.Parallel()
+			web := start(t, sites)
+			f := newFleet(t, web, 3)
+			watch, begun := busy(10)
+			f.roll.Programs = []Enrolled{{Name: "near", Source: near}}
+			f.tune = func(_ int, cfg *Config) {
+				cfg.Programs, cfg.Wait, cfg.Progress = []*program.Source{near}, 20*time.Millisecond, watch
+			}
+			for i := range f.nodes {
+				f.launch(i)
+			}
+			if when == "done" {
+				f.quieten(0, 1, 2)
+			} else {
+				<-begun
+			}
+			f.agree(func(list []Enrolled) []Enrolled {
+				return append(list, Enrolled{Name: "odd", Source: odd, Joined: true})
+			}, 0, 1, 2)
+			f.quieten(0, 1, 2)
+			once(t, web)
+			f.same(want, f.ended(0, 1, 2))
+		})
+	}
+}
+
+// busy returns a function for Config.Progress, and what is closed when a node has
+// fetched so many pages.
+func busy(pages int64) (func(Status), <-chan struct{}) {
+	begun, first := make(chan struct{}), new(sync.Once)
+	return func(s Status) {
+		if s.Totals.Fetched >= pages {
+			first.Do(func() { close(begun) })
+		}
+	}, begun
+}
+
+// TestNodesLendOneAnotherPages: a node that has come late owns partitions whose pages
+// others have fetched. A program that asks for them gets them from there.
+func TestNodesLendOneAnotherPages(t *testing.T) {
+	t.Parallel()
+	for _, scheme := range []string{"host", "url"} {
+		t.Run(scheme, func(t *testing.T) {
+			t.Parallel()
+			lendOneAnother(t, scheme)
+		})
+	}
+}
+
+func lendOneAnother(t *testing.T, scheme string) {
+	sites := testweb.Config{Seed: 5, Sites: testweb.Even(20, testweb.Site{Pages: 12, Links: 5, Size: 1000})}
+	near, odd := &program.Source{As: "near", Name: "near.dl", Text: nearProgram}, &program.Source{As: "odd", Name: "odd.dl", Text: oddProgram}
+	want := alone(t, sites, near, odd)
+	web := start(t, sites)
+	f := newFleet(t, web, 4)
+	var err error
+	if f.scheme, err = overlay.ParseScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	f.roll.Programs = []Enrolled{{Name: "near", Source: near}}
+	f.tune = func(_ int, cfg *Config) { cfg.Programs, cfg.Wait = []*program.Source{near}, time.Millisecond }
+	for i := range 3 {
+		f.launch(i)
+	}
+	f.quieten(0, 1, 2)
+	f.launch(3)
+	f.quieten(3)
+	f.agree(func(list []Enrolled) []Enrolled {
+		return append(list, Enrolled{Name: "odd", Source: odd, Joined: true})
+	}, 0, 1, 2, 3)
+	f.quieten(0, 1, 2, 3)
+	once(t, web)
+	dirs := f.ended(0, 1, 2, 3)
+	lent := int64(0)
+	for _, s := range f.nodes {
+		lent += s.report.Lent
+	}
+	if lent == 0 {
+		t.Error("no page was lent")
+	}
+	f.same(want, dirs)
+}
+
+// TestNodesTakeUpProgramsWhileOneDies: programs come and go while a node is killed, and
+// is back when they have changed again. The others and it end with what one node has.
+func TestNodesTakeUpProgramsWhileOneDies(t *testing.T) {
+	t.Parallel()
+	sites := testweb.Config{Seed: 8, Sites: testweb.Even(9, testweb.Site{Pages: 25, Links: 5, Size: 1000, Latency: time.Millisecond})}
+	near, odd := &program.Source{As: "near", Name: "near.dl", Text: nearProgram}, &program.Source{As: "odd", Name: "odd.dl", Text: oddProgram}
+	even := &program.Source{As: "even", Name: "even.dl", Text: strings.ReplaceAll(oddProgram, "13579", "02468")}
+	want := alone(t, sites, odd, even)
+	web := start(t, sites)
+	f := newFleet(t, web, 3)
+	watch, begun := busy(10)
+	f.roll.Programs = []Enrolled{{Name: "near", Source: near}}
+	f.tune = func(_ int, cfg *Config) {
+		cfg.Programs, cfg.Wait, cfg.Progress = []*program.Source{near}, 20*time.Millisecond, watch
+	}
+	for i := range f.nodes {
+		f.launch(i)
+	}
+	<-begun
+	f.agree(func(list []Enrolled) []Enrolled {
+		return append(list, Enrolled{Name: "odd", Source: odd, Joined: true})
+	}, 0, 1, 2)
+	f.nodes[2].kill()
+	f.agree(func(list []Enrolled) []Enrolled {
+		list[0].Left = true
+		return append(list, Enrolled{Name: "even", Source: even, Joined: true})
+	}, 0, 1)
+	f.launch(2)
+	f.quieten(0, 1, 2)
+	f.same(want, f.ended(0, 1, 2))
+}
+
+// same compares what programs ask for in the folders of nodes with what they should.
+func (f *fleet) same(want map[string]map[string]bool, dirs []string) {
+	f.t.Helper()
+	for name, rows := range want {
+		got := claimed(f.t, name, dirs...)
+		if !maps.Equal(got, rows) || len(rows) < 20 {
+			f.t.Errorf("%s: the nodes have %d pages, one alone %d; missing %v", name, len(got), len(rows), missing(slices.Sorted(maps.Keys(rows)), slices.Sorted(maps.Keys(got))))
+		}
+	}
+}
