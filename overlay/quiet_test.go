@@ -109,6 +109,14 @@ func TestIdle(t *testing.T) {
 	s.step(Load{})
 	is(true, "a while after them")
 
+	before = s.m.applied
+	s.step(Turned{})
+	is(false, "with other rules")
+	s.step(Load{Applied: before})
+	is(false, "as it was under the last ones")
+	s.load(Load{})
+	is(true, "when they ask for nothing")
+
 	s.step(Parcel{Seq: 1, Ended: []Post{{0, []Record{Done{}}}}})
 	s.load(Load{})
 	is(false, "with an end to tell")

@@ -43,12 +43,10 @@ func misuse(err error) error {
 // notAt says what to do instead of asking a whole cluster. Hint names the command.
 func notAt(hint string) string {
 	switch command := strings.TrimSuffix(hint, " --help lists the flags"); command {
-	case "weir steer":
-		return "the crawl of a cluster keeps the bounds and the program that it was submitted with; a node's own link changes when it is started again, as in weir node --dir DIR --limit 2MB/s"
 	case "weir why", "weir get", "weir check", "weir release", "weir explain":
 		return command + " reads one folder: that of a node (DIR/crawl) on its machine, while the node is stopped; export, query and search have --at"
 	}
-	return "of a cluster, weir submit, status, drain, export, query and search ask with --at"
+	return "of a cluster, weir submit, status, steer, drain, export, query and search ask with --at"
 }
 
 // choice is an error about a value that is none of the words allowed.

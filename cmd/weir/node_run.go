@@ -352,6 +352,8 @@ func (c *nodeRunCmd) crawl(ctx context.Context, e *env, st *station, sp cluster.
 			st.work.Go(st.done)
 		}
 	}
+	cfg.Peer.Rolls, cfg.Peer.Took = st.rolls, st.took
+	cfg.Peer.Borrow = func(ctx context.Context, b []byte) ([]byte, string) { return st.cl.Any(ctx, lendTopic, b) }
 	st.begin(sp.Name, p)
 	p.say(fmt.Sprintf("crawling %s into %s with the others; Ctrl-C hands over and leaves", sp.Name, cfg.Dir))
 	running, leaveNow := context.WithCancel(ctx)
@@ -437,7 +439,8 @@ func (c *nodeRunCmd) config(e *env, st *station, sp cluster.Spec) (*node.Config,
 	if err != nil {
 		return nil, fmt.Errorf("the crawl that was submitted: %w", err)
 	}
-	cfg.Peer = &node.Peer{Name: c.Name, Scheme: scheme, Limit: t.Limit, Weight: c.Weight}
+	roll := t.roll(sp.Name)
+	cfg.Peer = &node.Peer{Name: c.Name, Scheme: scheme, Limit: t.Limit, Weight: c.Weight, Roll: &roll}
 	bounded(cfg, t.Limit)
 	for _, w := range cfg.Warnings {
 		fmt.Fprintf(e.err, "weir: warning: %s\n", w)

@@ -147,10 +147,9 @@ func (w *swarm) indexed() bool {
 	if w.own != nil && keepsIndex(w.own) {
 		return true
 	}
-	for _, src := range w.programs {
-		if own, err := ask.NewOwn(src, w.settings.plain(), w.options); err == nil && len(w.programs) > 1 && keepsIndex(own) {
-			w.of, w.own = src.As, own
-			return true
+	for _, p := range w.programs {
+		if own, err := ask.NewOwn(p.Source, w.settings.plain(), w.options); err == nil && w.shared && keepsIndex(own) {
+			return w.about(p) == nil
 		}
 	}
 	return false

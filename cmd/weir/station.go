@@ -32,9 +32,10 @@ const (
 // station is a node while it runs: what the cluster has submitted, how its crawl is
 // doing, and the answers to those who ask. Safe for concurrent use.
 type station struct {
-	cl   *cluster.Node
-	logs *os.File
-	news chan cluster.Spec // what was submitted; the first one counts
+	cl    *cluster.Node
+	logs  *os.File
+	news  chan cluster.Spec // what was submitted; the first one counts
+	rolls chan node.Roll    // its programs, the newest
 
 	work  sync.WaitGroup // what runs beside
 	once  sync.Once
@@ -53,6 +54,8 @@ type station struct {
 	waitsAt time.Time      // when that was said
 	from    *taskFrom      // where the crawl was before
 	scheme  overlay.Scheme // of the crawl
+	agreed  node.Roll      // which programs it has, as this node has heard
+	taken   int            // the number of the roll that the node goes by; -1: none yet
 
 	streams map[uint64]*stream // see stream.go
 	drawn   uint64             // how many there were
@@ -73,7 +76,7 @@ const (
 )
 
 func newStation(logs *os.File, say func(string)) *station {
-	return &station{logs: logs, say: say, news: make(chan cluster.Spec, 1), streams: map[uint64]*stream{}, leave: make(chan struct{})}
+	return &station{logs: logs, say: say, news: make(chan cluster.Spec, 1), rolls: make(chan node.Roll, 1), taken: -1, streams: map[uint64]*stream{}, leave: make(chan struct{})}
 }
 
 // note tells a person.
@@ -120,7 +123,9 @@ func (s *station) recent(now time.Time) (list []string) {
 func (s *station) serve(cl *cluster.Node) {
 	s.cl = cl
 	cl.Answer(statusTopic, func(context.Context, []byte) ([]byte, error) { return json.Marshal(s.status()) })
-	cl.Answer(submitTopic, func(ctx context.Context, b []byte) ([]byte, error) { return nil, s.submit(ctx, b) })
+	cl.Answer(submitTopic, s.submit)
+	cl.Answer(steerTopic, s.steer)
+	cl.Answer(lendTopic, s.lend)
 	cl.Answer(cancelTopic, s.cancel)
 	cl.Answer(drainTopic, func(context.Context, []byte) ([]byte, error) {
 		s.drain("somebody asked for it with weir drain")
@@ -143,6 +148,7 @@ func (s *station) serve(cl *cluster.Node) {
 		if sp.Body == nil || s.waitsFor(sp) {
 			return
 		}
+		s.heed(sp)
 		select {
 		case s.news <- sp:
 		default:
@@ -158,18 +164,6 @@ func (s *station) drain(why string) {
 	})
 }
 
-// submit keeps a crawl for all nodes.
-func (s *station) submit(ctx context.Context, b []byte) error {
-	var in submission
-	if err := json.Unmarshal(b, &in); err != nil {
-		return fmt.Errorf("read what was submitted: %w", err)
-	}
-	if _, err := readTask(in.Task); err != nil {
-		return err
-	}
-	return s.keepTask(ctx, in.Name, in.Task)
-}
-
 // keepTask keeps a crawl for all nodes, unless they have one.
 func (s *station) keepTask(ctx context.Context, name string, body []byte) error {
 	if name == serverDir || name == homeFile {
@@ -180,28 +174,31 @@ func (s *station) keepTask(ctx context.Context, name string, body []byte) error 
 		return err
 	}
 	for _, sp := range list {
-		if t, err := readTask(sp.Body); err == nil && t.From != nil && t.From.Moving {
-			if t.From.Off {
-				return calledOff(sp.Name)
+		if t, err := readTask(sp.Body); err == nil {
+			if err := moving(sp.Name, t); err != nil {
+				return err
 			}
-			return errors.New("this cluster is " + t.From.moving(sp.Name))
 		}
-		if sp.Name != name {
-			return fmt.Errorf("this cluster has the crawl %s, and a cluster has one, also when it is done: another one needs a cluster of its own, whose nodes may run on the same machines (weir node --dir and --listen)", sp.Name)
-		}
-		if !slices.Equal(sp.Body, body) {
-			return fmt.Errorf("this cluster has a crawl %s already, with other seeds or settings: it cannot be changed, and another one needs a cluster of its own, whose nodes may run on the same machines (weir node --dir and --listen)", sp.Name)
+		if sp.Name != name || !slices.Equal(sp.Body, body) {
+			return fmt.Errorf("this cluster has the crawl %s, also when it is done, and cannot take over one of another machine beside it: %s", sp.Name, ownCluster)
 		}
 	}
 	return s.cl.Submit(ctx, name, body)
 }
 
-// specs lists what was submitted, as most nodes have it: what this one has heard, and
-// under a name.
+// specs lists what was submitted, as most nodes have it: under a name, what came last,
+// and what this one has heard.
 func (s *station) specs(ctx context.Context, name string) (list []cluster.Spec, err error) {
+	newest, ok, err := s.cl.Newest(ctx)
+	if err != nil {
+		return nil, err
+	}
 	names := []string{name}
+	if ok && newest.Name != name {
+		names = append(names, newest.Name)
+	}
 	for _, sp := range s.cl.Specs() {
-		if sp.Name != name {
+		if !slices.Contains(names, sp.Name) {
 			names = append(names, sp.Name)
 		}
 	}
@@ -284,6 +281,10 @@ type nodeStatus struct {
 
 	From *taskFrom `json:"from,omitempty"`   // where the crawl was before
 	Move string    `json:"moving,omitempty"` // the crawl that is being taken over, and what to do about it
+
+	Programs []programStatus `json:"programs,omitempty"` // that share the crawl, or have
+	Agreed   int             `json:"changes_agreed"`     // how often these have changed, as the node has heard
+	Changes  int             `json:"changes_taken"`      // and as it goes by
 }
 
 // peerAt is where another node is.
@@ -316,7 +317,7 @@ func (s *station) status() nodeStatus {
 		Name: cs.Name, Addr: s.cl.Addr(), Version: version(), State: "waiting", Crawl: s.crawl, Cluster: cs.Cluster, Leader: cs.Leader,
 		Owned: m.Owned, Queued: queuedAt(m), Flying: t.Flying, Fetched: t.Totals.Fetched, Errors: t.Totals.Errors(), Bytes: t.Totals.Bytes, Seen: t.Totals.Seen,
 		Pages: t.Pages, Rate: t.Rate, Enough: t.Enough, Stopped: t.Rule, Unacked: m.Unacked, Limit: m.Limit, Share: m.Share, Teller: m.Teller, Warned: s.recent(time.Now()),
-		Promises: node.Promises(t.Promises), Spoken: map[string]int64{}, From: s.from,
+		Promises: node.Promises(t.Promises), Spoken: map[string]int64{}, From: s.from, Programs: s.programs(), Agreed: s.agreed.Number, Changes: max(s.taken, 0),
 	}
 	if s.crawl != "" {
 		switch {

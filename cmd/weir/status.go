@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -49,8 +50,9 @@ func (c *statusCmd) Run(e *env) error {
 	if c.JSON {
 		return json.NewEncoder(e.out).Encode(struct {
 			*fleetStatus
-			Quiet bool `json:"quiet"`
-		}{all, all.quiet()})
+			Quiet    bool            `json:"quiet"`
+			Programs []programStatus `json:"programs,omitempty"` // that share the crawl, if more than one has
+		}{all, all.quiet(), all.programs()})
 	}
 	return all.print(e.out)
 }
@@ -101,11 +103,13 @@ func gather(ctx context.Context, cl *cluster.Client) (*fleetStatus, error) {
 
 // quiet says that nothing is left to do.
 func (f *fleetStatus) quiet() bool {
-	some := false
+	some, changes := false, f.changes()
 	for _, n := range f.Nodes {
 		switch n.State {
 		case "quiet":
-			some = true
+			if some = true; n.Changes < changes {
+				return false
+			}
 		case "gone":
 		default:
 			return false
@@ -122,6 +126,39 @@ func (f *fleetStatus) stopped() string {
 		}
 	}
 	return ""
+}
+
+// changes is how often the programs have changed.
+func (f *fleetStatus) changes() (most int) {
+	for _, n := range f.Nodes {
+		most = max(most, n.Agreed, n.Changes)
+	}
+	return most
+}
+
+// programs are those that share the crawl, or have, as the node says that has heard
+// most; none if it has one, as most have.
+func (f *fleetStatus) programs() []programStatus {
+	changes, state := f.changes(), "crawling"
+	if f.quiet() {
+		state = "done"
+	}
+	var list []programStatus
+	for _, n := range f.Nodes {
+		if n.Agreed == changes && len(n.Programs) > len(list) {
+			list = slices.Clone(n.Programs)
+		}
+		if n.Crawl != "" && n.Changes < changes {
+			state = "new"
+		}
+	}
+	for i := range list {
+		list[i].State = cmp.Or(list[i].State, state)
+	}
+	if len(list) < 2 {
+		return nil
+	}
+	return list
 }
 
 // sum adds the nodes up.
@@ -335,6 +372,13 @@ func (f *fleetStatus) print(w io.Writer) error {
 		fmt.Fprintf(w, "done: %s, nothing is left\n", f.fetched())
 	default:
 		fmt.Fprintf(w, "%s, %s queued, %s\n", f.fetched(), thousands(sum.Queued), bytesOf(float64(sum.Bytes)))
+	}
+	for _, p := range f.programs() {
+		fmt.Fprintf(w, "  %s: %s", p.Name, p.State)
+		if p.Seeds > 0 {
+			fmt.Fprintf(w, ", from %s of its own", many(int64(p.Seeds), "seed"))
+		}
+		fmt.Fprintln(w)
 	}
 	if from := f.from(); from != nil {
 		fmt.Fprintf(w, "%s were fetched before, by the crawl in %s on %s, which this cluster has taken over\n", many(from.Pages, "page"), from.Dir, from.Machine)

@@ -28,6 +28,8 @@ type steerCmd struct {
 	Beside    bool      `help:"Let the program share the crawl with those that it has: it gets tables of its own, and each page is fetched once for all."`
 	Leave     string    `placeholder:"NAME" help:"Name of a program that shares the crawl no longer: what only it asked for is not fetched any more."`
 	Seeds     string    `placeholder:"FILE" help:"With --beside: URLs that this program starts from, instead of the crawl's; one per line, - for standard input."`
+	At        string    `placeholder:"HOST:PORT" help:"A node of a cluster, any of them: all of its nodes take up the program."`
+	Certs     string    `placeholder:"DIR" help:"With --at: folder of your certificate, as weir node cert makes it."`
 	JSON      bool      `name:"json" help:"The answer as a line of JSON."`
 }
 
@@ -52,7 +54,13 @@ Examples:
   weir steer big docs.dl --set max=3
   weir steer --add --program broken.dl
   weir steer big broken.dl --beside              two programs, one crawl
-  weir steer big --leave broken`
+  weir steer big --leave broken
+
+With --at it is the crawl of a cluster. Its nodes agree on the change before they take it up, one that is away when it is back;
+each reads the pages again that it has.
+
+  weir steer --at a.example.org:7400 --certs me broken.dl --beside
+  weir steer --at a.example.org:7400 --certs me --leave broken`
 }
 
 // Run implements the verb.
@@ -85,6 +93,9 @@ func (c *steerCmd) Run(e *env, k *kong.Context) error {
 	}
 	if err := c.place(given); err != nil {
 		return err
+	}
+	if c.At != "" {
+		return c.steerAt(e, given)
 	}
 	if c.Program != "" || c.Leave != "" {
 		if change != (node.Steering{}) {

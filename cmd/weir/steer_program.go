@@ -192,10 +192,23 @@ func tellTurned(w io.Writer, t node.Turned) error {
 		_, err := fmt.Fprintln(w, "the crawl has this program already; nothing changes")
 		return err
 	}
+	tellClauses(w, t.Removed, t.Added)
+	if len(t.Programs) > 0 {
+		_, err := fmt.Fprintf(w, "\nThe crawl is shared by %s. %s stored: those that a program is new to are read again,\nthen fetching goes on. %s: those that nobody asks for end as steered-away.\n",
+			strings.Join(t.Programs, ", "), manyAre(int(t.Stored), "page"), waits(t.Queued))
+		return err
+	}
+	_, err := fmt.Fprintf(w, "\nThis is version %d of the crawl's program. %s stored: those that it asks for are read again now,\nthen fetching goes on. %s: those that it does not ask for end as steered-away.\n",
+		t.Version, manyAre(int(t.Stored), "page"), waits(t.Queued))
+	return err
+}
+
+// tellClauses shows what is gone and what is new.
+func tellClauses(w io.Writer, removed, added []string) {
 	for _, part := range []struct {
 		sign    string
 		clauses []string
-	}{{"-", t.Removed}, {"+", t.Added}} {
+	}{{"-", removed}, {"+", added}} {
 		for i, clause := range part.clauses {
 			if i == maxChanges {
 				fmt.Fprintf(w, "  %s and %s more\n", part.sign, thousands(int64(len(part.clauses)-i)))
@@ -204,16 +217,46 @@ func tellTurned(w io.Writer, t node.Turned) error {
 			fmt.Fprintf(w, "  %s %s\n", part.sign, cut(clause, 200))
 		}
 	}
-	if len(t.Removed)+len(t.Added) == 0 {
+	if len(removed)+len(added) == 0 {
 		fmt.Fprintln(w, "  the rules are the same, what they are given is not")
 	}
-	if len(t.Programs) > 0 {
-		_, err := fmt.Fprintf(w, "\nThe crawl is shared by %s. %s stored: those that a program is new to are read again,\nthen fetching goes on. %s: those that nobody asks for end as steered-away.\n",
-			strings.Join(t.Programs, ", "), manyAre(int(t.Stored), "page"), waits(t.Queued))
+}
+
+// steerAt changes the programs of a cluster's crawl.
+func (c *steerCmd) steerAt(e *env, given map[string]bool) error {
+	for _, flag := range []string{"limit", "timetable", "quota", "deadline", "dir"} {
+		if given[flag] {
+			return usage("a node's own link changes when it is started again, as in weir node --dir DIR --limit 2MB/s; bounds stay as they were submitted", "--%s and --at: what can change in a cluster are its programs", flag)
+		}
+	}
+	if c.Program == "" && c.Leave == "" {
+		return usage("name one, as in weir steer --at HOST:PORT --certs DIR FILE.dl; weir status shows how the cluster is", "no program to turn to")
+	}
+	t, err := c.ask(e)
+	if err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\nThis is version %d of the crawl's program. %s stored: those that it asks for are read again now,\nthen fetching goes on. %s: those that it does not ask for end as steered-away.\n",
-		t.Version, manyAre(int(t.Stored), "page"), waits(t.Queued))
+	where := contact{At: c.At, Certs: c.Certs, Node: "weir-node"}
+	cl, err := where.client()
+	if err != nil {
+		return err
+	}
+	var got changed
+	if err := put(e.ctx, cl, "", steerTopic, t, &got); err != nil {
+		return err
+	}
+	switch {
+	case got.Faults != "":
+		fmt.Fprintln(e.err, got.Faults)
+		return quiet(exitUsage)
+	case c.JSON:
+		return json.NewEncoder(e.out).Encode(got)
+	case got.Same:
+		_, err := fmt.Fprintln(e.out, "the crawl has this program already; nothing changes")
+		return err
+	}
+	tellClauses(e.out, got.Removed, got.Added)
+	_, err = fmt.Fprintf(e.out, "\nThe crawl %s has the programs %s from now on. Every node takes that up, and reads its pages again for those that are new;\nthen fetching goes on. Pages that wait and that nobody asks for end as steered-away. weir status shows how it goes.\n", got.Crawl, strings.Join(got.Programs, ", "))
 	return err
 }
 

@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
 
 	"weir/crawl"
 	"weir/internal/cluster"
+	"weir/internal/node"
 	"weir/overlay"
 )
 
@@ -20,13 +22,15 @@ import (
 type submitCmd struct {
 	URLs []string `arg:"" optional:"" name:"url" help:"Pages to start from."`
 	contact
-	Name   string `placeholder:"NAME" default:"crawl" help:"Name of the crawl: that of its folder on every node. Default: crawl."`
+	Name   string `placeholder:"NAME" default:"crawl" help:"Name of the crawl: that of its folder on every node, or what it is called beside those that it shares the cluster with. Default: crawl, or that of the program's file."`
 	Limit  rate   `name:"cluster-limit" placeholder:"RATE" default:"none" help:"Bandwidth that all nodes may use together, as in 20MB/s."`
 	Scheme string `placeholder:"SCHEME" default:"host" help:"Which pages stay together on a node: host, those of one host; url, none; host-8, an eighth of those of a host. redirect hands pages on when more than 500 wait (redirect:url,over=200,max=2,n=16 if pages are on their own, 200 wait, two hand them on, to 16 partitions); redirect:rtt hands those of hosts more than 100 ms away to the nearest of three nodes (redirect:over=80ms). adaptive is host, but hosts that a node has no connections for are spread over more (adaptive:over=100). Whatever it is, a host is visited by one node at a time."`
 	From   string `placeholder:"DIR" help:"Take over the crawl in this folder, which weir crawl has begun: its settings, what it has fetched and what waits. It must have been stopped."`
-	Cancel bool   `help:"Call off a --from that was given up half-way: the cluster drops what it has of that crawl, and takes another one. The folder stays as it is."`
+	Cancel bool   `help:"With --name, end one of the programs that share the cluster's crawl. Without, call off a --from that was given up half-way: the cluster drops what it has of that crawl, and takes another one; the folder stays as it is."`
 	Wait   bool   `name:"wait-done" help:"Wait until nothing is left to do."`
 	settings
+
+	changes int // of the crawl's programs, with this one
 }
 
 // Help ends the help text of the command.
@@ -41,6 +45,15 @@ Examples:
   weir submit --index https://example.org/          then weir search --at a.example.org:7400 --certs me WORD
   weir submit --max-pages 100000 --seeds urls.txt
   weir submit --from big --at a.example.org:7400 --certs me
+  weir submit --name docs --depth 2 https://docs.example.org/       beside the crawl that runs, or is done
+  weir submit --cancel --name docs
+
+A cluster has one crawl, and whatever is submitted after the first comes to share it, as a program of its own with its own
+seeds and tables: weir query --of NAME, weir export NAME.TABLE. Each page is fetched once, for all that ask for it, and those
+that were fetched before are read again from the archive of the node that has them, however old they are. What holds for the
+whole crawl stays as it was submitted first (--wait, --warc, --scheme, --order, --user-agent, ...): to ask for something else
+is refused. So is a second one where pages are handed on (--scheme redirect, adaptive), without an archive (--warc none),
+and when --max-pages is reached. weir status names all, and how they are.
 
 With --from a crawl of one machine goes on in the cluster: nothing is fetched again and nothing forgotten. Its archive
 stays where it is, and weir export --dir reads it. Cut short, the same command goes on; until it has, the cluster takes
@@ -56,9 +69,13 @@ Without --at and --certs the node in the folder weir-node of this machine is ask
 
 // submission is what a node is asked to keep.
 type submission struct {
-	Name string          `json:"name"`
-	Task json.RawMessage `json:"task"`
+	Name  string          `json:"name"`
+	Task  json.RawMessage `json:"task"`
+	Given []string        `json:"given,omitempty"` // the flags that were written
 }
+
+// named says that the name was chosen.
+func (s *submission) named() bool { return slices.Contains(s.Given, "name") }
 
 // Run checks everything as weir crawl does, and gives it to the cluster.
 func (c *submitCmd) Run(e *env, k *kong.Context) error {
@@ -104,6 +121,11 @@ func (c *submitCmd) cancel(e *env, given map[string]bool) error {
 	if err != nil {
 		return err
 	}
+	if given["name"] {
+		if done, err := c.leave(e, cl); done || err != nil {
+			return err
+		}
+	}
 	fmt.Fprintln(e.err, "waiting for what may still be on its way")
 	var from taskFrom
 	if err := putFor(e.ctx, cancelTime, cl, "", cancelTopic, c.Name, &from); err != nil {
@@ -111,6 +133,28 @@ func (c *submitCmd) cancel(e *env, given map[string]bool) error {
 	}
 	fmt.Fprintf(e.err, "called off: the cluster has forgotten what it had of the crawl in %s on %s, and takes another one; weir crawl --dir %s goes on there\n", from.Dir, from.Machine, from.Dir)
 	return nil
+}
+
+// leave ends one of the programs that share the cluster's crawl, if there is one of that
+// name.
+func (c *submitCmd) leave(e *env, cl *cluster.Client) (bool, error) {
+	var known crawlKnown
+	if err := put(e.ctx, cl, "", crawlTopic, nil, &known); err != nil || known.Name == "" {
+		return false, err
+	}
+	t, err := readTask(known.Task)
+	if err != nil {
+		return false, err
+	}
+	if t.From != nil && t.From.Moving {
+		return false, nil
+	}
+	var got changed
+	if err := put(e.ctx, cl, "", steerTopic, node.Turn{Leave: c.Name}, &got); err != nil {
+		return false, err
+	}
+	fmt.Fprintf(e.err, "cancelled %s: what only it asked for is not fetched any more; the crawl goes on for %s\n", c.Name, namesOf(got.Programs))
+	return true, nil
 }
 
 // cancelTime is how long a node may take to drop a crawl.
@@ -130,10 +174,22 @@ func (c *submitCmd) submit(e *env, given map[string]bool) error {
 	if err != nil {
 		return err
 	}
-	if err := put(e.ctx, cl, "", submitTopic, submission{c.Name, body}, nil); err != nil {
+	got := changed{Crawl: c.Name}
+	if err := put(e.ctx, cl, "", submitTopic, submission{c.Name, body, slices.Sorted(maps.Keys(given))}, &got); err != nil {
 		return err
 	}
-	fmt.Fprintf(e.err, "submitted %s; weir status shows how it goes\n", c.Name)
+	c.changes = got.Changes
+	switch {
+	case got.Faults != "":
+		fmt.Fprintln(e.err, got.Faults)
+		return quiet(exitUsage)
+	case len(got.New) > 0:
+		fmt.Fprintf(e.err, "submitted %s, which shares the crawl %s: pages that this has are not fetched again; weir status shows how it goes\n", strings.Join(got.New, ", "), got.Crawl)
+	case got.Same && got.Changes > 0:
+		fmt.Fprintf(e.err, "the crawl %s has this already; weir status shows how it goes\n", got.Crawl)
+	default:
+		fmt.Fprintf(e.err, "submitted %s; weir status shows how it goes\n", got.Crawl)
+	}
 	return nil
 }
 
@@ -208,7 +264,7 @@ func (c *submitCmd) wait(ctx context.Context, stop <-chan struct{}, e *env, cl *
 			return failure(err, "the crawl goes on without this command; weir status asks again")
 		}
 		sum := all.sum()
-		if all.quiet() {
+		if all.quiet() && all.changes() >= c.changes {
 			sc.wipe()
 			if sum.Fetched == 0 {
 				return failure(errors.New("the crawl has ended, and no page could be fetched"), "weir export pages --dir, with the crawl's folder on each node, tells why")

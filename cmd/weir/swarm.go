@@ -15,7 +15,6 @@ import (
 	"weir/internal/ask"
 	"weir/internal/cluster"
 	"weir/internal/node"
-	"weir/internal/program"
 	"weir/overlay"
 	"weir/page"
 	"weir/query/flow"
@@ -62,9 +61,10 @@ type swarm struct {
 	cl *cluster.Client
 	crawlKnown
 	settings *settings
-	from     *taskFrom // where the crawl was before; nil: nowhere
-	programs []*program.Source
-	options  flow.Options // how their rows are spread
+	from     *taskFrom       // where the crawl was before; nil: nowhere
+	programs []node.Enrolled // that share it, or the only one
+	shared   bool            // more than one share it, or have
+	options  flow.Options    // how their rows are spread
 	seeds    []crawl.Seed
 	of       string   // the program that is asked about, of several
 	own      *ask.Own // nil: several programs share it
@@ -95,7 +95,7 @@ func (e *env) openSwarm(ctx context.Context, c *contact, of string) (*swarm, err
 	if err != nil {
 		return nil, err
 	}
-	s, seeds, list, err := t.open()
+	s, seeds, _, err := t.open()
 	if err != nil {
 		return nil, err
 	}
@@ -108,33 +108,55 @@ func (e *env) openSwarm(ctx context.Context, c *contact, of string) (*swarm, err
 		return nil, err
 	}
 	w.options.Scheme, w.options.Spread = node.Tables(scheme)
-	w.programs = list
-	src, err := w.choose(of)
-	if err != nil || len(list) > 1 && src == nil {
+	all := t.roll(w.Name).Programs
+	w.shared = len(all) > 1
+	for _, p := range all {
+		if !p.Left {
+			w.programs = append(w.programs, p)
+		}
+	}
+	p, err := w.choose(of)
+	if p == nil || err != nil {
 		return w, err
 	}
-	w.own, err = ask.NewOwn(src, s.plain(), w.options)
-	return w, err
+	return w, w.about(*p)
 }
 
-// choose finds the program of a name; none for the flags of a crawl without one, or
-// when several share it and none is named.
-func (w *swarm) choose(of string) (*program.Source, error) {
-	list := w.programs
+// about makes it the crawl of a program.
+func (w *swarm) about(p node.Enrolled) error {
+	own, err := ask.NewOwn(p.Source, w.settings.plain(), w.options)
+	if err != nil {
+		return err
+	}
+	if w.own = own; w.shared {
+		w.of = p.Name
+	}
+	if p.Source != nil && len(p.Source.Seeds) > 0 {
+		w.seeds = nil
+		for _, s := range p.Source.Seeds {
+			w.seeds = append(w.seeds, crawl.Seed{URL: page.Canonical(s.URL), Score: s.Score})
+		}
+	}
+	return nil
+}
+
+// choose finds the program of a name; none when several share the crawl and none is
+// named.
+func (w *swarm) choose(of string) (*node.Enrolled, error) {
 	if of == "" {
-		if len(list) == 1 {
-			return list[0], nil
+		if len(w.programs) == 1 {
+			return &w.programs[0], nil
 		}
 		return nil, nil
 	}
 	var names []string
-	for _, src := range list {
-		if src.As == of && len(list) > 1 {
-			return src, nil
+	for i, p := range w.programs {
+		if p.Name == of && w.shared {
+			return &w.programs[i], nil
 		}
-		names = append(names, src.As)
+		names = append(names, p.Name)
 	}
-	if len(list) < 2 {
+	if !w.shared {
 		return nil, usage("leave the name out", "this crawl has one program, which needs no name: %s", of)
 	}
 	return nil, usage("there are "+strings.Join(names, ", "), "no program that shares the crawl is called %s", of)

@@ -26,6 +26,12 @@ type task struct {
 	Scheme   string     `json:"scheme"`
 	Limit    int64      `json:"limit,omitempty"` // bytes a second, of all nodes together
 	From     *taskFrom  `json:"from,omitempty"`  // it was begun on one machine, see move_at.go
+
+	// What the nodes have agreed on since, see roll.go: programs that have joined, the
+	// numbers of those that have left, and how often there was something.
+	Joined  []taskText `json:"joined,omitempty"`
+	Left    []int      `json:"left,omitempty"`
+	Changes int        `json:"changes,omitempty"`
 }
 
 type taskSeed struct {
@@ -40,14 +46,18 @@ type taskText struct {
 	Text     string          `json:"text"`
 	Settings []query.Setting `json:"settings,omitempty"`
 	Inputs   []program.File  `json:"inputs,omitempty"`
+	Seeds    []taskSeed      `json:"seeds,omitempty"` // its own; none: those of the crawl
 }
 
 // taskVersion is that of tasks that this weir writes.
 const taskVersion = 1
 
-// movingVersion is that of tasks that no node may begin with yet, and the highest it
-// reads.
+// movingVersion is that of tasks that no node may begin with yet.
 const movingVersion = 2
+
+// changedVersion is that of tasks whose programs have changed, and the highest that
+// this weir reads.
+const changedVersion = 3
 
 // newTask writes down what was asked for.
 func newTask(s *settings, seeds []node.Seed, list []*program.Source, scheme overlay.Scheme, limit int64) (*task, error) {
@@ -60,9 +70,25 @@ func newTask(s *settings, seeds []node.Seed, list []*program.Source, scheme over
 		t.Seeds = append(t.Seeds, taskSeed{seed.URL.String(), seed.Score})
 	}
 	for _, src := range list {
-		t.Programs = append(t.Programs, taskText{src.As, src.Name, src.Text, src.Settings, src.Inputs})
+		t.Programs = append(t.Programs, textOf(src))
 	}
 	return t, nil
+}
+
+func textOf(src *program.Source) taskText {
+	t := taskText{As: src.As, Name: src.Name, Text: src.Text, Settings: src.Settings, Inputs: src.Inputs}
+	for _, s := range src.Seeds {
+		t.Seeds = append(t.Seeds, taskSeed(s))
+	}
+	return t
+}
+
+func (t *taskText) source() *program.Source {
+	src := &program.Source{As: t.As, Name: t.Name, Text: t.Text, Settings: t.Settings, Inputs: t.Inputs}
+	for _, s := range t.Seeds {
+		src.Seeds = append(src.Seeds, program.Seed(s))
+	}
+	return src
 }
 
 // readTask reads what another weir may have written.
@@ -71,7 +97,7 @@ func readTask(b []byte) (*task, error) {
 	if err := json.Unmarshal(b, t); err != nil {
 		return nil, fmt.Errorf("the crawl that was submitted cannot be read: %w", err)
 	}
-	if t.Version > movingVersion {
+	if t.Version > changedVersion {
 		return nil, usage("run that version of weir on all nodes", "the crawl was submitted by weir %s, and this one, %s, does not understand it", t.By, version())
 	}
 	return t, nil
@@ -94,7 +120,7 @@ func (t *task) open() (*settings, []node.Seed, []*program.Source, error) {
 	}
 	var list []*program.Source
 	for _, p := range t.Programs {
-		list = append(list, &program.Source{As: p.As, Name: p.Name, Text: p.Text, Settings: p.Settings, Inputs: p.Inputs})
+		list = append(list, p.source())
 	}
 	return s, seeds, list, nil
 }

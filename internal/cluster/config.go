@@ -60,8 +60,9 @@ const (
 //	3  logs of bundles, letters of several pieces: older nodes would read neither
 //	4  pages are counted over all nodes: older nodes would not tell theirs
 //	5  pages that are left are divided: older nodes would not keep to it
+//	6  the programs of a crawl change: older nodes would not hear of it, and nobody changes them while one is there
 const (
-	version = 5
+	version = 6
 	least   = 5
 )
 

@@ -76,6 +76,21 @@ func (n *Node) Spec(ctx context.Context, name string) (s Spec, ok bool, err erro
 	return Spec{name, body, rev}, len(body) > 0, nil
 }
 
+// Newest returns what was submitted or changed last, whatever it is called, as most
+// nodes have it. It is not ok if that was removed.
+func (n *Node) Newest(ctx context.Context) (s Spec, ok bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTime)
+	defer cancel()
+	m, err := n.streams[crawlsStream].GetLastMsgForSubject(ctx, crawlSubject("*"))
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return s, false, nil
+	}
+	if err != nil {
+		return s, false, fmt.Errorf("look up what was submitted: %w", err)
+	}
+	return Spec{m.Subject[len(crawlSubject("")):], m.Data, m.Sequence}, len(m.Data) > 0, nil
+}
+
 // Replace puts another crawl in the place of what was submitted, unless that has
 // changed meanwhile.
 func (n *Node) Replace(ctx context.Context, was Spec, body []byte) error {

@@ -236,7 +236,7 @@ func (p *peer) run(ctx context.Context, stop <-chan struct{}) {
 				case granting:
 					p.grant(x)
 				case took:
-					p.took(ctx, x.roll)
+					p.took(ctx, x)
 				}
 			}
 		case <-timer.C:

@@ -149,7 +149,7 @@ func (n *node) heedRolls(ctx context.Context, rolls <-chan Roll) {
 			return
 		}
 		if !news {
-			n.peer.post(took{r.Number})
+			n.peer.post(took{roll: r.Number})
 			continue
 		}
 		select {
@@ -165,17 +165,22 @@ func (n *node) heedRolls(ctx context.Context, rolls <-chan Roll) {
 	}
 }
 
-// took says that the Ledger has taken up a roll.
-type took struct{ roll int }
+// took says that the Ledger has taken up a roll, and whether that has changed anything.
+type took struct {
+	roll int
+	news bool
+}
 
 // took has the Member know that there may be more to do, before anybody hears that
 // the node goes by the roll.
-func (p *peer) took(ctx context.Context, roll int) {
-	p.step(ctx, overlay.Turned{})
+func (p *peer) took(ctx context.Context, t took) {
+	if t.news {
+		p.step(ctx, overlay.Turned{})
+	}
 	if p.cfg.Watch != nil {
 		p.cfg.Watch(p.member.Status())
 	}
 	if p.cfg.Took != nil {
-		p.cfg.Took(roll)
+		p.cfg.Took(t.roll)
 	}
 }

@@ -26,7 +26,7 @@ const forgetful = "warning: this crawl has no archive (--warc none), and when it
 var ErrOld = errors.New("the crawl was begun by an older weir, which kept less of what its rules had derived")
 
 // errPeers says that the crawl cannot have other programs, since nodes share it.
-var errPeers = errors.New("a crawl that several nodes share keeps the programs that it was submitted with")
+var errPeers = errors.New("this is one node of a cluster, and all of its nodes must take up other programs: weir steer --at HOST:PORT --certs DIR, with the address of any of them, has them do so")
 
 // rules are those of a crawl's program, or of several that share it.
 type rules interface {

@@ -149,7 +149,7 @@ func (t *Turned) tell(o turn, totals crawl.Totals) {
 func (n *node) prepare(t Turn) (turn, Turned, error) {
 	got := Turned{Version: int(n.programs.Version), Programs: n.programs.Names()}
 	if n.cfg.Peer != nil {
-		return turn{}, got, errors.New("this is one node of a cluster, and the others would go on under the program that they have: submit another crawl (weir submit)")
+		return turn{}, got, errPeers
 	}
 	if n.cfg.Archive == store.None && !n.keeps {
 		return turn{}, got, errors.New("this crawl keeps no archive (--warc none), nor facts of its pages, since its program does not need them again: the pages that it has cannot be read again under another program")
@@ -211,7 +211,7 @@ func (c *committer) turn(ctx context.Context, t turn) error {
 	c.n.log.event("program", map[string]any{"version": t.number, "programs": t.programs.Names(), "queued": totals.Queued, "stored": totals.Fetched})
 	if c.n.peer != nil {
 		c.applied++
-		c.n.peer.post(took{t.roll})
+		c.n.peer.post(took{t.roll, true})
 	}
 	t.done <- totals
 	if held := c.held; held != nil {
