@@ -26,6 +26,7 @@ type fleet struct {
 	owner []int // by partition; -1 = nobody
 	plan  *flow.Plan
 	more  []*flow.Plan // of other programs that share the crawl
+	later []*flow.Plan // of those that come to share it
 	own   bool
 	seeds []string
 	web   map[string][]string
@@ -70,6 +71,9 @@ func (s *ship) open() {
 			members = append(members, Member{Name: fmt.Sprint(i + 1), Rules: p})
 		}
 		several := NewSeveral(s.kv, members)
+		cfg.Rules, cfg.Traits = several, several.Traits()
+	}
+	if several := s.enrolled(); several != nil {
 		cfg.Rules, cfg.Traits = several, several.Traits()
 	}
 	if !s.alone {
@@ -156,6 +160,10 @@ func (f *fleet) append(s *ship, p overlay.Post) {
 // read applies what is new in the log of a partition.
 func (s *ship) read(part int) {
 	for i, b := range s.fl.logs[part] {
+		for s.fl.later != nil && !s.l.Knows(&b) {
+			s.commit()
+			s.enrol()
+		}
 		s.must(s.l.Apply(part, uint64(i+1), b))
 	}
 	s.commit()
@@ -174,7 +182,7 @@ func (s *ship) adopt(part int) {
 			s.fl.t.Fatalf("%s: %d pages of %s, %d are said to wait", s.name, len(got.Entries), k.Name, k.Queued)
 		}
 		for _, e := range got.Entries {
-			if end, ok := s.fl.ended[fmt.Sprint(part, k.Name, e.Hash)]; ok && s.others == nil && !(s.l.cfg.Traits.Depth && e.Depth < end.Depth || s.l.cfg.Traits.Score && e.Score > end.Score) {
+			if end, ok := s.fl.ended[fmt.Sprint(part, k.Name, e.Hash)]; ok && s.others == nil && s.fl.later == nil && !(s.l.cfg.Traits.Depth && e.Depth < end.Depth || s.l.cfg.Traits.Score && e.Score > end.Score) {
 				s.fl.t.Fatalf("%s: %s%s has ended, and waits", s.name, k.Name, e.Rest)
 			}
 			s.queued[page.Key{Site: k.ID, Hash: e.Hash}] = k.Name + e.Rest
@@ -256,7 +264,7 @@ func (f *fleet) facts(k page.Key, u string) *page.Facts {
 
 // again delivers pages again that are due; those of others are theirs to deliver.
 func (s *ship) again() {
-	for s.commit(); s.l.totals.Due > 0 || s.l.totals.Stale; s.commit() {
+	for s.commit(); s.l.totals.Due > 0 || s.l.totals.Stale || s.l.totals.Steered; s.commit() {
 		keys, err := s.l.Due(8)
 		s.must(err)
 		for _, k := range keys {
@@ -273,6 +281,9 @@ func (s *ship) again() {
 // board adds a node.
 func (f *fleet) board(s *ship) *ship {
 	s.fl, s.kv = f, &memory{}
+	w := &batch{}
+	WritePrograms(w, Programs{Next: 1})
+	s.kv.commit(w)
 	s.open()
 	s.must(s.l.Begin())
 	for _, u := range f.seeds {
@@ -340,7 +351,7 @@ func (f *fleet) sail() {
 	for range n("steps", 200) {
 		s := f.nodes[n("node", 2)]
 		part := n("part", fleetParts-1)
-		switch n("act", 12) {
+		switch n("act", 12+min(len(f.later), 1)) {
 		case 0, 1, 2:
 			s.fetch()
 		case 3:
@@ -387,8 +398,14 @@ func (f *fleet) sail() {
 		case 12: // a standby reads what others do
 			s.commit()
 			s.read(part)
+		case 13: // and has others meet with what it means to them
+			s.commit()
+			s.enrol()
+			s.again()
+			s.tell()
 		}
 	}
+	f.enrol()
 	f.finish(3)
 }
 
