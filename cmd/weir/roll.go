@@ -225,7 +225,7 @@ const ownCluster = "another crawl needs a cluster of its own, whose nodes may ru
 // changeable says why a crawl must keep the programs that it has.
 func (s *station) changeable(c *change) error {
 	s.mu.Lock()
-	enough := s.last.Enough
+	enough := s.last.Enough && s.last.Rule == ""
 	s.mu.Unlock()
 	scheme, err := overlay.ParseScheme(c.t.Scheme)
 	switch {

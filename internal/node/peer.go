@@ -91,7 +91,8 @@ type peer struct {
 	until   atomic.Int64 // no request may be sent from then on, by the crawl's clock
 	others  atomic.Bool  // have connections free
 
-	borrowed atomic.Int64 // pages that other nodes had
+	borrowed  atomic.Int64 // pages that other nodes had
+	throttled atomic.Bool  // the others have not heard of all that was found
 
 	mu    sync.Mutex
 	stop  string // why the rules have ended the crawl
@@ -324,6 +325,7 @@ func (p *peer) step(ctx context.Context, ev overlay.Event) {
 		case overlay.Apply, overlay.Posted, overlay.Rewind:
 			p.work(a)
 		case overlay.Throttle:
+			p.throttled.Store(a.On)
 			p.n.send(ctx, crawl.Hold{On: a.On || p.full.Load()})
 		case overlay.Allow:
 			p.n.send(ctx, crawl.Allow{Pages: a.Pages})
@@ -408,6 +410,21 @@ func (p *peer) halt(why string) (news bool) {
 	p.mu.Unlock()
 	p.n.log.event("halted", map[string]any{"why": why})
 	return !p.full.Swap(true)
+}
+
+// resume takes a halt back, should there have been one: a program has come that may go
+// on.
+func (p *peer) resume(ctx context.Context) error {
+	if p.why() == "" {
+		return nil
+	}
+	p.mu.Lock()
+	p.stop = ""
+	p.mu.Unlock()
+	full, err := crawl.ReadEnough(p.n.store)
+	p.full.Store(full)
+	p.n.send(ctx, crawl.Hold{On: full || p.throttled.Load()})
+	return err
 }
 
 // why the rules have ended the crawl; "" if they have not.

@@ -186,3 +186,29 @@ func (f *fleet) same(want map[string]map[string]bool, dirs []string) {
 		}
 	}
 }
+
+// TestNodesGoOnForAProgram: a crawl that a rule has stopped goes on for a program that
+// comes later.
+func TestNodesGoOnForAProgram(t *testing.T) {
+	t.Parallel()
+	sites := testweb.Config{Seed: 9, Sites: testweb.Even(6, testweb.Site{Pages: 20, Links: 5, Size: 1000})}
+	odd := &program.Source{As: "odd", Name: "odd.dl", Text: oddProgram}
+	short := &program.Source{As: "short", Name: "short.dl", Text: nearProgram + `
+stop("enough") :- fetched(_, 200).`}
+	want := alone(t, sites, short, odd)
+	delete(want, "short") // which may stop a moment later
+	web := start(t, sites)
+	f := newFleet(t, web, 3)
+	f.roll.Programs = []Enrolled{{Name: "short", Source: short}}
+	f.tune = func(_ int, cfg *Config) { cfg.Programs, cfg.Wait = []*program.Source{short}, time.Millisecond }
+	for i := range f.nodes {
+		f.launch(i)
+	}
+	f.quieten(0, 1, 2)
+	f.agree(func(list []Enrolled) []Enrolled {
+		return append(list, Enrolled{Name: "odd", Source: odd, Joined: true})
+	}, 0, 1, 2)
+	f.quieten(0, 1, 2)
+	once(t, web)
+	f.same(want, f.ended(0, 1, 2))
+}

@@ -202,6 +202,9 @@ func (c *committer) turn(ctx context.Context, t turn) error {
 	}
 	c.open()
 	totals, err := c.n.take(t)
+	if err == nil && c.n.peer != nil {
+		err = c.n.peer.resume(ctx)
+	}
 	if err != nil {
 		return err
 	}
