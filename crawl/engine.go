@@ -55,6 +55,12 @@ type EngineConfig struct {
 	// and does not finish for that.
 	Shared bool `json:",omitempty"`
 
+	// Homes is how many partitions hosts are at home in, where hosts that wait for a
+	// connection may be left to another node, see Relief; 0: they are not.
+	Homes int `json:",omitempty"`
+
+	Leave int64 `json:",omitempty"` // of hosts with more pages than that, none are left
+
 	// Rationed: no more pages are begun than Allow says.
 	Rationed bool `json:",omitempty"`
 }
@@ -158,6 +164,8 @@ func (e *Engine) Step(now page.Time, ev Event) []Order {
 		e.estates.held = ev.On
 	case Census:
 		e.census(now, ev)
+	case Relief:
+		e.relieve(ev)
 	case Leased:
 		if ev.CDN {
 			e.f.Crowd(ev.Host)
@@ -446,6 +454,11 @@ func (e *Engine) order(p frontier.Pick) {
 		e.ranker.handed()
 		e.settled(p.Host, p.Outcome)
 		e.out = append(e.out, Settle{ID: id, Site: p.Site, Entry: p.Entry, Outcome: p.Outcome})
+	case frontier.Give:
+		id := e.flights.start(flight{key: page.Key{Site: p.Site, Hash: p.Entry.Hash}, host: p.Host, settle: true, done: true})
+		e.settling++
+		e.ranker.handed()
+		e.out = append(e.out, Give{ID: id, Site: p.Site, Entry: p.Entry, To: p.To})
 	case frontier.Load:
 		e.loads++
 		e.out = append(e.out, Load{Site: p.Site, From: p.From, N: p.N})

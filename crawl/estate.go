@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"weir/frontier"
+	"weir/overlay"
 	"weir/page"
 )
 
@@ -41,6 +42,7 @@ type Counted struct {
 	Flying int64 // whatever else is not over
 	Ready  int   // hosts that could be visited, and wait
 	Full   bool  // no connection is left for them
+	Spare  int   // of these hosts, those that could be left to another node; no more than maxSpare are counted
 	Free   int   // connections that no host waits for, while pages may be begun
 
 	// Bytes a second: what could be used, what of it is promised to sites with
@@ -88,6 +90,40 @@ type Leased struct {
 	CDN bool `json:",omitempty"` // its address serves many domains, other nodes say
 }
 
+// Relief says that another node has connections free for so many hosts that wait for
+// one here: they go to a partition of its.
+type Relief struct {
+	Part  uint16
+	Hosts int
+}
+
+// maxSpare is how many hosts that could be left to others are told of.
+const maxSpare = 64
+
+// relieve leaves hosts to another node.
+func (e *Engine) relieve(ev Relief) {
+	if !e.estates.own[ev.Part] && e.stop == StopByNobody && !e.estates.held {
+		e.f.Give(ev.Part, e.gift(ev.Hosts, func(host string, part uint16) bool { return e.onward(host, part, ev.Part) }))
+	}
+}
+
+// gift is what may be left to others, if a host may go. One that was promised to be done
+// in time stays.
+func (e *Engine) gift(hosts int, may func(host string, part uint16) bool) frontier.Gift {
+	return frontier.Gift{Hosts: hosts, Pages: e.cfg.Leave, May: func(host string, part uint16) bool {
+		return e.cfg.Homes > 0 && e.promised(host) == nil && may(host, part)
+	}}
+}
+
+// onward says whether a host may go from one partition to another: from its home on to
+// later ones only, as they follow one another in a circle, so that no page comes back to
+// where it was. There it would be taken for known.
+func (e *Engine) onward(host string, part, to uint16) bool {
+	n := e.cfg.Homes
+	home := overlay.NewKeys(overlay.Scheme{}, n).HostPart(host)
+	return (int(part)-home+n)%n < (int(to)-home+n)%n
+}
+
 // Hold lets nothing new be ordered while it is on: the others have not heard yet
 // of what was found before.
 type Hold struct{ On bool }
@@ -101,6 +137,7 @@ func (Adopted) event() string  { return "adopted" }
 func (Disowned) event() string { return "disowned" }
 func (Hold) event() string     { return "hold" }
 func (Census) event() string   { return "census" }
+func (Relief) event() string   { return "relief" }
 func (Leased) event() string   { return "leased" }
 func (Lease) order() string    { return "lease" }
 func (Return) order() string   { return "return" }
@@ -151,6 +188,7 @@ func (e *Engine) census(now page.Time, ev Census) {
 	c := Counted{Applied: ev.Applied, Fetched: ev.Fetched, Print: ev.Print, Begun: e.pages + int64(e.asking), Under: e.flights.under(), Allowed: e.estates.allowed, Queued: n.Waiting, Flying: int64(e.flights.n + e.loads + len(e.estates.leaving) + len(e.estates.coming)), Ready: n.Ready}
 	idle := max(n.Idle-n.Lent, 0)
 	c.Full = idle == 0
+	c.Spare = e.f.Spare(e.gift(maxSpare, func(string, uint16) bool { return true }))
 	if c.Ready == 0 && e.stop == StopByNobody && e.room() > 0 {
 		c.Free = idle
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/overlay"
 	"weir/page"
 )
 
@@ -77,5 +78,57 @@ func TestFull(t *testing.T) {
 	h.start(monday)
 	if c := h.census(); c.Full || c.Free != 0 {
 		t.Errorf("without a ration: %+v", c)
+	}
+}
+
+// Hosts that wait for a connection are left to another node with all that waits of them:
+// to a later partition than theirs, so that none comes back, and to none of the node's own.
+func TestRelief(t *testing.T) {
+	const parts = 16
+	given := func(ev Relief, events ...Event) map[string]int {
+		h := newHand(t, 70, Bandwidth{})
+		h.cfg.Shared, h.cfg.Homes, h.cfg.Leave = true, parts, 1
+		h.start(monday)
+		for _, ev := range events {
+			h.step(ev)
+		}
+		if c := h.census(); c.Ready != 6 || c.Spare != 6 {
+			t.Fatalf("of 70 hosts %d wait for 64 connections, and %d could be left", c.Ready, c.Spare)
+		}
+		names, hosts := map[page.SiteID]string{}, map[string]int{}
+		h.engine.f.Sites(func(id page.SiteID, name string) { names[id] = name })
+		for _, o := range h.step(ev) {
+			if g, ok := o.(Give); ok {
+				if g.To != ev.Part {
+					t.Errorf("a page goes to %d", g.To)
+				}
+				hosts[names[g.Site]]++
+			}
+		}
+		if c := h.census(); c.Ready != 6-len(hosts) {
+			t.Errorf("%d hosts were left, and %d wait still", len(hosts), c.Ready)
+		}
+		return hosts
+	}
+	last := uint16(0)
+	for part := range uint16(parts) { // hosts are at home in partition 0 here, as far as the Engine was told
+		for name := range given(Relief{Part: part, Hosts: 9}) {
+			last = part
+			home := overlay.NewKeys(overlay.Scheme{}, parts).HostPart(page.SiteHost(name))
+			if (0-home+parts)%parts >= (int(part)-home+parts)%parts {
+				t.Errorf("%s, at home in partition %d, goes from 0 to %d", name, home, part)
+			}
+		}
+	}
+	if last == 0 {
+		t.Fatal("no host was left to anybody")
+	}
+	if n := len(given(Relief{Part: last, Hosts: 1})); n != 1 {
+		t.Errorf("%d hosts are left, where one was asked for", n)
+	}
+	for name, ev := range map[string]Event{"its own": Adopted{Part: last}, "held": Hold{On: true}} {
+		if n := len(given(Relief{Part: last, Hosts: 9}, ev)); n != 0 {
+			t.Errorf("%s: %d hosts are left", name, n)
+		}
 	}
 }

@@ -28,14 +28,20 @@ import (
 type spreads struct {
 	table *overlay.Spreads // nil: the scheme spreads none
 	calm  bool             // the node has connections for all its hosts
-	eager bool             // it has not, and another node has some to spare
+	away  map[abode]int    // the partition that a host was left to
+}
+
+// abode is a host in one of the partitions that fetch its pages.
+type abode struct {
+	host string
+	part uint16
 }
 
 func newSpreads(s overlay.Scheme) spreads {
 	if s.Second != overlay.Adapt {
 		return spreads{}
 	}
-	return spreads{table: overlay.NewSpreads(s)}
+	return spreads{table: overlay.NewSpreads(s), away: map[abode]int{}}
 }
 
 // openSpreads reads over how many partitions hosts were spread.
@@ -126,12 +132,11 @@ func (l *Ledger) applyTrip(t overlay.Trip) {
 	x.near[t.Host] = near
 }
 
-// Pressed says whether hosts wait at this node, and whether others have connections to
-// spare: these are of use only to hosts that wait for one. Until it is told it takes the
-// one for granted, and not the other.
-func (l *Ledger) Pressed(c Counted, spare bool) {
+// Pressed says whether hosts wait at this node. Until it is told it takes that for
+// granted.
+func (l *Ledger) Pressed(c Counted) {
 	if l.share != nil {
-		l.share.spreads.calm, l.share.spreads.eager = c.Ready == 0, c.Ready > 0 && c.Full && spare
+		l.share.spreads.calm = c.Ready == 0
 	}
 }
 
@@ -148,10 +153,15 @@ func (l *Ledger) fetcher(s *siteRecord, row *Row) (part int, ok bool) {
 		}
 		part = keys.Moved(row.URL, int(row.moves)+1)
 	case overlay.Adapt:
-		if row.moves > 0 {
+		to, left := l.left(s, row.URL.Host(), scheme.Over)
+		switch {
+		case left:
+			part = to
+		case row.moves > 0:
 			return 0, false
+		default:
+			part = keys.Spread(row.URL, l.spread(s, row.URL.Host(), scheme.Over))
 		}
-		part = keys.Spread(row.URL, l.spread(s, row.URL.Host(), scheme.Over))
 	case overlay.ByRTT:
 		near := l.share.trips.near[row.URL.Host()]
 		if !scheme.HandOn(0, near[0], int(row.moves)) {
@@ -168,25 +178,17 @@ func (l *Ledger) fetcher(s *siteRecord, row *Row) (part int, ok bool) {
 // what waits in each; that is looked at again when as many pages are new as make one
 // too many, so that a change shows before the next. As long as the node has a
 // connection for every host that may be asked, others could ask no sooner, and
-// hosts are gathered. While hosts wait here for a connection and other nodes have some
-// to spare, few new pages are enough to spread a host over so many partitions that one
-// of their owners is likely such a node.
+// hosts are gathered.
 func (l *Ledger) spread(s *siteRecord, host string, over int) int {
 	x := &l.share.spreads
 	n := x.table.Of(host)
-	eager := x.eager && n < eagerFan
-	if s.since++; s.since < over && (!eager || s.since < over/eagerPart) {
+	if s.since++; s.since < over {
 		return n
 	}
 	s.since = 0
 	waiting := int(s.queued) * n
-	switch {
-	case x.calm:
+	if x.calm {
 		waiting = 0
-	case eager:
-		waiting = max(waiting, (over+1)*n)
-	case x.eager: // it is spread far enough, and not gathered either
-		waiting = max(waiting, over*n)
 	}
 	w, changed := x.table.Adjust(host, waiting)
 	if changed {
@@ -197,10 +199,54 @@ func (l *Ledger) spread(s *siteRecord, host string, over int) int {
 	return x.table.Of(host)
 }
 
-const (
-	eagerFan  = 8  // partitions that a host is spread over soon, if others have nothing to do
-	eagerPart = 64 // of the new pages that would be waited for otherwise
-)
+// Give leaves a page that waits to another partition, and what is found of its host from
+// now on. If that cannot be, the page waits again.
+func (l *Ledger) Give(o Give) error {
+	l.ev.IDs = append(l.ev.IDs, o.ID)
+	r, err := l.page(page.Key{Site: o.Site, Hash: o.Entry.Hash})
+	if err != nil || r == nil || r.state != stateQueued {
+		return err
+	}
+	s, err := l.site(o.Site)
+	if err != nil {
+		return err
+	}
+	if l.share.spreads.away == nil || l.several != nil || int(o.To) == int(s.part) {
+		return l.again(r, &page.Facts{Key: r.key, Outcome: page.Aborted})
+	}
+	l.share.spreads.away[abode{page.SiteHost(s.name), s.part}] = int(o.To)
+	row := Row{
+		URL: page.Join(s.name, o.Entry.Rest), Hash: r.key.Hash, Depth: r.depth, Hops: o.Entry.Hops, Root: r.root, Seed: r.seed,
+		Score: o.Entry.Score, By: r.rule,
+	}
+	s.queued--
+	l.totals.Queued--
+	if st := l.own(s); st != nil {
+		st.queued--
+	}
+	if l.purse != nil {
+		if row.Score, err = l.spend(s, r); err != nil {
+			return err
+		}
+	}
+	return l.handOn(s, r, int(o.To), &row)
+}
+
+// left returns the partition that a host was left to. When the node has connections for
+// all its hosts, and many pages of this one are new, it is left no more: what is found
+// of it stays.
+func (l *Ledger) left(s *siteRecord, host string, over int) (part int, ok bool) {
+	x := &l.share.spreads
+	at := abode{host, s.part}
+	if part, ok = x.away[at]; !ok || !x.calm {
+		return part, ok
+	}
+	if s.since++; s.since >= over {
+		s.since = 0
+		delete(x.away, at)
+	}
+	return part, true
+}
 
 // handOn leaves a new page to another partition.
 func (l *Ledger) handOn(s *siteRecord, r *pageRecord, part int, row *Row) error {
@@ -248,7 +294,10 @@ func (l *Ledger) forward(s *siteRecord, r *pageRecord, row *Row) (bool, error) {
 	var part int
 	switch keys, host := l.share.Keys, row.URL.Host(); keys.Scheme().Second {
 	case overlay.Adapt:
-		part = keys.Spread(row.URL, l.share.spreads.table.Of(host))
+		to, left := l.share.spreads.away[abode{host, s.part}]
+		if part = to; !left {
+			part = keys.Spread(row.URL, l.share.spreads.table.Of(host))
+		}
 	case overlay.ByRTT:
 		part = keys.Nearest(host, l.share.trips.near[host])
 	default:

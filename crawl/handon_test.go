@@ -172,35 +172,55 @@ func TestSpreadsAreKept(t *testing.T) {
 	})
 }
 
-// A host is spread soon, and not too far, while hosts wait for a connection here and other
-// nodes have some to spare; else many pages must wait.
-func TestHostsAreSpreadSoonWhereOthersAreIdle(t *testing.T) {
+// What waits of a host that is left to another partition goes there, and what is found of
+// it later; each page is fetched once, and who owns its home next knows of all.
+func TestHostsAreLeft(t *testing.T) {
 	once(t, func(t *rapid.T) {
-		_, a, bring := crew(t, "adaptive:over=256", 2)
-		table := a.l.share.spreads.table
-		calm, waits, pressed := Counted{}, Counted{Ready: 1}, Counted{Ready: 1, Full: true}
-		page := 0
-		for _, step := range []struct {
-			node        Counted
-			spare       bool
-			pages, want int
-		}{{waits, true, 4, 1}, {pressed, false, 1, 1}, {calm, true, 1, 1}, {pressed, true, 4, 2}, {pressed, true, 4, 4}, {pressed, true, 300, 8}, {pressed, false, 20, 8}} {
-			a.l.Pressed(step.node, step.spare)
-			for len(a.queued) > 0 { // few wait
-				a.fetch()
-				a.settle()
+		f, a, bring := crew(t, "adaptive:over=20", 2)
+		home := f.keys.HostPart("h.test")
+		to := (home + 3) % fleetParts
+		for i := range 5 {
+			bring(fmt.Sprintf("http://h.test/%d", i), 1)
+		}
+		a.give(to)
+		a.settle()
+		bring("http://h.test/5", 1)
+		where := map[uint16]int{}
+		for k := range a.queued {
+			where[a.site[k.Site].Part]++
+		}
+		if where[uint16(to)] != 6 || len(a.queued) != 6 {
+			t.Fatalf("pages wait in partitions %v, not all in %d", where, to)
+		}
+		if n := a.l.Totals(); n.Seen != 6 || n.Queued != 6 {
+			t.Errorf("%d pages are known, %d wait", n.Seen, n.Queued)
+		}
+		a.l.Pressed(Counted{}) // it has connections again
+		for i := range 20 {
+			bring(fmt.Sprintf("http://h.test/again%d", i), 1)
+		}
+		bring("http://h.test/last", 1)
+		for k, u := range a.queued {
+			if part := a.site[k.Site].Part; u == "http://h.test/last" && part != uint16(home) {
+				t.Errorf("the host is gathered, and its page waits in partition %d", part)
 			}
-			for range step.pages {
-				page++
-				was := table.Of("h.test")
-				bring(fmt.Sprintf("http://h.test/%d", page), 1)
-				if n := table.Of("h.test"); n < was {
-					t.Fatalf("%+v: the host is gathered, from %d partitions to %d", step, was, n)
-				}
+		}
+		for len(a.queued) > 0 {
+			a.fetch()
+			a.settle()
+		}
+		for u, n := range f.asked {
+			if n != 1 {
+				t.Errorf("%s was fetched %d times", u, n)
 			}
-			if n := table.Of("h.test"); n != step.want {
-				t.Fatalf("%+v: the host is spread over %d partitions", step, n)
-			}
+		}
+		b := f.board(&ship{name: "n2", origin: 3})
+		f.nodes = append(f.nodes, b)
+		for part := range fleetParts {
+			b.adopt(part)
+		}
+		if n := b.l.Totals(); len(b.queued) > 0 || n.Seen != 27 {
+			t.Errorf("the next owner fetches %v, and knows of %d pages", b.queued, n.Seen)
 		}
 	})
 }

@@ -37,6 +37,14 @@ type Settle struct {
 	Outcome page.Outcome
 }
 
+// Give leaves a page to another partition; Committed answers.
+type Give struct {
+	ID    uint64
+	Site  page.SiteID
+	Entry frontier.Entry
+	To    uint16
+}
+
 // Load asks for the head of a site's queue; Loaded answers.
 type Load struct {
 	Site page.SiteID
@@ -108,6 +116,7 @@ type Finish struct{ Reason string }
 func (Fetch) order() string     { return "fetch" }
 func (Close) order() string     { return "close" }
 func (Settle) order() string    { return "settle" }
+func (Give) order() string      { return "give" }
 func (Load) order() string      { return "load" }
 func (Resolve) order() string   { return "resolve" }
 func (Save) order() string      { return "save" }

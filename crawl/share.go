@@ -29,6 +29,18 @@ type Sharing struct {
 	Origin uint64 // of its store: says which records it has written itself
 }
 
+// Leaves returns what an Engine must know to leave hosts to other nodes, see
+// EngineConfig; 0 if the scheme does not.
+func (s *Sharing) Leaves() (homes int, pages int64) {
+	if scheme := s.Keys.Scheme(); scheme.Second == overlay.Adapt {
+		return s.Parts, int64(scheme.Over)
+	}
+	return 0, 0
+}
+
+// Several says whether several programs ask for pages.
+func (l *Ledger) Several() bool { return l.several != nil }
+
 // share is the state of a Ledger that shares.
 type share struct {
 	Sharing

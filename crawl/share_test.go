@@ -2,6 +2,7 @@ package crawl
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -219,6 +220,29 @@ func (s *ship) fetch() {
 	s.must(s.l.Page(s.id, s.fl.facts(k, u), Archived{File: 1, Length: 1}, false))
 }
 
+// give leaves pages of a host that wait to a later partition than theirs, all of a site.
+func (s *ship) give(to int) {
+	ids := slices.Sorted(maps.Keys(s.site))
+	if s.fl.keys.Scheme().Second != overlay.Adapt || len(ids) == 0 {
+		return
+	}
+	site := s.site[rapid.SampledFrom(ids).Draw(s.fl.t, "given")]
+	home := s.fl.keys.HostPart(page.SiteHost(site.Name))
+	if (int(site.Part)-home+fleetParts)%fleetParts >= (to-home+fleetParts)%fleetParts {
+		return
+	}
+	got, err := s.l.Load(Load{Site: site.ID, N: 1 << 20})
+	s.must(err)
+	for _, e := range got.Entries {
+		k := page.Key{Site: site.ID, Hash: e.Hash}
+		if _, waits := s.queued[k]; waits {
+			delete(s.queued, k)
+			s.id++
+			s.must(s.l.Give(Give{ID: s.id, Site: site.ID, Entry: e, To: uint16(to)}))
+		}
+	}
+}
+
 // shown holds what people see of a page to where it was fetched: there it is
 // listed, and who only read of it in the logs says so.
 func (f *fleet) shown(reader *ship, u string) {
@@ -351,12 +375,12 @@ func (f *fleet) sail() {
 	for range n("steps", 200) {
 		s := f.nodes[n("node", 2)]
 		part := n("part", fleetParts-1)
-		switch n("act", 12+min(len(f.later), 1)) {
+		switch n("act", 13+min(len(f.later), 1)) {
 		case 0, 1, 2:
 			s.fetch()
 		case 3:
 			s.commit()
-			s.l.Pressed(Counted{Ready: n("ready", 1), Full: n("full", 1) == 1}, n("spare", 1) == 0)
+			s.l.Pressed(Counted{Ready: n("ready", 1)})
 		case 4:
 			if len(s.outbox) > 0 {
 				s.post(n("cut", 3) == 0)
@@ -398,7 +422,9 @@ func (f *fleet) sail() {
 		case 12: // a standby reads what others do
 			s.commit()
 			s.read(part)
-		case 13: // and has others meet with what it means to them
+		case 13:
+			s.give(part)
+		case 14: // one has others meet with what it means to them
 			s.commit()
 			s.enrol()
 			s.again()

@@ -219,6 +219,8 @@ func decodeEvent(kind string, data []byte) (Event, error) {
 		return decode[Allow](data)
 	case "leased":
 		return decode[Leased](data)
+	case "relief":
+		return decode[Relief](data)
 	case "census":
 		return decode[Census](data)
 	case "tick":

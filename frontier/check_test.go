@@ -104,6 +104,9 @@ func (f *Frontier) check(t fataler) {
 		if f.hosts[s.host.name] != s.host {
 			t.Fatalf("%s: its host is forgotten", s.name)
 		}
+		if _, gives := f.gifts[s.id]; gives != (s.over == given) || gives && s.queued == 0 {
+			t.Fatalf("%s is given away: %v; %d are queued, and end with %v", s.name, gives, s.queued, s.over)
+		}
 		if s.queued == 0 && !s.leaving {
 			t.Fatalf("%s has nothing queued and is never forgotten", s.name)
 		}

@@ -86,7 +86,8 @@ type Frontier struct {
 	ready   roster
 	timers  roster
 	naps    heap[*nap]
-	open    fifo[*host] // holding, in turn
+	gifts   map[page.SiteID]giving // sites that are being given away
+	open    fifo[*host]            // holding, in turn
 	stall   [needs]fifo[*host]
 	closes  fifo[string] // connections to close, not yet told
 	granted fifo[*host]  // that may be visited, in turn
@@ -369,6 +370,7 @@ func (f *Frontier) rerank(s *site) {
 		h.sites.remove(s)
 	}
 	if s.queued == 0 {
+		f.gave(s)
 		f.empty(s)
 	}
 	f.refile(h)
@@ -444,6 +446,10 @@ func (f *Frontier) line(h *host) {
 	if h.line.leased {
 		h.state = granted
 		f.granted.push(h)
+		return
+	}
+	if len(f.gifts) > 0 && h.sites.len() > 0 && h.sites.top().over == given {
+		_, _ = f.stallOn(h, needSettle) // for that it needs no connection
 		return
 	}
 	h.state = ready
@@ -539,7 +545,7 @@ func (f *Frontier) Loaded(now page.Time, b Batch) {
 	f.rest(now, h)
 	// Behind a gate the first in turn may not be the first to pass: to give its
 	// window up again would be to load it for ever.
-	if h.state != granted && (h.state != ready || f.gate == nil && f.ready.top() != h) {
+	if h.state != granted && s.over != given && (h.state != ready || f.gate == nil && f.ready.top() != h) {
 		f.cool(s) // it is not its turn after all
 		f.spare(h)
 	}

@@ -17,11 +17,12 @@ import (
 // with answers drawn at random and given in any order. What it holds, it holds
 // from what an owner of a host could see.
 type driver struct {
-	t    *rapid.T
-	f    *Frontier
-	cfg  Config
-	now  page.Time
-	calm bool // nothing fails any more
+	gives uint16 // the partition that hosts are given to
+	t     *rapid.T
+	f     *Frontier
+	cfg   Config
+	now   page.Time
+	calm  bool // nothing fails any more
 
 	sites   []*dSite
 	hosts   map[string]*dHost
@@ -95,7 +96,7 @@ func (d *driver) n(label string, lo, hi int) int { return rapid.IntRange(lo, hi)
 func (d *driver) bool(label string) bool { return rapid.Bool().Draw(d.t, label) }
 
 func newDriver(t *rapid.T) *driver {
-	d := &driver{t: t, hosts: map[string]*dHost{}, addrs: map[netip.Addr]map[string]bool{}, now: 1}
+	d := &driver{t: t, gives: 77, hosts: map[string]*dHost{}, addrs: map[netip.Addr]map[string]bool{}, now: 1}
 	d.cfg = Config{
 		Order: rapid.SampledFrom(rankings).Draw(t, "ranking"), Wait: time.Duration(d.n("wait", 0, 2)) * time.Second, PerConn: d.n("c", 1, 4),
 		Conns: d.n("r", 1, 5), PerServer: d.n("per server", 1, 2), PerCDN: 3, CDNDomains: d.n("cdn", 1, 4), Window: 1, Hot: d.n("hot", 0, 4),
@@ -249,6 +250,12 @@ func (d *driver) pick(p Pick) {
 	case Settle:
 		d.spend(&d.room.Settle, "Settle")
 		d.settle(p)
+	case Give:
+		d.spend(&d.room.Settle, "Give")
+		if h := d.hosts[p.Host]; h.open || p.To != d.gives {
+			d.t.Fatalf("a page of %s is given to %d, not %d; visited meanwhile: %v", p.Host, p.To, d.gives, h.open)
+		}
+		d.taken = append(d.taken, dTaken{d.sites[p.Site-1], p.Entry, page.Denied})
 	case Fetch, Robots:
 		d.spend(&d.room.Fetch, "Fetch")
 		d.request(p)
@@ -611,7 +618,7 @@ func (d *driver) answerOne() {
 }
 
 func (d *driver) act() {
-	switch n := d.n("act", 0, 13); {
+	switch n := d.n("act", 0, 14); {
 	case n < 5 && len(d.pending) > 0:
 		d.answerOne()
 	case n < 7 && len(d.taken) > 0:
@@ -639,6 +646,9 @@ func (d *driver) act() {
 			h.sought = true
 			d.f.Sought(h.name)
 		}
+	case n == 14:
+		stays := d.n("stays", 0, parts)
+		d.f.Give(d.gives, Gift{Hosts: d.n("given", 1, 3), Pages: int64(d.n("pages", 0, 60)), May: func(_ string, part uint16) bool { return int(part) != stays }})
 	case n == 13:
 		if p := d.n("part", 0, parts-1); d.away[p] {
 			d.adopt(uint16(p))

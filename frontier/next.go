@@ -21,6 +21,7 @@ const (
 	Close               // an open connection to a host
 	Lease               // leave to visit a host at an address
 	Return              // that leave, given back
+	Give                // a page that another node is to ask for
 )
 
 // needs are the kinds of picks that the caller must have room for.
@@ -45,7 +46,7 @@ type Pick struct {
 	Kind    Kind
 	Site    page.SiteID
 	Host    string
-	Entry   Entry      // Fetch, Settle
+	Entry   Entry      // Fetch, Settle, Give
 	URL     page.URL   // Fetch, Robots
 	Addr    netip.Addr // Fetch, Robots: where to; zero behind a proxy
 	Open    bool       // a new connection
@@ -57,6 +58,7 @@ type Pick struct {
 	Rest    time.Duration // Lease: between two visits; Return: how long the host rests from now on
 	Used    bool          // Return: it was visited
 	CDN     bool          // Lease: the address serves many domains
+	To      uint16        // Give: the partition that it goes to
 }
 
 // Next returns the next thing to do, or false when there is none for now: then
@@ -189,6 +191,9 @@ func (f *Frontier) step(now page.Time, h *host, room Room) (Pick, bool) {
 func (f *Frontier) settle(now page.Time, h *host, s *site, o page.Outcome, room Room) (Pick, bool) {
 	if room.Settle == 0 {
 		return f.stallOn(h, needSettle)
+	}
+	if o == given {
+		return f.give(now, h, s), true
 	}
 	p := Pick{Kind: Settle, Site: s.id, Host: h.name, Entry: f.take(s), Outcome: o}
 	if h.line.conn != nil {

@@ -196,6 +196,17 @@ func (q *shelf) top() *site {
 	return q.one
 }
 
+// all returns them, in no order that means anything.
+func (q *shelf) all() []*site {
+	switch {
+	case q.many != nil:
+		return q.many.items
+	case q.one != nil:
+		return []*site{q.one}
+	}
+	return nil
+}
+
 func (q *shelf) push(s *site, less func(a, b *site) bool) {
 	switch {
 	case q.many != nil:

@@ -93,6 +93,10 @@ type (
 	// Allow says up to how many pages the node may begin in all, see Load.Begun.
 	Allow struct{ Pages int64 }
 
+	// Relieve says that a node has connections free for so many hosts that wait here:
+	// they may be left to a partition of its.
+	Relieve struct{ Part, Hosts int }
+
 	// Enough says that all nodes together have fetched as many pages as they should.
 	Enough struct{}
 
@@ -120,6 +124,7 @@ func (Throttle) action() string { return "throttle" }
 func (Share) action() string    { return "share" }
 func (Quiet) action() string    { return "quiet" }
 func (Allow) action() string    { return "allow" }
+func (Relieve) action() string  { return "relieve" }
 func (Enough) action() string   { return "enough" }
 func (Left) action() string     { return "left" }
 func (Wake) action() string     { return "wake" }

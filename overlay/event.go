@@ -91,6 +91,7 @@ type Load struct {
 	Queued int64   // pages that wait in partitions it owns
 	Flying int64   // orders that are not over
 	Free   int64   // connections that no host waits for, while pages may be begun
+	Spare  int64   // hosts that wait for a connection, and could be left to another node
 	Unsent int64   // applied or committed, and not handed in as a parcel yet
 	Pages  float64 // a second
 	Wanted float64 // bytes a second that it could use

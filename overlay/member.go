@@ -175,17 +175,6 @@ func (m *Member) patient(part int) bool {
 	return ok && l.queued >= plenty
 }
 
-// Spare reports whether another node that stays has connections that no host waits for,
-// as far as is known.
-func (m *Member) Spare() bool {
-	for _, p := range m.peers {
-		if l, ok := m.talk.loads[p.Name]; ok && l.session == p.Session && l.free > 0 && !p.Draining && p.Name != m.cfg.Name {
-			return true
-		}
-	}
-	return false
-}
-
 // Owner returns who owns a partition, as far as is known; "" if nobody does.
 func (m *Member) Owner(part int) string { return m.parts[part].node }
 

@@ -385,30 +385,6 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// Others have connections to spare while one that is there, and stays, says so.
-func TestSpare(t *testing.T) {
-	s := newRig(t, Config{Parts: 2})
-	s.join(Peer{Name: "b", Session: 1})
-	is := func(want bool, when string) {
-		t.Helper()
-		if s.m.Spare() != want {
-			t.Errorf("%s: spare is %v", when, !want)
-		}
-	}
-	is(false, "nobody has said anything")
-	s.load(Load{Free: 3})
-	is(false, "only the node itself has")
-	s.step(Heard{"b", writeWord(&load{session: 1, free: 2})})
-	is(true, "another has")
-	s.step(Heard{"b", writeWord(&load{session: 1})})
-	is(false, "it has not any more")
-	s.step(Heard{"b", writeWord(&load{session: 7, free: 2})})
-	is(false, "in a session that it does not have")
-	s.step(Heard{"b", writeWord(&load{session: 1, free: 2})})
-	s.members(Peer{Name: "a", Session: 100}, Peer{Name: "b", Session: 1, Draining: true})
-	is(false, "it is about to leave")
-}
-
 // The same is done on the same news, and Status tells of it.
 func TestStatus(t *testing.T) {
 	s := newRig(t, Config{Parts: 2, Limit: 1000})

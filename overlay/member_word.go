@@ -12,6 +12,7 @@ import (
 //	1  'g'  grant   from the teller to one: its share of the limit
 //	1  'p'  room    from the teller to one: up to how many pages it may fetch
 //	1  'e'  enough  from the teller to all: nothing more is to be fetched
+//	1  'h'  hands   to one whose hosts wait for connections: some are free here
 //	1  'q'  round   from the teller to all: say again whether you are idle
 //
 // Each may be lost or come twice, late, or from a node of another version; numbers
@@ -29,7 +30,8 @@ type word interface {
 type load struct {
 	session, owned, queued, flying, unsent, pages, unacked, share uint64
 
-	free uint64 // connections
+	free  uint64 // connections
+	spare uint64 // hosts that could be left to others
 }
 
 type report struct {
@@ -72,7 +74,14 @@ type room struct {
 
 type enough struct{ term uint64 }
 
+type hands struct {
+	session uint64 // of who is told
+	part    uint64 // where hosts go to
+	hosts   uint64 // so many at most
+}
+
 func (*enough) kind() byte { return 'e' }
+func (*hands) kind() byte  { return 'h' }
 func (*room) kind() byte   { return 'p' }
 func (*load) kind() byte   { return 'l' }
 func (*report) kind() byte { return 'r' }
@@ -80,7 +89,7 @@ func (*grant) kind() byte  { return 'g' }
 func (*round) kind() byte  { return 'q' }
 
 func (w *load) numbers() []*uint64 {
-	return []*uint64{&w.session, &w.owned, &w.queued, &w.flying, &w.unsent, &w.pages, &w.unacked, &w.share, &w.free}
+	return []*uint64{&w.session, &w.owned, &w.queued, &w.flying, &w.unsent, &w.pages, &w.unacked, &w.share, &w.free, &w.spare}
 }
 
 func (w *report) numbers() []*uint64 {
@@ -92,6 +101,8 @@ func (w *grant) numbers() []*uint64 {
 }
 
 func (w *room) numbers() []*uint64 { return []*uint64{&w.term, &w.session, &w.count, &w.pages} }
+
+func (w *hands) numbers() []*uint64 { return []*uint64{&w.session, &w.part, &w.hosts} }
 
 func (w *enough) numbers() []*uint64 { return []*uint64{&w.term} }
 
@@ -119,6 +130,8 @@ func readWord(b []byte) (word, error) {
 		w = new(report)
 	case 'g':
 		w = new(grant)
+	case 'h':
+		w = new(hands)
 	case 'p':
 		w = new(room)
 	case 'e':

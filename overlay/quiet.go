@@ -50,6 +50,7 @@ type talk struct {
 	saidAt   page.Time
 	stretch  uint64          // so many thousandths of the usual time pass before the next: not all speak at once
 	loads    map[string]load // of peers
+	hands    []reach         // connections that hosts of others were asked for
 	desk     desk
 	deskOpen bool
 }
@@ -76,6 +77,7 @@ func (m *Member) onLoad(ev Load) {
 	if t.load = ev; ev.Allowed == t.room {
 		t.peak = t.room
 	}
+	m.seek()
 }
 
 // idle reports whether the node has nothing to do and nothing to say.
@@ -122,6 +124,11 @@ func (m *Member) hear(from string, w word) {
 		_, known := t.loads[from]
 		if _, ok := seat(m.peers, from); ok && (known || len(t.loads) < maxLoads) {
 			t.loads[from] = *w
+			m.ask(from)
+		}
+	case *hands:
+		if p := int(min(w.part, uint64(len(m.parts)))); w.session == m.session && m.held && p < len(m.parts) && m.parts[p].node == from {
+			m.do(Relieve{Part: p, Hosts: int(min(w.hosts, maxHands))})
 		}
 	case *report:
 		if t.deskOpen && w.term == m.parts[0].epoch {
@@ -271,7 +278,7 @@ func (m *Member) say() {
 	t := &m.talk
 	l := load{
 		session: m.session, owned: uint64(m.owned), queued: whole(float64(t.load.Queued)), flying: whole(float64(t.load.Flying)),
-		unsent: whole(float64(t.load.Unsent)), pages: whole(1000 * t.load.Pages), unacked: uint64(m.posts.unacked), share: uint64(t.have), free: whole(float64(t.load.Free)),
+		unsent: whole(float64(t.load.Unsent)), pages: whole(1000 * t.load.Pages), unacked: uint64(m.posts.unacked), share: uint64(t.have), free: whole(float64(t.load.Free)), spare: whole(float64(t.load.Spare)),
 	}
 	wait := talkSlow
 	if l != t.said {

@@ -31,8 +31,9 @@ func LogOf(part int) int { return part % Logs }
 //	host-8      the pages of a host in 8 partitions (Hostname-8)
 //	redirect    as one of these, but who has too much to do, or is far from a
 //	            host, hands its pages on (section 3.3)
-//	adaptive    as host, but a host that is too much for its owner is fetched by
-//	            2, 4, 8 partitions, and by fewer again when it is not
+//	adaptive    as host, but a host that waits for a connection of its owner is left
+//	            to a node that has one free; and one of so many pages that it cannot
+//	            be is fetched by 2, 4, 8 partitions, and by fewer again later
 //
 // The last two take settings behind a colon, see ParseScheme. They move only who
 // fetches a page: its home, where it is known whether it was seen, stays.
@@ -41,7 +42,7 @@ type Scheme struct {
 	N      int // of host-n
 	Second Chance
 
-	Over int           // pages that wait: with more, pages are handed on, or a host spread
+	Over int           // pages that wait: with more, pages are handed on, or a host is spread instead of left to others
 	Far  time.Duration // round trip: hosts farther than that are handed on
 	Max  int           // how often a page is handed on at most
 	Fan  int           // among how many partitions; 0: all of them
@@ -69,6 +70,7 @@ const (
 // What is meant where a scheme's text does not say.
 const (
 	defaultOver = 500
+	defaultMany = 4096 // of adaptive: rows of a few hundred kilobytes
 	defaultFar  = 100 * time.Millisecond
 	defaultMax  = 1
 )
@@ -80,7 +82,7 @@ func (s Scheme) Leased() bool { return s.By != ByHost || s.Second != Stay }
 // ParseScheme reads a scheme. Settings of redirect, separated by commas: the scheme
 // it stands on (host, url or host-n), load or rtt, over=500 (pages that wait) or
 // over=80ms (round trip), max=1 (how often a page is handed on), n=80 (among how
-// many partitions). Those of adaptive: over=500 and n=64.
+// many partitions). Those of adaptive: over=4096 (pages of a host that wait) and n=64.
 func ParseScheme(text string) (Scheme, error) {
 	name, settings, more := strings.Cut(text, ":")
 	var s Scheme
@@ -89,7 +91,7 @@ func ParseScheme(text string) (Scheme, error) {
 	case "redirect":
 		s = Scheme{Second: ByLoad, Over: defaultOver, Max: defaultMax}
 	case "adaptive":
-		s = Scheme{Second: Adapt, Over: defaultOver}
+		s = Scheme{Second: Adapt, Over: defaultMany}
 	default:
 		if more {
 			name = text
@@ -139,7 +141,7 @@ func (s *Scheme) set(word string) (err error) {
 		s.Max, err = number(word, value, 1, math.MaxUint8)
 		return err
 	case s.Second == Adapt:
-		return fmt.Errorf("no setting %.40q: there are over=500 and n=64", word)
+		return fmt.Errorf("no setting %.40q: there are over=4096 and n=64", word)
 	case word == "load":
 		if s.Second == ByRTT {
 			s.Second, s.Far, s.Over = ByLoad, 0, defaultOver
@@ -203,7 +205,8 @@ func (s Scheme) String() string {
 		set = append(set, "rtt")
 	case s.Second == ByRTT:
 		set = append(set, "over="+s.Far.String())
-	case s.Over != defaultOver:
+	case s.Second == Adapt && s.Over == defaultMany:
+	case s.Over != defaultOver || s.Second == Adapt:
 		set = append(set, "over="+strconv.Itoa(s.Over))
 	}
 	if s.Second != Adapt && s.Max != defaultMax {

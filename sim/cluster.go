@@ -55,12 +55,15 @@ type ClusterResult struct {
 	// logs and sessions are not in it: the carrier here needs none.
 	Account overlay.Account
 
-	// Idled is the share of all nodes' time that they idled though there was work: a
-	// node idles that has a connection free, and there is work for as many nodes as
-	// there are hosts that nobody asks, that have had their rest, and of which pages
-	// wait at some node. NaN where nobody counts, on webs of more than fewSites.
-	Idled float64
-	Trace uint64
+	// Idled is the share of all nodes' time that they idled though politeness left them
+	// work: at a moment, a node idles that has a connection free, and there is work for as
+	// many nodes as there are hosts that nobody asks, that have had their rest, and of
+	// which pages wait at some node; the lesser of the two idle. Unused is the same of
+	// connections: the lesser of those that are free and of such hosts, of all. Pages that
+	// are on their way from node to node are not counted. NaN where nobody counts, on webs
+	// of more than fewSites.
+	Idled, Unused float64
+	Trace         uint64
 }
 
 // envelope is what comes with a message on the wire beside its contents, assumed:
@@ -77,9 +80,9 @@ type Cluster struct {
 	from  page.Time // when the crawl began
 	stop  bool
 
-	looks   int
-	idled   float64
-	waiting []bool // by site, while looking: pages of it wait somewhere
+	looks         int
+	idled, unused float64 // of all looks
+	waiting       []bool  // by site, while looking: pages of it wait somewhere
 }
 
 // swarm is what the nodes of a cluster have in common.
@@ -293,13 +296,14 @@ const (
 	lookEvery = 100 * time.Millisecond // of the nodes' time
 )
 
-// look counts nodes that idle though there is work.
+// look counts nodes and connections that idle though there is work.
 func (c *Cluster) look() {
 	clear(c.waiting)
-	idle, work := 0, 0
+	idle, free, work := 0, 0, 0
 	for _, x := range c.does {
-		if x.log.active < x.cfg.Conns {
+		if n := x.cfg.Conns - x.log.active; n > 0 {
 			idle++
+			free += n
 		}
 		x.engine.Backlogs(func(site string, b frontier.Backlog) {
 			if b.Queued > 0 {
@@ -314,6 +318,7 @@ func (c *Cluster) look() {
 	}
 	c.looks++
 	c.idled += float64(min(idle, work)) / float64(len(c.does))
+	c.unused += float64(min(free, work)) / float64(len(c.does)*c.cfg.Conns)
 	c.swarm.net.After(lookEvery, c.look)
 }
 
@@ -360,7 +365,7 @@ func (c *Cluster) pass(until page.Time, on, enough func() bool) error {
 
 // Result says how it went. Stopped is true if the time was not over.
 func (c *Cluster) Result() (r ClusterResult, stopped bool) {
-	r = ClusterResult{Seconds: seconds(c.now.Sub(c.from)), Idled: c.idled / float64(c.looks), Rows: c.swarm.rows, Moved: c.swarm.moved, Logged: c.swarm.logged, Batches: c.swarm.batches, Account: c.swarm.account}
+	r = ClusterResult{Seconds: seconds(c.now.Sub(c.from)), Idled: c.idled / float64(c.looks), Unused: c.unused / float64(c.looks), Rows: c.swarm.rows, Moved: c.swarm.moved, Logged: c.swarm.logged, Batches: c.swarm.batches, Account: c.swarm.account}
 	for _, p := range c.peers {
 		l, t := &p.c.log, p.c.ledger.Totals()
 		s := Share{

@@ -171,3 +171,41 @@ func TestSettledAfterAnOlderView(t *testing.T) {
 		t.Error("one partition is not where it belongs")
 	}
 }
+
+// Under adaptive no node idles for long while a host could be asked whose pages wait at
+// another one: what is left is that nodes count what they have, and tell it, once a second.
+// How long messages take makes no difference.
+func TestNodesAreLeftHostsThatWait(t *testing.T) {
+	shape, err := web.Preset("domain", 0.05)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := web.Generate(shape)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Seeds = []uint32{0}
+	idled := func(scheme string, delay time.Duration) ClusterResult {
+		s, err := overlay.ParseScheme(scheme)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := NewCluster(w, ClusterConfig{Config: Config{Order: "depth", Conns: 3, Wait: -1, MaxTime: 5 * time.Minute}, Nodes: 12, Scheme: s, Leases: true, Delay: delay})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Run(nil); err != nil {
+			t.Fatal(err)
+		}
+		r, _ := c.Result()
+		t.Logf("%s, %v a message: nodes idle %.2f%% of their time, connections %.2f%%; %d pages, %d handed on", scheme, delay, 100*r.Idled, 100*r.Unused, r.Pages, r.Moved)
+		return r
+	}
+	host, far, near := idled("host", 80*time.Millisecond), idled("adaptive", 80*time.Millisecond), idled("adaptive", time.Millisecond)
+	if host.Idled < 0.05 || far.Idled > 0.01 || near.Idled > 0.01 {
+		t.Errorf("nodes idle for %v of their time by host, %v if adaptive, and %v if messages take no time", host.Idled, far.Idled, near.Idled)
+	}
+	if host.Unused > host.Idled || far.Unused > far.Idled || far.Moved == 0 {
+		t.Errorf("connections are unused for %v and %v of the time; %d pages were handed on", host.Unused, far.Unused, far.Moved)
+	}
+}

@@ -121,6 +121,9 @@ func newCrawler(w *World, who uint16, base int, cfg Config, share *crawl.Sharing
 		Demands:   cfg.Demands,
 		Shared:    share != nil,
 	}
+	if leased {
+		engine.Homes, engine.Leave = share.Leaves()
+	}
 	if c.engine, err = crawl.NewEngine(engine); err != nil {
 		return nil, err
 	}
@@ -222,6 +225,9 @@ func (c *crawler) do(o crawl.Order) {
 		c.inbox = append(c.inbox, crawl.Resolved{Host: o.Host, Outcome: page.OK, Addrs: []netip.Addr{c.w.names.address(o.Host)}, TTL: math.MaxInt64})
 	case crawl.Settle:
 		c.fail(c.ledger.Settle(o.ID, o.Site, o.Entry, o.Outcome))
+		c.learned()
+	case crawl.Give:
+		c.fail(c.ledger.Give(o))
 		c.learned()
 	case crawl.Close:
 		if slot, ok := c.kept[o.Host]; ok {

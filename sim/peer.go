@@ -64,8 +64,8 @@ func (p *peer) beat() {
 func (p *peer) answer(o crawl.Order) {
 	switch o := o.(type) {
 	case crawl.Counted:
-		p.c.ledger.Pressed(o, p.member.Spare())
-		l := overlay.Load{Queued: o.Queued, Flying: o.Flying, Free: int64(o.Free), Applied: o.Applied, Wanted: o.Wanted, Owed: o.Owed, Asked: o.Asked}
+		p.c.ledger.Pressed(o)
+		l := overlay.Load{Queued: o.Queued, Flying: o.Flying, Free: int64(o.Free), Spare: int64(o.Spare), Applied: o.Applied, Wanted: o.Wanted, Owed: o.Owed, Asked: o.Asked}
 		if p.c.group {
 			l.Unsent = 1
 		}
@@ -130,6 +130,8 @@ func (p *peer) do(a overlay.Action) {
 		c.ledger.Posted(a.Seq)
 	case overlay.Throttle:
 		c.step(crawl.Hold{On: a.On})
+	case overlay.Relieve:
+		c.step(crawl.Relief{Part: uint16(a.Part), Hosts: a.Hosts})
 	case overlay.Share, overlay.Quiet, overlay.Left:
 	case overlay.Wake:
 		if a.At == p.wake {

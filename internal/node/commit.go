@@ -159,6 +159,10 @@ func (c *committer) order(ctx context.Context, o crawl.Order) error {
 		c.open()
 		c.pages++
 		return c.n.ledger.Settle(o.ID, o.Site, o.Entry, o.Outcome)
+	case crawl.Give:
+		c.open()
+		c.pages++
+		return c.n.ledger.Give(o)
 	case crawl.Save:
 		c.open()
 		c.n.ledger.Host(o.Host, o.State)
@@ -166,7 +170,7 @@ func (c *committer) order(ctx context.Context, o crawl.Order) error {
 		c.open()
 		c.n.ledger.Keep(o)
 	case crawl.Counted:
-		c.n.ledger.Pressed(o, c.n.peer.others.Load())
+		c.n.ledger.Pressed(o)
 	case crawl.Redeliver:
 		return c.redeliver(ctx, o)
 	}

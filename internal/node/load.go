@@ -17,7 +17,7 @@ const (
 // load tells the others how busy the node is. What it could use is never more than
 // its own link.
 func (n *node) load(o crawl.Counted) overlay.Load {
-	l := overlay.Load{Queued: o.Queued, Flying: o.Flying, Free: int64(o.Free), Applied: o.Applied, Owed: o.Owed, Asked: o.Asked, Fetched: o.Fetched, Print: o.Print, Begun: o.Begun, Under: o.Under, Allowed: o.Allowed}
+	l := overlay.Load{Queued: o.Queued, Flying: o.Flying, Free: int64(o.Free), Spare: int64(o.Spare), Applied: o.Applied, Owed: o.Owed, Asked: o.Asked, Fetched: o.Fetched, Print: o.Print, Begun: o.Begun, Under: o.Under, Allowed: o.Allowed}
 	status := n.engine.Status()
 	if n.peer.full.Load() {
 		l.Queued, l.Flying = 0, int64(status.Flying) // nobody fetches the rest

@@ -112,7 +112,7 @@ func (n *node) step(ctx context.Context, timer *time.Timer, ev crawl.Event) bool
 			n.work.Go(func() { n.reserve(ctx, o) })
 		case crawl.News:
 			n.tellNews(o)
-		case crawl.Load, crawl.Settle, crawl.Save, crawl.Keep, crawl.Redeliver:
+		case crawl.Load, crawl.Settle, crawl.Give, crawl.Save, crawl.Keep, crawl.Redeliver:
 			n.mail.put(o)
 		case crawl.Lease, crawl.Return:
 			n.peer.post(o)

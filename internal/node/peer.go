@@ -89,7 +89,6 @@ type peer struct {
 	fences  chan struct{}
 	full    atomic.Bool  // nothing more is to be fetched: all nodes together have enough, or a rule says stop
 	until   atomic.Int64 // no request may be sent from then on, by the crawl's clock
-	others  atomic.Bool  // have connections free
 
 	borrowed  atomic.Int64 // pages that other nodes had
 	throttled atomic.Bool  // the others have not heard of all that was found
@@ -249,7 +248,6 @@ func (p *peer) run(ctx context.Context, stop <-chan struct{}) {
 			case p.counts <- struct{}{}:
 			default: // it has not come to the last one
 			}
-			p.others.Store(p.member.Spare())
 			if p.cfg.Watch != nil {
 				p.cfg.Watch(p.member.Status())
 			}
@@ -329,6 +327,8 @@ func (p *peer) step(ctx context.Context, ev overlay.Event) {
 			p.n.send(ctx, crawl.Hold{On: a.On || p.full.Load()})
 		case overlay.Allow:
 			p.n.send(ctx, crawl.Allow{Pages: a.Pages})
+		case overlay.Relieve:
+			p.n.send(ctx, crawl.Relief{Part: uint16(a.Part), Hosts: a.Hosts})
 		case overlay.Enough:
 			if !p.full.Swap(true) {
 				p.n.log.event("enough", map[string]any{"pages": p.n.cfg.MaxPages})

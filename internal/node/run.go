@@ -286,6 +286,9 @@ func (n *node) openCore() error {
 		Batch: c.Batch, StopGain: c.StopGain, Demands: c.Demands, Shared: c.Peer != nil, Rationed: c.Peer != nil && c.MaxPages > 0,
 		Open: 4*c.Conns + 512, Loads: maxLoads, Resolves: maxResolves,
 	}
+	if share != nil && !n.ledger.Several() {
+		n.ecfg.Homes, n.ecfg.Leave = share.Leaves()
+	}
 	n.engine, err = crawl.NewEngine(n.ecfg)
 	return err
 }

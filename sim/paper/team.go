@@ -39,7 +39,7 @@ const (
 	byHost   = "host"
 	byHost8  = "host-8"
 	redirect = "redirect:over=500"
-	adaptive = "adaptive:over=500,n=8"
+	adaptive = "adaptive"
 	fetchers = 3 // of every node
 	most     = 80
 	quarter  = 15 * time.Minute
