@@ -13,7 +13,7 @@ import (
 const (
 	teamSetup = "weir's own nodes in virtual time: an Engine, a Ledger and a Member each, 256 partitions, messages of 80 ms on the mean between them, three fetchers each, breadth first, 15 minutes from when every partition has an owner. " +
 		"A page takes a fetcher 5.0 s on the mean, as in the paper (43,404 pages by 240 fetchers in 900 s); how that divides, sizes of pages and links are assumed or fitted (sim/web/cluster.go). As in the paper nobody waits between two requests to a server, " +
-		"and its four schemes ask for no leases; but a weir node asks a host on one connection at a time, where the paper's could have three at it. weir is weir's own scheme, adaptive: as Hostname, but an owner that lacks connections spreads its hosts over up to 8 partitions, and gathers them again; " +
+		"and its four schemes ask for no leases; but a weir node asks a host on one connection at a time, where the paper's could have three at it. weir is weir's own scheme, adaptive: as Hostname, but hosts that wait for a connection of their owner are left to nodes that have one free; " +
 		"every host is asked under leases, as live, by one node at a time. DHT load is what others write to the logs that a node owns, 100 bytes of envelope a batch included; gossip, leases, renewals and the copies that are kept for safety are left out, as the paper has none. "
 	asBefore = "As loo-3. " // what needs not be read nine times
 )

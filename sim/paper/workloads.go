@@ -112,7 +112,7 @@ func judgeThroughputB(r *record, f *Finding) {
 	url, bounce := w.of(byURL, most), w.of(redirect, most)
 	f.target("Redirect", "1.2 times the throughput of URL, give or take 0.1", r.have(url, bounce), math.Abs(r.throughput(bounce)/r.throughput(url)-1.2) <= 0.1, "%.2f times", r.throughput(bounce)/r.throughput(url))
 	f.idled(r, w)
-	f.Comment = "With leases a host has one fetcher at work in the whole cluster, with Hostname and with weir: 45 servers, of which half have pages for 15 minutes, keep a few dozen of 240 fetchers busy, and nobody may ask more. Between 8 and 40 nodes some own more hosts than they have fetchers for while others idle: there weir, which spreads them, is ahead of Hostname. What idles then are hosts on their way from one node to the next, after a minute with each, and those whose pages all wait at one node that is busy. " +
+	f.Comment = "With leases a host has one fetcher at work in the whole cluster, with Hostname and with weir: 45 servers, of which half have pages for 15 minutes, keep a few dozen of 240 fetchers busy, and nobody may ask more. Between 8 and 40 nodes some own more hosts than they have fetchers for while others idle: there weir, which leaves hosts to nodes with fetchers free, is ahead of Hostname. What idles still are the seconds until nodes have told one another what they have. " +
 		"Without leases a server has one fetcher at work in each node that has pages of it: one with Hostname, up to eight with Hostname-8, and up to 80 with URL, which is what politeness would have to forbid."
 }
 
