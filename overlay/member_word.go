@@ -116,6 +116,9 @@ func writeWord(w word) []byte {
 	return b
 }
 
+// oldLoad is how many numbers a load of protocol 5 has. What it does not tell is 0.
+const oldLoad = 9
+
 var errWord = errors.New("not a word of a member")
 
 func readWord(b []byte) (word, error) {
@@ -142,7 +145,10 @@ func readWord(b []byte) (word, error) {
 		return nil, errWord
 	}
 	b = b[2:]
-	for _, n := range w.numbers() {
+	for i, n := range w.numbers() {
+		if i == oldLoad && len(b) == 0 && w.kind() == 'l' {
+			break
+		}
 		x, size := binary.Uvarint(b)
 		if size <= 0 {
 			return nil, errWord

@@ -126,6 +126,18 @@ func TestIdle(t *testing.T) {
 	is(true, "when all was told")
 }
 
+// Nodes of the version before tell less of their load, and are heard.
+func TestOldLoads(t *testing.T) {
+	b := writeWord(&load{session: 7, queued: 5, free: 3})
+	w, err := readWord(b[:len(b)-1])
+	if err != nil || *w.(*load) != (load{session: 7, queued: 5, free: 3}) {
+		t.Errorf("%+v, %v", w, err)
+	}
+	if _, err := readWord(b[:len(b)-2]); err == nil {
+		t.Error("half a load is taken for one")
+	}
+}
+
 func FuzzReadWord(f *testing.F) {
 	for _, w := range []word{&load{session: 1, pages: 300}, &report{term: 1, wanted: 1 << 60}, &grant{rate: 5}, &round{term: 1 << 63, quiet: 1}} {
 		f.Add(writeWord(w))
