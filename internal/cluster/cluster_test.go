@@ -159,6 +159,9 @@ func TestCluster(t *testing.T) {
 		if err := b.Submit(w.ctx, "news", []byte("seeds: 2")); !errors.Is(err, ErrExists) {
 			t.Errorf("another crawl of that name: %v", err)
 		}
+		if err := b.Submit(w.ctx, "more", []byte("seeds: 2")); !errors.Is(err, ErrExists) {
+			t.Errorf("another crawl beside it: %v", err)
+		}
 		heard := make(chan Spec, 10)
 		stop := c.Watch(func(s Spec) { heard <- s })
 		defer stop()
@@ -182,6 +185,28 @@ func TestCluster(t *testing.T) {
 		}
 		w.Until("all know that it is gone", func() bool { return len(a.Specs())+len(b.Specs())+len(d.Specs()) == 0 })
 		d.Close()
+	})
+
+	t.Run("of crawls that come at once one is kept", func(t *testing.T) {
+		const many = 8
+		errs := make(chan error, many)
+		for i := range many {
+			n := []*Node{a, b, c}[i%3]
+			go func() { errs <- n.Submit(w.ctx, fmt.Sprint("crawl", i), []byte("x")) }()
+		}
+		kept := 0
+		for range many {
+			if err := <-errs; err == nil {
+				kept++
+			} else if !errors.Is(err, ErrExists) {
+				t.Error(err)
+			}
+		}
+		if last, ok, err := a.Newest(w.ctx); kept != 1 || !ok || err != nil {
+			t.Errorf("%d are kept; %v", kept, err)
+		} else if err := b.Remove(w.ctx, last.Name); err != nil {
+			t.Error(err)
+		}
 	})
 
 	t.Run("nothing is written when the time is up", func(t *testing.T) {

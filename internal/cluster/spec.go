@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -35,7 +36,8 @@ func newCrawls(n *Node) *crawls {
 }
 
 // Submit gives a crawl to the cluster. All nodes hear of it, those too that join
-// later. A name is used once, until it is removed.
+// later. A cluster has one, until it is removed: of several that come at the same
+// moment, whatever their names, the first is kept.
 func (n *Node) Submit(ctx context.Context, name string, body []byte) error {
 	if err := checkName(name); err != nil {
 		return err
@@ -44,17 +46,17 @@ func (n *Node) Submit(ctx context.Context, name string, body []byte) error {
 		return fmt.Errorf("submit %s: %d bytes, and 1 to %d can be kept", name, len(body), maxSpec-1024)
 	}
 	for {
-		old, rev, err := n.last(ctx, crawlsStream, crawlSubject(name))
+		last, ok, err := n.Newest(ctx)
 		if err != nil {
 			return fmt.Errorf("submit %s: %w", name, err)
 		}
-		if len(old) > 0 {
-			if slices.Equal(old, body) {
+		if ok {
+			if last.Name == name && slices.Equal(last.Body, body) {
 				return nil
 			}
 			return fmt.Errorf("submit %s: %w", name, ErrExists)
 		}
-		_, err = n.put(ctx, crawlSubject(name), body, rev)
+		_, err = n.publish(ctx, &nats.Msg{Subject: crawlSubject(name), Data: body}, jetstream.WithExpectLastSequenceForSubject(last.Revision, crawlSubject("*")))
 		if err == nil {
 			return nil
 		}
@@ -106,8 +108,8 @@ func (n *Node) Replace(ctx context.Context, was Spec, body []byte) error {
 	return nil
 }
 
-// ErrExists says that a crawl of that name was submitted before.
-var ErrExists = errors.New("there is a crawl of that name, and it says something else")
+// ErrExists says that another crawl was submitted before.
+var ErrExists = errors.New("there is a crawl, and it says something else")
 
 // Remove takes a crawl back. Removing what is not there does nothing.
 func (n *Node) Remove(ctx context.Context, name string) error {

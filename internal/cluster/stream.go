@@ -139,9 +139,14 @@ func (n *Node) put(ctx context.Context, subject string, data []byte, before uint
 }
 
 func (n *Node) putMsg(ctx context.Context, m *nats.Msg, before uint64) (uint64, error) {
+	return n.publish(ctx, m, jetstream.WithExpectLastSequencePerSubject(before))
+}
+
+// publish writes a message if what is expected holds, and returns its sequence number.
+func (n *Node) publish(ctx context.Context, m *nats.Msg, expected jetstream.PublishOpt) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
-	ack, err := n.js.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(before), jetstream.WithRetryAttempts(0))
+	ack, err := n.js.PublishMsg(ctx, m, expected, jetstream.WithRetryAttempts(0))
 	if err != nil {
 		return 0, err
 	}
