@@ -3,8 +3,8 @@ package frontier
 import "weir/page"
 
 // taken holds the pages that were handed out and are not settled: a few for every
-// connection. It is a table with open addressing, a quarter full at least and half
-// full at most; the zero taken is empty and ready.
+// connection. It is a table with open addressing, half full at most, that does not
+// shrink; the zero taken is empty and ready.
 type taken struct {
 	slots []page.Key
 	used  []bool

@@ -212,9 +212,9 @@ func (g *Granter) tenure(host string, since page.Time) *tenure {
 }
 
 // heed takes how long a node waits between requests from now on. Who has not said it
-// for longer than that is not reckoned with.
+// for longer than that, nor has anybody visited the host, is not reckoned with.
 func (t *tenure) heed(now page.Time, p party, wait time.Duration) {
-	t.habits = slices.DeleteFunc(t.habits, func(h habit) bool { return h.who == p || h.said.Add(max(h.wait, keptFor)) <= now })
+	t.habits = slices.DeleteFunc(t.habits, func(h habit) bool { return h.who == p || max(h.said, t.last).Add(max(h.wait, keptFor)) <= now })
 	if wait = min(wait, maxSpan); wait > t.delay {
 		t.habits = append(t.habits, habit{p, wait, now})
 	}

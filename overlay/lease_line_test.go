@@ -239,7 +239,8 @@ func TestLongRestsAreTold(t *testing.T) {
 
 // A host that has answered slowly once is visited as often as ever when it answers fast
 // again: how long a node waits counts as it has said last. That of another counts, too,
-// for as long as it may come back; and a crawl-delay always.
+// for as long as it may come back; and a crawl-delay for as long as the host is
+// remembered.
 func TestWaitsShrink(t *testing.T) {
 	c := newCounter(LeaseConfig{Wait: 50 * time.Millisecond, PerServer: 1})
 	host := Subject{Host: "a.example"}

@@ -40,6 +40,9 @@ type silence struct{ start, end time.Time }
 // longSilence is one during which others may take a node's hosts over, while it cannot hang up.
 const longSilence = 4 * time.Second
 
+// slowTake is how long the web may need to take a connection, beside much other work.
+const slowTake = 2 * time.Second
+
 const lobby = 7400
 
 func (m *machine) name() string { return fmt.Sprintf("n%d", m.i) }
@@ -152,8 +155,7 @@ func (m *machine) hush() (end func()) {
 }
 
 // gone says whether a connection's end may not have reached the web. One that the web
-// says was opened in the middle of a silence was so before it: the web was slow to
-// take it, or the silence to set in.
+// took when a silence had just begun was opened before it.
 func (m *machine) gone(opened time.Time) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -162,7 +164,7 @@ func (m *machine) gone(opened time.Time) bool {
 		if end.IsZero() {
 			end = time.Now()
 		}
-		if opened.Before(end) && end.Sub(s.start) >= longSilence {
+		if opened.Before(s.start.Add(slowTake)) && end.Sub(s.start) >= longSilence {
 			return true
 		}
 	}

@@ -320,9 +320,6 @@ func (r *run) inflict(ctx context.Context, f Fault, end time.Duration) {
 		m.leave(short)
 		cancel()
 	default:
-		if f.Kind == Dark {
-			defer m.hush()()
-		}
 		for _, c := range cuts(f) {
 			mend, err := r.lan.lose(c[0], c[1])
 			if err != nil {
@@ -334,6 +331,9 @@ func (r *run) inflict(ctx context.Context, f Fault, end time.Duration) {
 					r.fail("%v", err)
 				}
 			}()
+		}
+		if f.Kind == Dark { // from now on
+			defer m.hush()()
 		}
 		r.until(ctx, end)
 	}
