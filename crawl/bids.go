@@ -92,6 +92,24 @@ func (s *Several) print(k page.Key) (uint32, error) {
 	return max(uint32(sum^sum>>32), 1), nil
 }
 
+// short says that a page which has ended elsewhere must be fetched once more, for a
+// program that asks for it and was not known of there.
+func (s *Several) short(k page.Key, e *overlay.Ended) (bool, error) {
+	var all bool
+	var err error
+	if e.Asked == 0 {
+		all, err = s.founded(k, e)
+	} else {
+		var asked uint32
+		asked, err = s.print(k)
+		all = asked == e.Asked
+	}
+	if err != nil || all {
+		return false, err
+	}
+	return s.Wants(k) // else whoever asked has left
+}
+
 // founded says that a page which a node has ended that had only the first program was
 // delivered to all that ask for it.
 func (s *Several) founded(k page.Key, e *overlay.Ended) (bool, error) {

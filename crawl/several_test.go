@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/overlay"
 	"weir/page"
 	"weir/query/flow"
 )
@@ -370,5 +371,30 @@ func TestSharedCrawlHearsOfRobots(t *testing.T) {
 	}
 	if p.again == 0 {
 		t.Error("nothing was delivered again")
+	}
+}
+
+// A page that only a program asked for which has left is over when another node has
+// fetched it, whatever that one knew; for a program that is there it is fetched again.
+func TestEndsElsewhereForWhoHasLeft(t *testing.T) {
+	key := page.Key{Site: 3, Hash: 7}
+	for _, left := range []bool{false, true} {
+		kv := &memory{}
+		var list []Member
+		for i := range uint8(2) {
+			rules, err := NewProgram(ProgramConfig{Plan: compileOwn(t, narrow("0-9")), Own: true, Secret: worldSecret, Version: i}, kv)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, Member{Name: fmt.Sprint(i), Rules: rules, Joined: i > 0, Left: i > 0 && left})
+		}
+		s := NewSeveral(kv, list)
+		s.claims.fresh[claimID{1, key}] = Claim{Depth: 1}
+		for _, asked := range []uint32{0, 5} {
+			short, err := s.short(key, &overlay.Ended{Outcome: page.OK, Asked: asked})
+			if err != nil || short == left {
+				t.Errorf("asked %d, left %v: short %v, %v", asked, left, short, err)
+			}
+		}
 	}
 }

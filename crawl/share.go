@@ -352,13 +352,8 @@ func (l *Ledger) short(r *pageRecord, e *overlay.Ended) (bool, error) {
 	if !l.meansMore(e.Outcome) {
 		return false, nil
 	}
-	if l.several != nil && e.Asked == 0 {
-		all, err := l.several.founded(r.key, e)
-		return !all, err
-	}
 	if l.several != nil {
-		asked, err := l.several.print(r.key)
-		return asked != e.Asked, err
+		return l.several.short(r.key, e)
 	}
 	if l.cfg.Traits.Depth && r.depth < e.Depth {
 		return true, nil
