@@ -99,7 +99,7 @@ func (f *Frontier) check(t fataler) {
 	}
 	var warm, taken int
 	var work, asleep, rules int64
-	for _, s := range f.sites.all() {
+	for s := range f.sites.all() {
 		known[s.host]++
 		if f.hosts[s.host.name] != s.host {
 			t.Fatalf("%s: its host is forgotten", s.name)
@@ -159,22 +159,6 @@ func (f *Frontier) check(t fataler) {
 		t.Fatalf("warm %d, counted %d; taken %d, %d; work %d, %d; active %d, %d; drift %d",
 			warm, f.warm, taken, f.taken.n, work, f.work, conns, f.active, f.drift)
 	}
-}
-
-// all returns the sites in memory.
-func (x *index) all() []*site {
-	var all []*site
-	for _, l := range x.leaves {
-		if l.sites == nil {
-			continue
-		}
-		for _, s := range l.sites {
-			if s != nil {
-				all = append(all, s)
-			}
-		}
-	}
-	return all
 }
 
 func checkHeap[T any](t fataler, name string, h *heap[T], each func(T)) {

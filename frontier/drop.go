@@ -19,14 +19,9 @@ func (f *Frontier) Drop(parts []uint16) {
 			f.work--
 		}
 	}
-	for _, l := range f.sites.leaves {
-		if l.sites == nil {
-			continue
-		}
-		for _, s := range l.sites {
-			if s != nil && f.gone(parts, s) {
-				f.drop(s)
-			}
+	for s := range f.sites.all() {
+		if f.gone(parts, s) {
+			f.drop(s)
 		}
 	}
 }

@@ -129,15 +129,13 @@ func (f *Frontier) Slow(now page.Time, name string, delay time.Duration) {
 // Reload forgets the entries that it knows, so that they are loaded again before
 // their turn: whoever keeps the queue may judge them anew.
 func (f *Frontier) Reload() {
-	for _, l := range f.sites.leaves {
-		for _, s := range l.sites {
-			if s == nil || len(s.live()) == 0 {
-				continue
-			}
-			s.setLow(s.live()[0].Place)
-			s.hot.window, s.hot.head, s.complete = nil, 0, false
-			f.heat(s)
-			f.rerank(s)
+	for s := range f.sites.all() {
+		if len(s.live()) == 0 {
+			continue
 		}
+		s.setLow(s.live()[0].Place)
+		s.hot.window, s.hot.head, s.complete = nil, 0, false
+		f.heat(s)
+		f.rerank(s)
 	}
 }

@@ -136,7 +136,8 @@ func (s *story) play(t fataler, linger time.Duration) (log []string, back int) {
 				continue
 			}
 			if !wakes {
-				return log, back
+				f.Reload() // whoever is forgotten has nothing to load again
+	return log, back
 			}
 			now = max(now, at)
 			continue

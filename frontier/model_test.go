@@ -741,7 +741,7 @@ func (d *driver) forgotten() {
 		d.now = d.now.Add(time.Hour)
 		d.pump()
 	}
-	for _, s := range d.f.sites.all() {
+	for s := range d.f.sites.all() {
 		if !s.asleep() {
 			d.t.Fatalf("%s is not forgotten: %+v", s.name, s)
 		}

@@ -1,6 +1,8 @@
 package frontier
 
 import (
+	"iter"
+
 	"weir/page"
 	"weir/robots"
 )
@@ -277,5 +279,22 @@ func (x *index) remove(id page.SiteID) {
 	x.n--
 	if l.n--; l.n == 0 {
 		l.sites = nil
+	}
+}
+
+// all goes through the sites in memory, in the order of their numbers. They may be
+// removed meanwhile.
+func (x *index) all() iter.Seq[*site] {
+	return func(yield func(*site) bool) {
+		for _, l := range x.leaves {
+			if l.sites == nil {
+				continue
+			}
+			for _, s := range l.sites {
+				if s != nil && !yield(s) {
+					return
+				}
+			}
+		}
 	}
 }

@@ -103,15 +103,8 @@ func (f *Frontier) Backlog(id page.SiteID) Backlog {
 
 // Sites names all sites that are in memory, in the order of their numbers.
 func (f *Frontier) Sites(tell func(id page.SiteID, name string)) {
-	for _, l := range f.sites.leaves {
-		if l.sites == nil {
-			continue
-		}
-		for _, s := range l.sites {
-			if s != nil {
-				tell(s.id, s.name)
-			}
-		}
+	for s := range f.sites.all() {
+		tell(s.id, s.name)
 	}
 }
 
