@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 			main()
 		}
 	}
-	testscript.Main(leakless{m}, map[string]func(){"weir": main, "weir-next": as("0.2", 8, 3), "weir-later": as("1.0", 9, 9)})
+	testscript.Main(leakless{m}, map[string]func(){"weir": main, "weir-before": as("0.0", 5, 5), "weir-next": as("0.2", 8, 3), "weir-later": as("1.0", 9, 9)})
 }
 
 // leakless fails a test run that leaves goroutines behind.
@@ -57,7 +57,7 @@ func (l leakless) Run() int {
 //	ports NAME...              $NAME is an address that nobody listens at, for the nodes of a cluster; once, when it may be started
 //	answers ADDR CERTS         wait until the node there answers questions
 //	status-says ADDR CERTS REGEXP  wait until weir status, asked there, says so
-//	exec weir-next, weir-later as weir: a version that understands this one, and one that does not
+//	exec weir-before, weir-next, weir-later as weir: versions that understand this one, and one that does not
 //	disk DIR SIZE              make the folder a disk of that size, such as 20m; again: resize it. Needs Linux and root
 //	hold DIR                   keep the crawl folder in use until the script ends
 //

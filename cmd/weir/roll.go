@@ -239,8 +239,12 @@ func (s *station) changeable(c *change) error {
 		return fmt.Errorf("the crawl %s has fetched as many pages as its --max-pages %s allows, for all its programs; %s", c.sp.Name, c.settings.MaxPages, ownCluster)
 	}
 	for _, p := range s.cl.Peers() {
-		if p.Alive && p.Version < programsVersion {
+		switch {
+		case p.Version >= programsVersion:
+		case p.Alive:
 			return fmt.Errorf("the node %s runs an older weir, which would not hear that the programs of the crawl have changed: upgrade it first", p.Name)
+		default: // it may only be cut off, and be back as it was
+			return fmt.Errorf("the node %s is away, and as far as is known it runs an older weir, which would not hear that the programs of the crawl have changed: start it again with this version, or take it out with weir node remove %[1]s", p.Name)
 		}
 	}
 	return nil
@@ -461,6 +465,9 @@ func (s *station) heed(sp cluster.Spec) {
 	if err != nil {
 		s.log(err.Error())
 		return
+	}
+	if t.Changes > 0 {
+		s.cl.Require(programsVersion)
 	}
 	r := t.roll(sp.Name)
 	s.mu.Lock()

@@ -60,7 +60,7 @@ const (
 //	3  logs of bundles, letters of several pieces: older nodes would read neither
 //	4  pages are counted over all nodes: older nodes would not tell theirs
 //	5  pages that are left are divided: older nodes would not keep to it
-//	6  the programs of a crawl change: older nodes would not hear of it, and nobody changes them while one is there
+//	6  the programs of a crawl change: older nodes would not hear of it, and nobody changes them while one is there, or may come back; once they have changed none is let in (Require)
 const (
 	version = 6
 	least   = 5

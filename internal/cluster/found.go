@@ -41,10 +41,21 @@ type host struct {
 	live    func(name string) (record, bool) // who has a session; nil until that is known
 	ask     func(context.Context, *question) ([]byte, error)
 	removed func(node string) bool // which folders were taken out of the cluster
+	require int                    // the version that others must speak by now, if that is more than was
 }
 
+// Require lets in only nodes that speak a version of the protocol, from now on.
+func (n *Node) Require(version int) {
+	n.host.mu.Lock()
+	defer n.host.mu.Unlock()
+	n.host.require = max(n.host.require, version)
+}
+
+// oldest is the version that others must speak. The caller holds mu.
+func (h *host) oldest() int { return max(h.cfg.Least, h.require) }
+
 func (h *host) hello() hello {
-	return hello{place: h.self, Version: h.cfg.Version, Least: h.cfg.Least, Cluster: h.id.Cluster, Expect: h.cfg.Expect}
+	return hello{place: h.self, Version: h.cfg.Version, Least: h.oldest(), Cluster: h.id.Cluster, Expect: h.cfg.Expect}
 }
 
 // serve answers a guest.
@@ -89,8 +100,8 @@ func (h *host) judge(name string, g *hello) (Reason, string) {
 	switch {
 	case checkName(g.Name) != nil || g.Name != name:
 		return NotItself, fmt.Sprintf("it says that it is %q, and its certificate that it is %q", g.Name, name)
-	case g.Version < h.cfg.Least || h.cfg.Version < g.Least:
-		return OtherVersion, fmt.Sprintf("it speaks version %d of the protocol and understands %d and later; here it is version %d, from %d on: upgrade one of them", g.Version, g.Least, h.cfg.Version, h.cfg.Least)
+	case g.Version < h.oldest() || h.cfg.Version < g.Least:
+		return OtherVersion, fmt.Sprintf("it speaks version %d of the protocol and understands %d and later; here it is version %d, from %d on: upgrade one of them", g.Version, g.Least, h.cfg.Version, h.oldest())
 	case g.Node == h.id.Node && g.Name == h.id.Name:
 		return "", "" // this very node: its own address is in its list
 	case g.Name == h.id.Name:

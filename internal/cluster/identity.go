@@ -51,6 +51,8 @@ type place struct {
 	Routes  string `json:"routes"`
 	Storage bool   `json:"storage"`
 	Seen    int64  `json:"seen,omitempty"` // when it had a session last, in seconds
+
+	Protocol int `json:"protocol,omitempty"` // that its weir speaks; 0: an older one, before 6, or not known
 }
 
 // loadIdentity reads the node's identity, or draws a new one.

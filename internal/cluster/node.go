@@ -111,7 +111,7 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	n.lobby, err = openLobby(listen.bind(), c, cfg.clock, n.warn, n.host.serve)
 	if err == nil {
 		listen.port = n.lobby.port()
-		n.host.self = place{Name: cfg.Name, Node: id.Node, Lobby: listen.reach(), Routes: routes.reach(), Storage: cfg.Storage}
+		n.host.self = place{Name: cfg.Name, Node: id.Node, Lobby: listen.reach(), Routes: routes.reach(), Storage: cfg.Storage, Protocol: cfg.Version}
 	}
 	n.host.mu.Unlock()
 	if err != nil {

@@ -33,7 +33,7 @@ type PeerStatus struct {
 	Seen      time.Time
 	RTT       time.Duration
 	Skew      time.Duration // its clock ahead of this one's
-	Version   int
+	Version   int // of the protocol; of one without a session, as it was last heard of; 0: not known
 }
 
 // LogStatus is one of the streams that hold the partitions' logs.
@@ -103,7 +103,7 @@ func (n *Node) Peers() []PeerStatus {
 		if n.owners.banned(p.Node) && p.Node != n.host.self.Node {
 			continue
 		}
-		s := PeerStatus{Name: p.Name, Addr: p.Lobby, Storage: p.Storage, Connected: connected[p.Name], Seen: time.Unix(p.Seen, 0)}
+		s := PeerStatus{Name: p.Name, Addr: p.Lobby, Storage: p.Storage, Connected: connected[p.Name], Seen: time.Unix(p.Seen, 0), Version: p.Protocol}
 		if r, ok := n.members.live(p.Name); ok {
 			s.Alive, s.Draining, s.Version, s.Addr = true, r.Draining, r.Version, r.Lobby
 			s.Seen = n.cfg.clock()
