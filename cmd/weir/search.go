@@ -43,8 +43,8 @@ The shell takes one pair of quotes, and words that begin with - are taken for fl
 Pages that ask not to be indexed are left out. Pages that say the same are shown once.
 
 With --at the nodes of a cluster are asked, and the answer is ranked here as it would be for one crawl. If that was submitted
-with --index each node owns some words, with all pages that say them, and a node that is gone is not missed but for what its
-pages show. Without, each node indexes the pages that it has fetched, when they are first searched.
+with --index, and nothing shares it, each node owns some words, with all pages that say them, and a node that is gone is not
+missed but for what its pages show. Else each node indexes the pages that it has fetched, when they are first searched.
 
 Examples:
   weir search crawl solar panel

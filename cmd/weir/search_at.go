@@ -142,10 +142,14 @@ func (c *searchCmd) searchAt(ctx context.Context, e *env, q *search.Query) error
 	return w.lacks("pages are shown")
 }
 
-// indexed finds the program that keeps an index; false if none does.
+// indexed finds the program that keeps an index; false if none does, or if that would
+// leave out pages of others, which the archive has.
 func (w *swarm) indexed() bool {
 	if w.own != nil && keepsIndex(w.own) {
 		return true
+	}
+	if w.shared && w.settings.Warc != store.None.String() {
+		return false
 	}
 	for _, p := range w.programs {
 		if own, err := ask.NewOwn(p.Source, w.settings.plain(), w.options); err == nil && w.shared && keepsIndex(own) {
