@@ -161,7 +161,7 @@ func (e *Engine) Step(now page.Time, ev Event) []Order {
 	case Allow:
 		e.estates.allowed = ev.Pages
 	case Hold:
-		e.estates.held = ev.On
+		e.estates.hold = ev
 	case Census:
 		e.census(now, ev)
 	case Relief:
@@ -371,7 +371,7 @@ func (e *Engine) pump(now page.Time) {
 		switch {
 		case e.stop != StopByNobody:
 			e.finish(now, e.stop)
-		case (e.totals.Due > 0 || e.totals.Stale || e.totals.Steered) && !e.estates.held:
+		case (e.totals.Due > 0 || e.totals.Stale || e.totals.Steered) && !e.estates.hold.On:
 			e.redeliver()
 		case e.f.Count().Waiting == 0 && !e.cfg.Shared:
 			e.finish(now, StopDone)
@@ -389,7 +389,7 @@ func (e *Engine) credit() int { return max(e.cfg.Open-e.flights.n, 0) }
 
 // room is how many requests may be ordered now.
 func (e *Engine) room() int {
-	if e.valve != nil && e.valve.limit == bandwidth.Off || e.estates.held || e.totals.Steered { // what waits may not be wanted any more
+	if e.valve != nil && e.valve.limit == bandwidth.Off || e.estates.hold.On || e.estates.hold.Enough || e.totals.Steered { // what waits may not be wanted any more
 		return 0
 	}
 	room, begun := int64(e.credit()), e.pages+int64(e.asking)

@@ -39,6 +39,7 @@ type Census struct {
 // Counted is how much there was to do when the Census came.
 type Counted struct {
 	Queued int64 // pages that wait, but for those whose robots.txt could not be had
+	Enough bool  `json:",omitempty"` // nobody fetches these, by the last Hold
 	Flying int64 // whatever else is not over
 	Ready  int   // hosts that could be visited, and wait
 	Full   bool  // no connection is left for them
@@ -102,7 +103,7 @@ const maxSpare = 64
 
 // relieve leaves hosts to another node.
 func (e *Engine) relieve(ev Relief) {
-	if !e.estates.own[ev.Part] && e.stop == StopByNobody && !e.estates.held {
+	if !e.estates.own[ev.Part] && e.stop == StopByNobody && !e.estates.hold.On && !e.estates.hold.Enough {
 		e.f.Give(ev.Part, e.gift(ev.Hosts, func(host string, part uint16) bool { return e.onward(host, part, ev.Part) }))
 	}
 }
@@ -125,8 +126,12 @@ func (e *Engine) onward(host string, part, to uint16) bool {
 }
 
 // Hold lets nothing new be ordered while it is on: the others have not heard yet
-// of what was found before.
-type Hold struct{ On bool }
+// of what was found before. Of Enough nothing more is fetched either; but pages that
+// are stored are still read again for programs that ask for them.
+type Hold struct {
+	On     bool
+	Enough bool `json:",omitempty"`
+}
 
 // Allow says up to how many pages may be begun in all, see Counted; before it, none
 // may where they are rationed.
@@ -149,7 +154,7 @@ type estates struct {
 	own     map[uint16]bool
 	leaving []uint16
 	coming  []arrival
-	held    bool
+	hold    Hold
 	allowed int64 // pages, if they are rationed
 }
 
@@ -185,7 +190,7 @@ func (e *Engine) later(ev *Committed, foreign map[page.SiteID]uint16) {
 // census answers a Census.
 func (e *Engine) census(now page.Time, ev Census) {
 	n := e.f.Count()
-	c := Counted{Applied: ev.Applied, Fetched: ev.Fetched, Print: ev.Print, Begun: e.pages + int64(e.asking), Under: e.flights.under(), Allowed: e.estates.allowed, Queued: n.Waiting, Flying: int64(e.flights.n + e.loads + len(e.estates.leaving) + len(e.estates.coming)), Ready: n.Ready}
+	c := Counted{Applied: ev.Applied, Fetched: ev.Fetched, Print: ev.Print, Begun: e.pages + int64(e.asking), Under: e.flights.under(), Allowed: e.estates.allowed, Enough: e.estates.hold.Enough, Queued: n.Waiting, Flying: int64(e.flights.n + e.loads + len(e.estates.leaving) + len(e.estates.coming)), Ready: n.Ready}
 	idle := max(n.Idle-n.Lent, 0)
 	c.Full = idle == 0
 	c.Spare = e.f.Spare(e.gift(maxSpare, func(string, uint16) bool { return true }))

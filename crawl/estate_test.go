@@ -55,6 +55,7 @@ func TestFreeWhileItMayBegin(t *testing.T) {
 	}{
 		{"nothing is in the way", free(Bandwidth{}, false, Hold{}), 64},
 		{"it holds", free(Bandwidth{}, false, Hold{On: true}), 0},
+		{"it has enough", free(Bandwidth{}, false, Hold{Enough: true}), 0},
 		{"its timetable says off", free(off, false), 0},
 		{"it stops", free(Bandwidth{}, false, Command{Stop: StopByUser}), 0},
 		{"it has no ration", free(Bandwidth{}, true), 0},
@@ -126,9 +127,35 @@ func TestRelief(t *testing.T) {
 	if n := len(given(Relief{Part: last, Hosts: 1})); n != 1 {
 		t.Errorf("%d hosts are left, where one was asked for", n)
 	}
-	for name, ev := range map[string]Event{"its own": Adopted{Part: last}, "held": Hold{On: true}} {
+	for name, ev := range map[string]Event{"its own": Adopted{Part: last}, "held": Hold{On: true}, "enough": Hold{Enough: true}} {
 		if n := len(given(Relief{Part: last, Hosts: 9}, ev)); n != 0 {
 			t.Errorf("%s: %d hosts are left", name, n)
+		}
+	}
+}
+
+// Pages that are stored are read again also when nothing more is to be fetched, and there
+// is something to do until they are; but not while others have not heard of what was found.
+func TestReadAgainWithEnough(t *testing.T) {
+	for _, c := range []struct {
+		hold  Hold
+		again int
+	}{{Hold{}, 1}, {Hold{Enough: true}, 1}, {Hold{On: true}, 0}, {Hold{On: true, Enough: true}, 0}} {
+		h := newHand(t, 3, Bandwidth{})
+		h.cfg.Shared = true
+		h.start(monday, c.hold)
+		for len(h.flying) > 0 {
+			id := h.flying[0].ID
+			h.done(100, time.Second)
+			h.step(Committed{IDs: []uint64{id}})
+		}
+		again := len(pull[Redeliver](h.step(Committed{Totals: Totals{Due: 2, Steered: true}})))
+		if n := h.census(); again != c.again || n.Flying != 1 || n.Enough != c.hold.Enough {
+			t.Errorf("%+v: read again %d times; %+v", c.hold, again, n)
+		}
+		asked := len(h.flying)
+		if n := len(pull[Fetch](h.step(Redelivered{}))); n > 0 || asked > 0 {
+			t.Errorf("%+v: %d and %d pages are fetched", c.hold, asked, n)
 		}
 	}
 }

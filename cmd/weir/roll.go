@@ -224,9 +224,6 @@ const ownCluster = "another crawl needs a cluster of its own, whose nodes may ru
 
 // changeable says why a crawl must keep the programs that it has.
 func (s *station) changeable(c *change) error {
-	s.mu.Lock()
-	enough := s.last.Enough && s.last.Rule == ""
-	s.mu.Unlock()
 	scheme, err := overlay.ParseScheme(c.t.Scheme)
 	switch {
 	case err != nil:
@@ -235,7 +232,10 @@ func (s *station) changeable(c *change) error {
 		return fmt.Errorf("the crawl %s has --scheme %s, which hands pages on, and what several programs ask of them stays at home: it keeps the one that it has; %s", c.sp.Name, c.t.Scheme, ownCluster)
 	case c.settings.Warc == store.None.String():
 		return fmt.Errorf("the crawl %s keeps no archive (--warc none): pages that it has could not be read again for another program; %s", c.sp.Name, ownCluster)
-	case enough:
+	}
+	if enough, err := s.enough(c); err != nil {
+		return err
+	} else if enough {
 		return fmt.Errorf("the crawl %s has fetched as many pages as its --max-pages %s allows, for all its programs; %s", c.sp.Name, c.settings.MaxPages, ownCluster)
 	}
 	for _, p := range s.cl.Peers() {
@@ -248,6 +248,21 @@ func (s *station) changeable(c *change) error {
 		}
 	}
 	return nil
+}
+
+// enough says whether a crawl has as many pages as it should, as its store knows from
+// the start.
+func (s *station) enough(c *change) (bool, error) {
+	if c.settings.MaxPages == 0 {
+		return false, nil
+	}
+	s.mu.Lock()
+	st := s.store
+	s.mu.Unlock()
+	if st == nil {
+		return false, errors.New("the node has only just started, and opens its part of the crawl: ask again")
+	}
+	return crawl.ReadEnough(st)
 }
 
 // submit keeps a crawl for all nodes: as the first, or as a program that shares the one

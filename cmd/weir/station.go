@@ -316,7 +316,7 @@ func (s *station) status() nodeStatus {
 	st := nodeStatus{
 		Name: cs.Name, Addr: s.cl.Addr(), Version: version(), State: "waiting", Crawl: s.crawl, Cluster: cs.Cluster, Leader: cs.Leader,
 		Owned: m.Owned, Queued: queuedAt(m), Flying: t.Flying, Fetched: t.Totals.Fetched, Errors: t.Totals.Errors(), Bytes: t.Totals.Bytes, Seen: t.Totals.Seen,
-		Pages: t.Pages, Rate: t.Rate, Enough: t.Enough, Stopped: t.Rule, Unacked: m.Unacked, Limit: m.Limit, Share: m.Share, Teller: m.Teller, Warned: s.recent(time.Now()),
+		Pages: t.Pages, Rate: t.Rate, Enough: t.Enough || t.Rule != "", Stopped: t.Rule, Unacked: m.Unacked, Limit: m.Limit, Share: m.Share, Teller: m.Teller, Warned: s.recent(time.Now()),
 		Promises: node.Promises(t.Promises), Spoken: map[string]int64{}, From: s.from, Programs: s.programs(), Agreed: s.agreed.Number, Changes: max(s.taken, 0),
 	}
 	if s.crawl != "" {

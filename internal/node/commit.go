@@ -234,9 +234,7 @@ func (c *committer) commit(ctx context.Context) error {
 		c.n.peer.post(*ev.Parcel) // before the Engine can release a partition that it is about
 	}
 	if ev.Stop != "" && c.n.peer != nil {
-		if c.n.peer.halt(ev.Stop) {
-			c.n.send(ctx, crawl.Hold{On: true})
-		}
+		c.n.peer.halt(ev.Stop)
 		ev.Stop = ""
 	}
 	if len(ev.Hosts) > 0 {

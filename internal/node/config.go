@@ -96,7 +96,7 @@ type Status struct {
 	Commits Commits       // of this run
 	Bound   Bound
 	Resumed bool
-	Enough  bool          // nothing more is to be fetched: all nodes together have as many pages as they should, or Rule says stop
+	Enough  bool          // all nodes together have as many pages as they should
 	Rule    string        // why the rules have ended a crawl of several nodes
 	Lent    int64         // pages of this run that other crawls had fetched
 	Pause   time.Duration // until Rest ends; 0: not all hosts rest
@@ -109,7 +109,7 @@ type Status struct {
 func (s Status) ETA(c Config) (time.Duration, bool) {
 	run := s.Run.Seconds()
 	fetched := float64(s.Totals.Fetched - s.Started.Fetched)
-	if run < 5 || fetched < 1 || s.Enough {
+	if run < 5 || fetched < 1 || s.Enough || s.Rule != "" {
 		return 0, false
 	}
 	slow := min(1, s.Pages/(fetched/run))

@@ -19,8 +19,8 @@ const (
 func (n *node) load(o crawl.Counted) overlay.Load {
 	l := overlay.Load{Queued: o.Queued, Flying: o.Flying, Free: int64(o.Free), Spare: int64(o.Spare), Applied: o.Applied, Owed: o.Owed, Asked: o.Asked, Fetched: o.Fetched, Print: o.Print, Begun: o.Begun, Under: o.Under, Allowed: o.Allowed}
 	status := n.engine.Status()
-	if n.peer.full.Load() {
-		l.Queued, l.Flying = 0, int64(status.Flying) // nobody fetches the rest
+	if o.Enough && n.peer.full() { // else the Engine has not heard yet, or has heard before it changed
+		l.Queued = 0
 	}
 	now := mark{t: time.Now(), pages: status.Totals.Fetched}
 	if dt := now.t.Sub(n.counted.t).Seconds(); !n.counted.t.IsZero() && dt > 0 {

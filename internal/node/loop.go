@@ -23,8 +23,8 @@ func (n *node) loop(ctx context.Context, stop <-chan struct{}, start crawl.Start
 	meter := newSpeed(n)
 
 	n.tellWall(ctx, timer)
-	if n.peer != nil && n.peer.full.Load() {
-		n.step(ctx, timer, crawl.Hold{On: true})
+	if n.peer != nil && n.peer.full() {
+		n.step(ctx, timer, crawl.Hold{Enough: true})
 	}
 	finished := n.step(ctx, timer, start)
 	for !finished {
@@ -207,7 +207,7 @@ func (s *speed) status() Status {
 		Wire: s.n.carried().total, Bound: s.n.bound(engine.Link.Used), Commits: s.n.commits.commits(), Resumed: s.n.resumed, Lent: s.n.lender.count() + s.n.peer.count(),
 	}
 	if p := s.n.peer; p != nil {
-		st.Enough, st.Rule = p.full.Load(), p.why()
+		st.Enough, st.Rule = p.enough.Load(), p.why()
 	}
 	if st.Rest.Host != "" {
 		st.Pause = max(st.Rest.Until.Sub(clock()), 0)

@@ -87,11 +87,11 @@ type peer struct {
 	counts  chan struct{}       // for the committer: see how much there is to do
 	queue   []overlay.Action    // that works has no room for
 	fences  chan struct{}
-	full    atomic.Bool  // nothing more is to be fetched: all nodes together have enough, or a rule says stop
+	enough  atomic.Bool  // all nodes together have fetched as many pages as they should
 	until   atomic.Int64 // no request may be sent from then on, by the crawl's clock
 
 	borrowed  atomic.Int64 // pages that other nodes had
-	throttled atomic.Bool  // the others have not heard of all that was found
+	throttled bool         // the others have not heard of all that was found
 
 	mu    sync.Mutex
 	stop  string // why the rules have ended the crawl
@@ -158,11 +158,11 @@ func (p *peer) open() (err error) {
 	for _, x := range parcels {
 		p.post(x)
 	}
-	full, err := crawl.ReadEnough(p.n.store)
+	enough, err := crawl.ReadEnough(p.n.store)
 	if err != nil {
 		return err
 	}
-	p.full.Store(full)
+	p.enough.Store(enough)
 	if p.cfg.Ready != nil {
 		p.cfg.Ready(p.n.store)
 	}
@@ -235,6 +235,8 @@ func (p *peer) run(ctx context.Context, stop <-chan struct{}) {
 					p.leases.do(func(d *crawl.Desk) { d.Learn(clock(), x) })
 				case granting:
 					p.grant(x)
+				case halting:
+					p.hold(ctx)
 				case took:
 					p.took(ctx, x)
 				}
@@ -323,18 +325,14 @@ func (p *peer) step(ctx context.Context, ev overlay.Event) {
 		case overlay.Apply, overlay.Posted, overlay.Rewind:
 			p.work(a)
 		case overlay.Throttle:
-			p.throttled.Store(a.On)
-			p.n.send(ctx, crawl.Hold{On: a.On || p.full.Load()})
+			p.throttled = a.On
+			p.hold(ctx)
 		case overlay.Allow:
 			p.n.send(ctx, crawl.Allow{Pages: a.Pages})
 		case overlay.Relieve:
 			p.n.send(ctx, crawl.Relief{Part: uint16(a.Part), Hosts: a.Hosts})
 		case overlay.Enough:
-			if !p.full.Swap(true) {
-				p.n.log.event("enough", map[string]any{"pages": p.n.cfg.MaxPages})
-				p.n.send(ctx, crawl.Hold{On: true})
-				p.work(a)
-			}
+			p.satisfied(ctx)
 		case overlay.Share:
 			p.limit(ctx, a.Rate)
 		case overlay.Quiet:
@@ -401,30 +399,42 @@ func (p *peer) ring() {
 	}
 }
 
-// halt says that the rules of the crawl say stop, so that nothing more is fetched, and
-// whether that is news. The node stays: others may not have heard of it yet, and need
-// a majority to.
-func (p *peer) halt(why string) (news bool) {
-	p.mu.Lock()
-	p.stop = why
-	p.mu.Unlock()
-	p.n.log.event("halted", map[string]any{"why": why})
-	return !p.full.Swap(true)
+// satisfied takes note, for good, that all nodes together have enough.
+func (p *peer) satisfied(ctx context.Context) {
+	if !p.enough.Swap(true) {
+		p.n.log.event("enough", map[string]any{"pages": p.n.cfg.MaxPages})
+		p.hold(ctx)
+		p.work(overlay.Enough{})
+	}
 }
 
-// resume takes a halt back, should there have been one: a program has come that may go
-// on.
-func (p *peer) resume(ctx context.Context) error {
-	if p.why() == "" {
-		return nil
-	}
+// halting says that a halt has come, or is over.
+type halting struct{}
+
+// halt says why the rules of the crawl say stop, so that nothing more is fetched, or ""
+// if they do not any more. The node stays: others may not have heard of it yet, and need
+// a majority to.
+func (p *peer) halt(why string) {
 	p.mu.Lock()
-	p.stop = ""
+	news := p.stop != why
+	p.stop = why
 	p.mu.Unlock()
-	full, err := crawl.ReadEnough(p.n.store)
-	p.full.Store(full)
-	p.n.send(ctx, crawl.Hold{On: full || p.throttled.Load()})
-	return err
+	if !news {
+		return
+	}
+	if why != "" {
+		p.n.log.event("halted", map[string]any{"why": why})
+	}
+	p.post(halting{})
+}
+
+// full says whether nothing more is to be fetched.
+func (p *peer) full() bool { return p.enough.Load() || p.why() != "" }
+
+// hold tells the Engine what it may do. Only the peer's goroutine does, so that the last
+// word is by how things are.
+func (p *peer) hold(ctx context.Context) {
+	p.n.send(ctx, crawl.Hold{On: p.throttled, Enough: p.full()})
 }
 
 // why the rules have ended the crawl; "" if they have not.

@@ -212,3 +212,28 @@ stop("enough") :- fetched(_, 200).`}
 	once(t, web)
 	f.same(want, f.ended(0, 1, 2))
 }
+
+// TestNodesReadAgainWithEnough: a crawl that has as many pages as it should gets a program
+// beside its own. It has those of these pages that it asks for before the nodes say that
+// nothing is left.
+func TestNodesReadAgainWithEnough(t *testing.T) {
+	t.Parallel()
+	sites := testweb.Config{Seed: 5, Sites: testweb.Even(9, testweb.Site{Pages: 25, Links: 5, Size: 1000})}
+	near, odd := &program.Source{As: "near", Name: "near.dl", Text: strings.ReplaceAll(nearProgram, "D < 2", "D < 99")}, &program.Source{As: "odd", Name: "odd.dl", Text: oddProgram}
+	want := alone(t, sites, near, odd)
+	web := start(t, sites)
+	f := newFleet(t, web, 3)
+	f.roll.Programs = []Enrolled{{Name: "near", Source: near}}
+	f.tune = func(_ int, cfg *Config) {
+		cfg.Programs, cfg.Wait, cfg.MaxPages = []*program.Source{near}, time.Millisecond, int64(len(want["near"]))
+	}
+	for i := range f.nodes {
+		f.launch(i)
+	}
+	f.quieten(0, 1, 2)
+	f.agree(func(list []Enrolled) []Enrolled {
+		return append(list, Enrolled{Name: "odd", Source: odd, Joined: true})
+	}, 0, 1, 2)
+	f.quieten(0, 1, 2)
+	f.same(want, f.ended(0, 1, 2))
+}

@@ -202,11 +202,11 @@ func (c *committer) turn(ctx context.Context, t turn) error {
 	}
 	c.open()
 	totals, err := c.n.take(t)
-	if err == nil && c.n.peer != nil {
-		err = c.n.peer.resume(ctx)
-	}
 	if err != nil {
 		return err
+	}
+	if c.n.peer != nil {
+		c.n.peer.halt("") // a program may have come that goes on
 	}
 	if err := c.commit(ctx); err != nil {
 		return err

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"weir/crawl"
+	"weir/internal/store"
+)
+
+// TestNoProgramBesideEnough: a crawl that has as many pages as it should takes no other
+// program, also right after its node has started and when a rule has stopped it besides.
+func TestNoProgramBesideEnough(t *testing.T) {
+	st, err := store.Create(t.TempDir(), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	g := st.Begin()
+	crawl.WriteEnough(g)
+	if err := g.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	s := newStation(nil, nil)
+	c := &change{t: &task{Scheme: "host"}, settings: &settings{MaxPages: 9}}
+	refused := func(want string) {
+		t.Helper()
+		if err := s.changeable(c); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	refused("ask again")
+	s.store = st
+	refused("--max-pages 9")
+	s.last.Enough, s.last.Rule = true, "a rule"
+	refused("--max-pages 9")
+}
