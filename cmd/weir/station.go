@@ -125,7 +125,7 @@ func (s *station) serve(cl *cluster.Node) {
 	cl.Answer(statusTopic, func(context.Context, []byte) ([]byte, error) { return json.Marshal(s.status()) })
 	cl.Answer(submitTopic, s.submit)
 	cl.Answer(steerTopic, s.steer)
-	cl.Answer(lendTopic, s.lend)
+	cl.AnswerInTurn(lendTopic, s.lend)
 	cl.Answer(cancelTopic, s.cancel)
 	cl.Answer(drainTopic, func(context.Context, []byte) ([]byte, error) {
 		s.drain("somebody asked for it with weir drain")

@@ -232,6 +232,35 @@ func TestCluster(t *testing.T) {
 		}
 	})
 
+	t.Run("questions of one topic leave room for others", func(t *testing.T) {
+		begun, end := make(chan struct{}, 100), make(chan struct{})
+		c.AnswerInTurn("slow", func(context.Context, []byte) ([]byte, error) {
+			begun <- struct{}{}
+			<-end
+			return []byte("here"), nil
+		})
+		c.Answer("quick", func(context.Context, []byte) ([]byte, error) { return []byte("yes"), nil })
+		var wg sync.WaitGroup
+		for range cap(begun) {
+			wg.Go(func() {
+				if got, err := a.Ask(w.ctx, "c", "slow", nil); err != nil || string(got) != "here" {
+					t.Errorf("%q, %v", got, err)
+				}
+			})
+		}
+		for range maxInTurn {
+			<-begun
+		}
+		if got, err := a.Ask(w.ctx, "c", "quick", nil); err != nil || string(got) != "yes" {
+			t.Errorf("%q, %v", got, err)
+		}
+		if n := len(begun); n != 0 {
+			t.Errorf("%d more at once", n)
+		}
+		close(end)
+		wg.Wait()
+	})
+
 	t.Run("questions are answered", func(t *testing.T) {
 		c.Answer("greet", func(_ context.Context, b []byte) ([]byte, error) { return append([]byte("hello "), b...), nil })
 		c.Answer("fail", func(context.Context, []byte) ([]byte, error) { return nil, errors.New("not today\nnor tomorrow") })

@@ -33,7 +33,7 @@ type PeerStatus struct {
 	Seen      time.Time
 	RTT       time.Duration
 	Skew      time.Duration // its clock ahead of this one's
-	Version   int // of the protocol; of one without a session, as it was last heard of; 0: not known
+	Version   int           // of the protocol; of one without a session, as it was last heard of; 0: not known
 }
 
 // LogStatus is one of the streams that hold the partitions' logs.

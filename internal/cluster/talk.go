@@ -20,6 +20,8 @@ const (
 	letterWait = 20 * time.Millisecond // what is said to one node within this time goes together
 	fullLetter = 64 << 10              // bytes: with so many it goes at once
 	maxAnswers = 32                    // questions that are worked on at once
+	maxInTurn  = 8                     // of a topic whose questions wait for one another
+	turnTime   = 10 * time.Second      // for which they do
 	errHeader  = "Weir-Error"
 )
 
@@ -39,6 +41,7 @@ type talk struct {
 	mu     sync.Mutex
 	closed bool
 	topics map[string]func(ctx context.Context, data []byte) ([]byte, error)
+	turns  map[string]chan struct{} // of topics that have slots of their own
 }
 
 // piece is something to say, to one node or ("") to all.
@@ -48,7 +51,7 @@ type piece struct {
 }
 
 func newTalk(n *Node) *talk {
-	return &talk{n: n, queue: make(chan piece, maxSaying), slots: make(chan struct{}, maxAnswers), topics: map[string]func(context.Context, []byte) ([]byte, error){}}
+	return &talk{n: n, queue: make(chan piece, maxSaying), slots: make(chan struct{}, maxAnswers), topics: map[string]func(context.Context, []byte) ([]byte, error){}, turns: map[string]chan struct{}{}}
 }
 
 // Subjects: s.FROM for all, t.TO.FROM for one, q.TO.TOPIC for questions.
@@ -143,6 +146,16 @@ func (n *Node) Answer(topic string, fn func(ctx context.Context, data []byte) ([
 	n.talk.topics[topic] = fn
 }
 
+// AnswerInTurn is Answer for a topic that is asked about very often: a few of its
+// questions are worked on at once, the others wait, and those of other topics have
+// their room.
+func (n *Node) AnswerInTurn(topic string, fn func(ctx context.Context, data []byte) ([]byte, error)) {
+	n.Answer(topic, fn)
+	n.talk.mu.Lock()
+	defer n.talk.mu.Unlock()
+	n.talk.turns[topic] = make(chan struct{}, maxInTurn)
+}
+
 // Ask asks a node, which may be this one, and waits for its answer.
 func (n *Node) Ask(ctx context.Context, node, topic string, data []byte) ([]byte, error) {
 	if node == n.cfg.Name {
@@ -200,23 +213,44 @@ func (n *Node) Any(ctx context.Context, topic string, data []byte) (answer []byt
 
 func (t *talk) asked(m *nats.Msg) {
 	topic := m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]
-	select {
-	case t.slots <- struct{}{}:
-	default:
-		respond(m, nil, errors.New("too many questions at once"))
-		return
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
-		<-t.slots
 		return
 	}
+	slots, patient := t.turns[topic]
+	if !patient {
+		slots = t.slots
+		select {
+		case slots <- struct{}{}:
+		default:
+			respond(m, nil, errBusy)
+			return
+		}
+	}
 	t.wg.Go(func() {
-		defer func() { <-t.slots }()
+		if patient && !t.turn(slots) {
+			respond(m, nil, errBusy)
+			return
+		}
+		defer func() { <-slots }()
 		data, err := t.reply(t.n.ctx, topic, m.Data)
 		respond(m, data, err)
 	})
+}
+
+var errBusy = errors.New("too many questions at once")
+
+// turn waits for a slot, as long as somebody may wait for the answer.
+func (t *talk) turn(slots chan<- struct{}) bool {
+	ctx, cancel := context.WithTimeout(t.n.ctx, turnTime)
+	defer cancel()
+	select {
+	case slots <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 func (t *talk) reply(ctx context.Context, topic string, data []byte) ([]byte, error) {

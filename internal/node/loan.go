@@ -29,6 +29,7 @@ import (
 const (
 	loanTime = 10 * time.Second // for all nodes that are asked
 	maxLoan  = 6 << 20          // bytes of an answer: larger pages are fetched again
+	maxAsked = 16               // that are asked for at once: lenders have others to serve, and answers may be large
 )
 
 // Lend answers a node that asks for a page, from the store of this one's crawl.
@@ -101,6 +102,12 @@ func (p *peer) spare(ctx context.Context, o crawl.Fetch) (a *fetch.Answer, over 
 
 // borrow returns the answer to an order, if another node has it; nil: fetch it.
 func (p *peer) borrow(ctx context.Context, o crawl.Fetch) *fetch.Answer {
+	select {
+	case p.loans <- struct{}{}:
+		defer func() { <-p.loans }()
+	case <-ctx.Done():
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, loanTime)
 	defer cancel()
 	answer, from := p.cfg.Borrow(ctx, []byte(o.URL.String()))

@@ -90,8 +90,9 @@ type peer struct {
 	enough  atomic.Bool  // all nodes together have fetched as many pages as they should
 	until   atomic.Int64 // no request may be sent from then on, by the crawl's clock
 
-	borrowed  atomic.Int64 // pages that other nodes had
-	throttled bool         // the others have not heard of all that was found
+	loans     chan struct{} // that are asked for
+	borrowed  atomic.Int64  // pages that other nodes had
+	throttled bool          // the others have not heard of all that was found
 
 	mu    sync.Mutex
 	stop  string // why the rules have ended the crawl
@@ -117,6 +118,7 @@ func newPeer(n *node, cfg Peer) *peer {
 	p := &peer{
 		n: n, cfg: cfg, tells: make(chan overlay.Event, maxWorks), batches: make(chan overlay.Event, maxBatches), works: make(chan overlay.Action, maxWorks),
 		counts: make(chan struct{}, 1), fences: make(chan struct{}, 1), rings: make(chan struct{}, 1),
+		loans: make(chan struct{}, maxAsked),
 	}
 	return p
 }

@@ -116,7 +116,7 @@ func (f *fleet) launch(i int) {
 			})
 			if err == nil {
 				at.Store(c)
-				c.Answer("lend", func(_ context.Context, b []byte) ([]byte, error) { return Lend(shelf.Load(), f.scheme, b) })
+				c.AnswerInTurn("lend", func(_ context.Context, b []byte) ([]byte, error) { return Lend(shelf.Load(), f.scheme, b) })
 			}
 			return counting{c, &f.moves}, err
 		},
