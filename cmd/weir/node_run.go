@@ -340,11 +340,8 @@ func (c *nodeRunCmd) crawl(ctx context.Context, e *env, st *station, sp cluster.
 	cfg.Peer.Secret = st.cl.Secret()
 	cfg.Peer.Watch = st.watch
 	cfg.Peer.Fail = st.farewell
-	cfg.Peer.Ready = st.ready(cfg.Dir, cfg.Peer.Scheme)
+	cfg.Peer.Ready = st.ready(cfg.Dir, cfg.Peer.Scheme, func(origin uint64) error { return st.cl.Keep(sp.Name, origin) })
 	cfg.Peer.Open = func(tell func(overlay.Event)) (node.Carrier, error) {
-		if err := st.keepStore(sp.Name); err != nil {
-			return nil, err
-		}
 		return attended{st.cl, st}, st.cl.Attend(tell)
 	}
 	cfg.Peer.Quiet = func(is bool) {

@@ -477,8 +477,8 @@ type programStatus struct {
 // the newest, which has all that was before.
 func (s *station) heed(sp cluster.Spec) {
 	t, err := readTask(sp.Body)
-	if err != nil {
-		s.log(err.Error())
+	if err != nil { // rows of programs that it does not hear of hold up all that it reads
+		s.warn(err)
 		return
 	}
 	if t.Changes > 0 {

@@ -390,25 +390,22 @@ func (s *station) begin(name string, p *progress) {
 }
 
 // ready takes the crawl's store, which is open until no question is answered any
-// more.
-func (s *station) ready(dir string, scheme overlay.Scheme) func(*store.Store) {
-	return func(st *store.Store) {
+// more. Keep refuses another one than the node has had: that is closed at once, and
+// no question may find it.
+func (s *station) ready(dir string, scheme overlay.Scheme, keep func(origin uint64) error) func(*store.Store) error {
+	return func(st *store.Store) error {
+		origin, _, err := crawl.ReadOrigin(st)
+		if err != nil {
+			return err
+		}
+		if err := keep(origin); err != nil {
+			return err
+		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.store, s.dir, s.scheme = st, dir, scheme
+		return nil
 	}
-}
-
-// keepStore refuses another store than the node has had for a crawl.
-func (s *station) keepStore(name string) error {
-	s.mu.Lock()
-	st := s.store
-	s.mu.Unlock()
-	origin, _, err := crawl.ReadOrigin(st)
-	if err != nil {
-		return err
-	}
-	return s.cl.Keep(name, origin)
 }
 
 // end takes that back.

@@ -41,9 +41,9 @@ type Peer struct {
 	// node is busy.
 	Open func(tell func(overlay.Event)) (Carrier, error)
 
-	// Ready is told of the crawl's store before Open. Whoever reads it must have ended
-	// when the carrier is closed.
-	Ready func(*store.Store)
+	// Ready is told of the crawl's store before Open, and may refuse it: then nobody may
+	// read it. Whoever does must have ended when the carrier is closed.
+	Ready func(*store.Store) error
 
 	// Watch is told now and then how things stand. It must return soon.
 	Watch func(overlay.Status)
@@ -166,7 +166,9 @@ func (p *peer) open() (err error) {
 	}
 	p.enough.Store(enough)
 	if p.cfg.Ready != nil {
-		p.cfg.Ready(p.n.store)
+		if err := p.cfg.Ready(p.n.store); err != nil {
+			return err
+		}
 	}
 	p.carrier, err = p.cfg.Open(func(ev overlay.Event) {
 		switch ev.(type) {

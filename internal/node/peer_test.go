@@ -120,7 +120,7 @@ func (f *fleet) launch(i int) {
 			}
 			return counting{c, &f.moves}, err
 		},
-		Ready:  func(st *store.Store) { shelf.Store(st) },
+		Ready:  func(st *store.Store) error { shelf.Store(st); return nil },
 		Borrow: func(ctx context.Context, b []byte) ([]byte, string) { return at.Load().Any(ctx, "lend", b) },
 		Rolls:  s.rolls,
 		Took: func(number int) {

@@ -113,6 +113,8 @@ func (n *node) takeUp(r *Roll) error {
 	if _, err := n.take(o); err != nil {
 		return err
 	}
+	// The Committed event is dropped: nobody listens yet, and what it would tell, parcels
+	// and a stop, peer.open and openCore read from the Ledger after this (Outbox, Start).
 	return n.flush(n.store.Begin())
 }
 
