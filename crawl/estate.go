@@ -104,7 +104,8 @@ const maxSpare = 64
 // relieve leaves hosts to another node.
 func (e *Engine) relieve(ev Relief) {
 	if !e.estates.own[ev.Part] && e.stop == StopByNobody && !e.estates.hold.On && !e.estates.hold.Enough {
-		e.f.Give(ev.Part, e.gift(ev.Hosts, func(host string, part uint16) bool { return e.onward(host, part, ev.Part) }))
+		keys := overlay.NewKeys(overlay.Scheme{}, e.cfg.Homes)
+		e.f.Give(ev.Part, e.gift(ev.Hosts, func(host string, part uint16) bool { return keys.Onward(host, int(part), int(ev.Part)) }))
 	}
 }
 
@@ -114,15 +115,6 @@ func (e *Engine) gift(hosts int, may func(host string, part uint16) bool) fronti
 	return frontier.Gift{Hosts: hosts, Pages: e.cfg.Leave, May: func(host string, part uint16) bool {
 		return e.cfg.Homes > 0 && e.promised(host) == nil && may(host, part)
 	}}
-}
-
-// onward says whether a host may go from one partition to another: from its home on to
-// later ones only, as they follow one another in a circle, so that no page comes back to
-// where it was. There it would be taken for known.
-func (e *Engine) onward(host string, part, to uint16) bool {
-	n := e.cfg.Homes
-	home := overlay.NewKeys(overlay.Scheme{}, n).HostPart(host)
-	return (int(part)-home+n)%n < (int(to)-home+n)%n
 }
 
 // Hold lets nothing new be ordered while it is on: the others have not heard yet

@@ -262,7 +262,7 @@ func (l *Ledger) leave(s *siteRecord, r *pageRecord, part int, row *Row) error {
 	moved := *row
 	moved.moves++
 	l.logRow(part, &moved)
-	r.state, r.outcome, r.status, r.at, r.archive = stateEnded, page.OK, 0, l.wall, Archived{File: elsewhere}
+	r.state, r.outcome, r.status, r.at, r.archive = stateEnded, page.OK, 0, l.wall, Archived{File: elsewhere, Offset: int64(part) + 1}
 	l.touch(s)
 	l.mark(r)
 	return l.postEnd(s, r)
@@ -284,9 +284,13 @@ func (r *urlRow) handed() bool {
 	return r.archive.File == elsewhere && r.outcome == page.OK && r.status == 0
 }
 
+// heir returns the partition that a page was handed on to, if this node did that: the
+// logs do not say it.
+func (r *urlRow) heir() (part int, ok bool) { return int(r.archive.Offset) - 1, r.archive.Offset > 0 }
+
 // forward hands on what makes a page mean more that was handed on. It says whether it
-// could: while the page's home is not this node's to decide for, or by now has the page
-// to itself, it is fetched at home.
+// could: while the page's partition is not this node's to decide for, or by now has the
+// page to itself, or nobody knows where it went from there, it is fetched there.
 func (l *Ledger) forward(s *siteRecord, r *pageRecord, row *Row) (bool, error) {
 	if row.Anew || l.own(s) == nil {
 		return false, nil
@@ -294,9 +298,12 @@ func (l *Ledger) forward(s *siteRecord, r *pageRecord, row *Row) (bool, error) {
 	var part int
 	switch keys, host := l.share.Keys, row.URL.Host(); keys.Scheme().Second {
 	case overlay.Adapt:
-		to, left := l.share.spreads.away[abode{host, s.part}]
-		if part = to; !left {
+		var known bool
+		if part, known = r.heir(); !known {
 			part = keys.Spread(row.URL, l.share.spreads.table.Of(host))
+		}
+		if !keys.Onward(host, int(s.part), part) { // those before it have heard
+			return false, nil
 		}
 	case overlay.ByRTT:
 		part = keys.Nearest(host, l.share.trips.near[host])

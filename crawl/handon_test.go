@@ -2,6 +2,8 @@ package crawl
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -97,6 +99,62 @@ func TestHandedOnPagesComeNearer(t *testing.T) {
 			t.Errorf("%s: the next owner fetches %v, and knows of %d pages", scheme, b.queued, n.Seen)
 		}
 	})
+}
+
+// A page that was left twice, and turns out to be nearer, is found wherever it is, or
+// fetched once more; its links are followed.
+func TestPagesLeftTwiceComeNearer(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		next    bool // another node owns the partition between by then
+		fetched int
+	}{{"by the one who left it", false, 1}, {"by the next owner", true, 2}} {
+		once(t, func(t *rapid.T) {
+			f, a, bring := crew(t, "adaptive:over=20", 2)
+			const u = "http://h.test/p"
+			f.web[u] = []string{"http://h.test/child"}
+			bring(u, 2)
+			home := f.keys.HostPart("h.test")
+			between := (home + 1) % fleetParts
+			for i := range 2 {
+				for _, id := range slices.Sorted(maps.Keys(a.site)) {
+					if a.site[id].Part == uint16(home+i)%fleetParts {
+						a.giveSite(a.site[id], (home+i+1)%fleetParts)
+					}
+				}
+				a.settle()
+			}
+			for k := range a.queued {
+				if part := a.site[k.Site].Part; part != uint16(home+2)%fleetParts {
+					t.Fatalf("the page waits in partition %d", part)
+				}
+			}
+			nodes := []*ship{a}
+			if c.next {
+				b := f.board(&ship{name: "n2", origin: 3})
+				f.nodes, nodes = append(f.nodes, b), append(nodes, b)
+				a.disown(between)
+				b.adopt(between)
+			}
+			delete(a.l.share.spreads.away, abode{"h.test", uint16(between)})
+			bring(u, 1)
+			for more := true; more; {
+				more = false
+				for range 3 { // from one to the other and back
+					for _, s := range nodes {
+						s.settle()
+					}
+				}
+				for _, s := range nodes {
+					more = more || len(s.queued) > 0
+					s.fetch()
+				}
+			}
+			if f.asked[u] != c.fetched || f.asked[f.web[u][0]] != 1 {
+				t.Fatalf("%s: the page was fetched %d times, and what it links to %d times", c.name, f.asked[u], f.asked[f.web[u][0]])
+			}
+		})
+	}
 }
 
 // The pages of a host that is far from its owner go to the nearest of the next, each of

@@ -226,7 +226,11 @@ func (s *ship) give(to int) {
 	if s.fl.keys.Scheme().Second != overlay.Adapt || len(ids) == 0 {
 		return
 	}
-	site := s.site[rapid.SampledFrom(ids).Draw(s.fl.t, "given")]
+	s.giveSite(s.site[rapid.SampledFrom(ids).Draw(s.fl.t, "given")], to)
+}
+
+// giveSite leaves what waits of one site, if it may go there.
+func (s *ship) giveSite(site frontier.Known, to int) {
 	home := s.fl.keys.HostPart(page.SiteHost(site.Name))
 	if (int(site.Part)-home+fleetParts)%fleetParts >= (to-home+fleetParts)%fleetParts {
 		return

@@ -63,6 +63,14 @@ func (k Keys) Spread(u page.URL, n int) int {
 	return (k.HostPart(u.Host()) + i) % k.parts
 }
 
+// Onward says whether a host's pages may go from one partition to another: from its home
+// on to later ones only, as they follow one another in a circle, so that no page comes
+// back to where it was. There it would be taken for known.
+func (k Keys) Onward(host string, from, to int) bool {
+	home := k.HostPart(host)
+	return (from-home+k.parts)%k.parts < (to-home+k.parts)%k.parts
+}
+
 // Spread tells over how many partitions hosts are spread. It is kept in the log of
 // the hosts' partition, whose owner decides it.
 type Spread struct{ Hosts []Wide }
