@@ -184,7 +184,8 @@ func number(word, value string, low, high int) (int, error) {
 	return n, nil
 }
 
-// String returns the text that ParseScheme reads, without what it takes for granted.
+// String returns the text that ParseScheme reads, without what it takes for granted; but
+// for the number of adaptive, which was another once.
 func (s Scheme) String() string {
 	way := "host"
 	switch s.By {
@@ -205,7 +206,6 @@ func (s Scheme) String() string {
 		set = append(set, "rtt")
 	case s.Second == ByRTT:
 		set = append(set, "over="+s.Far.String())
-	case s.Second == Adapt && s.Over == defaultMany:
 	case s.Over != defaultOver || s.Second == Adapt:
 		set = append(set, "over="+strconv.Itoa(s.Over))
 	}

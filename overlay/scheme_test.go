@@ -25,7 +25,7 @@ func TestParseScheme(t *testing.T) {
 		"redirect:rtt":                           {Scheme{Second: ByRTT, Far: 100 * time.Millisecond, Max: 1}, "redirect:rtt"},
 		"redirect:host-8,over=80ms,n=16":         {Scheme{By: ByHostN, N: 8, Second: ByRTT, Far: 80 * time.Millisecond, Max: 1, Fan: 16}, "redirect:host-8,over=80ms,n=16"},
 		"redirect:rtt,over=80ms":                 {Scheme{Second: ByRTT, Far: 80 * time.Millisecond, Max: 1}, "redirect:over=80ms"},
-		"adaptive":                               {Scheme{Second: Adapt, Over: 4096}, "adaptive"},
+		"adaptive":                               {Scheme{Second: Adapt, Over: 4096}, "adaptive:over=4096"},
 		"adaptive:over=500":                      {Scheme{Second: Adapt, Over: 500}, "adaptive:over=500"},
 		"adaptive:over=100,n=64":                 {Scheme{Second: Adapt, Over: 100, Fan: 64}, "adaptive:over=100,n=64"},
 		"redirect:over=80ms,load,over=7,n=2,url": {Scheme{By: ByURL, Second: ByLoad, Over: 7, Max: 1, Fan: 2}, "redirect:url,over=7,n=2"},

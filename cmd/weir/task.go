@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/goccy/go-yaml"
 
@@ -100,7 +101,21 @@ func readTask(b []byte) (*task, error) {
 	if t.Version > changedVersion {
 		return nil, usage("run that version of weir on all nodes", "the crawl was submitted by weir %s, and this one, %s, does not understand it", t.By, version())
 	}
+	t.Scheme = numbered(t.Scheme)
 	return t, nil
+}
+
+// numbered returns a task's scheme with the number that was meant where adaptive has
+// none: weirs that did not write it took 500 for granted, and nodes that run one still do.
+func numbered(scheme string) string {
+	name, set, more := strings.Cut(scheme, ":")
+	switch {
+	case name != "adaptive" || strings.Contains(set, "over="):
+		return scheme
+	case more:
+		return name + ":over=500," + set
+	}
+	return name + ":over=500"
 }
 
 // open makes of a task what a node runs: the settings, and the seeds and the

@@ -59,6 +59,19 @@ func TestTaskOfAnotherVersion(t *testing.T) {
 	}
 }
 
+// TestTaskWithoutNumber: a crawl that an older weir has written goes on as it began.
+func TestTaskWithoutNumber(t *testing.T) {
+	for scheme, want := range map[string]string{
+		"adaptive": "adaptive:over=500", "adaptive:n=64": "adaptive:over=500,n=64", "adaptive:over=7,n=64": "adaptive:over=7,n=64",
+		"host": "host", "redirect": "redirect", "": "",
+	} {
+		got, err := readTask([]byte(`{"version": 1, "scheme": "` + scheme + `"}`))
+		if err != nil || got.Scheme != want {
+			t.Errorf("%s is read as %+v, %v", scheme, got, err)
+		}
+	}
+}
+
 // TestShareable: what no node of a cluster can do alone is refused before anything
 // is submitted.
 func TestShareable(t *testing.T) {
