@@ -17,6 +17,7 @@ func (l *Ledger) Adopt(part int, epoch uint64) (Adopted, error) {
 	ev := Adopted{Part: uint16(part)}
 	st := &l.share.stakes[part]
 	st.adopted, st.epoch, st.queued, st.parked, st.known = true, epoch, 0, 0, 0
+	l.share.spreads.forget(part) // what was under way when it went may have noted some
 	var ids []page.SiteID
 	err := l.kv.Scan(partKey(part), after(partKey(part)), func(key, _ []byte) bool {
 		ids = append(ids, page.SiteID(binary.BigEndian.Uint32(key[len(key)-4:])))

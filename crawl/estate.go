@@ -42,7 +42,6 @@ type Counted struct {
 	Enough bool  `json:",omitempty"` // nobody fetches these, by the last Hold
 	Flying int64 // whatever else is not over
 	Ready  int   // hosts that could be visited, and wait
-	Full   bool  // no connection is left for them
 	Spare  int   // of these hosts, those that could be left to another node; no more than maxSpare are counted
 	Free   int   // connections that no host waits for, while pages may be begun
 
@@ -184,7 +183,6 @@ func (e *Engine) census(now page.Time, ev Census) {
 	n := e.f.Count()
 	c := Counted{Applied: ev.Applied, Fetched: ev.Fetched, Print: ev.Print, Begun: e.pages + int64(e.asking), Under: e.flights.under(), Allowed: e.estates.allowed, Enough: e.estates.hold.Enough, Queued: n.Waiting, Flying: int64(e.flights.n + e.loads + len(e.estates.leaving) + len(e.estates.coming)), Ready: n.Ready}
 	idle := max(n.Idle-n.Lent, 0)
-	c.Full = idle == 0
 	c.Spare = e.f.Spare(e.gift(maxSpare, func(string, uint16) bool { return true }))
 	if c.Ready == 0 && e.stop == StopByNobody && e.room() > 0 {
 		c.Free = idle

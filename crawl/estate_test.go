@@ -67,21 +67,6 @@ func TestFreeWhileItMayBegin(t *testing.T) {
 	}
 }
 
-// Hosts that wait for something else wait for no connection.
-func TestFull(t *testing.T) {
-	h := newHand(t, 100, Bandwidth{})
-	h.start(monday)
-	if c := h.census(); !c.Full || c.Ready == 0 || c.Free != 0 {
-		t.Errorf("with 100 hosts and 64 connections: %+v", c)
-	}
-	h = newHand(t, 100, Bandwidth{})
-	h.cfg.Rationed = true
-	h.start(monday)
-	if c := h.census(); c.Full || c.Free != 0 {
-		t.Errorf("without a ration: %+v", c)
-	}
-}
-
 // Hosts that wait for a connection are left to another node with all that waits of them:
 // to a later partition than theirs, so that none comes back, and to none of the node's own.
 func TestRelief(t *testing.T) {

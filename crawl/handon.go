@@ -28,20 +28,34 @@ import (
 type spreads struct {
 	table *overlay.Spreads // nil: the scheme spreads none
 	calm  bool             // the node has connections for all its hosts
-	away  map[abode]int    // the partition that a host was left to
+	away  []map[string]int // by partition: those that its hosts were left to
 }
 
-// abode is a host in one of the partitions that fetch its pages.
-type abode struct {
-	host string
-	part uint16
-}
+// awayKept is how many hosts of a partition are known to be left to others. All are
+// forgotten when there are more: what is found of them stays, until they are left again.
+const awayKept = 1 << 10
 
-func newSpreads(s overlay.Scheme) spreads {
+func newSpreads(s overlay.Scheme, parts int) spreads {
 	if s.Second != overlay.Adapt {
 		return spreads{}
 	}
-	return spreads{table: overlay.NewSpreads(s), away: map[abode]int{}}
+	return spreads{table: overlay.NewSpreads(s), away: make([]map[string]int, parts)}
+}
+
+// send notes that a host was left to another partition.
+func (x *spreads) send(host string, part uint16, to int) {
+	if x.away[part] == nil || len(x.away[part]) >= awayKept {
+		x.away[part] = map[string]int{}
+	}
+	x.away[part][strings.Clone(host)] = to
+}
+
+// forget forgets to whom the hosts of a partition were left, which may be others when
+// it comes back.
+func (x *spreads) forget(part int) {
+	if x.away != nil {
+		x.away[part] = nil
+	}
 }
 
 // openSpreads reads over how many partitions hosts were spread.
@@ -202,7 +216,7 @@ func (l *Ledger) spread(s *siteRecord, host string, over int) int {
 // Give leaves a page that waits to another partition, and what is found of its host from
 // now on. If that cannot be, the page waits again.
 func (l *Ledger) Give(o Give) error {
-	l.ev.IDs = append(l.ev.IDs, o.ID)
+	l.noted(o.ID)
 	r, err := l.page(page.Key{Site: o.Site, Hash: o.Entry.Hash})
 	if err != nil || r == nil || r.state != stateQueued {
 		return err
@@ -211,13 +225,16 @@ func (l *Ledger) Give(o Give) error {
 	if err != nil {
 		return err
 	}
-	if l.share.spreads.away == nil || l.several != nil || int(o.To) == int(s.part) {
+	if err := l.load(r); err != nil { // it may mean more than when it was ordered
+		return err
+	}
+	e := &r.entry
+	if l.share.spreads.away == nil || l.several != nil || o.To == s.part || e.Attempt > 0 { // no row says how often it was tried
 		return l.again(r, &page.Facts{Key: r.key, Outcome: page.Aborted})
 	}
-	l.share.spreads.away[abode{page.SiteHost(s.name), s.part}] = int(o.To)
+	l.share.spreads.send(page.SiteHost(s.name), s.part, int(o.To))
 	row := Row{
-		URL: page.Join(s.name, o.Entry.Rest), Hash: r.key.Hash, Depth: r.depth, Hops: o.Entry.Hops, Root: r.root, Seed: r.seed,
-		Score: o.Entry.Score, By: r.rule,
+		URL: page.Join(s.name, e.Rest), Hash: r.key.Hash, Depth: r.depth, Hops: e.Hops, Root: r.root, Seed: r.seed, Score: e.Score, By: r.rule,
 	}
 	s.queued--
 	l.totals.Queued--
@@ -237,13 +254,12 @@ func (l *Ledger) Give(o Give) error {
 // of it stays.
 func (l *Ledger) left(s *siteRecord, host string, over int) (part int, ok bool) {
 	x := &l.share.spreads
-	at := abode{host, s.part}
-	if part, ok = x.away[at]; !ok || !x.calm {
+	if part, ok = x.away[s.part][host]; !ok || !x.calm {
 		return part, ok
 	}
 	if s.since++; s.since >= over {
 		s.since = 0
-		delete(x.away, at)
+		delete(x.away[s.part], host)
 	}
 	return part, true
 }

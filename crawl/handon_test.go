@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"weir/overlay"
+	"weir/page"
 )
 
 // crew is a fleet whose first node owns everything, and a second one that brings it
@@ -136,7 +137,7 @@ func TestPagesLeftTwiceComeNearer(t *testing.T) {
 				a.disown(between)
 				b.adopt(between)
 			}
-			delete(a.l.share.spreads.away, abode{"h.test", uint16(between)})
+			a.l.share.spreads.forget(between)
 			bring(u, 1)
 			for more := true; more; {
 				more = false
@@ -155,6 +156,62 @@ func TestPagesLeftTwiceComeNearer(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A page that was tried stays, and is left as what the Ledger knows it to be; a partition
+// that comes back has none of its hosts left to anybody.
+func TestGiveGoesByTheLedger(t *testing.T) {
+	once(t, func(t *rapid.T) {
+		f, a, bring := crew(t, "adaptive:over=20", 2)
+		const tried, u = "http://h.test/tried", "http://h.test/p"
+		home := f.keys.HostPart("h.test")
+		to := (home + 1) % fleetParts
+		bring(tried, 1)
+		for k := range a.queued {
+			facts := f.facts(k, tried)
+			facts.Outcome = page.ServerError
+			a.id++
+			a.must(a.l.Page(a.id, facts, Archived{}, false))
+		}
+		a.settle()
+		bring(u, 2)
+		for _, id := range slices.Sorted(maps.Keys(a.site)) {
+			got, err := a.l.Load(Load{Site: id, N: 9})
+			a.must(err)
+			for _, e := range got.Entries {
+				e.Score = -1 // what was ordered is not what is known by now
+				a.id++
+				a.must(a.l.Give(Give{ID: a.id, Site: id, Entry: e, To: uint16(to)}))
+			}
+		}
+		a.settle()
+		var left []overlay.Row
+		for _, b := range f.logs[to] {
+			for _, r := range b.Records {
+				if rows, ok := r.(overlay.Tuples); ok {
+					left = append(left, rows.Rows...)
+				}
+			}
+		}
+		if len(left) != 1 || left[0].URL.String() != u || left[0].Score < 0 {
+			t.Fatalf("left are %v", left)
+		}
+		x := &a.l.share.spreads
+		if x.away[home]["h.test"] != to {
+			t.Fatalf("the host is left to %v", x.away[home])
+		}
+		a.disown(home)
+		a.adopt(home)
+		if len(x.away[home]) != 0 {
+			t.Fatalf("the partition is back, and hosts are left: %v", x.away[home])
+		}
+		for i := range 3 * awayKept {
+			x.send(fmt.Sprintf("%d.test", i), uint16(home), to)
+		}
+		if n := len(x.away[home]); n > awayKept {
+			t.Fatalf("%d hosts are known to be left", n)
+		}
+	})
 }
 
 // The pages of a host that is far from its owner go to the nearest of the next, each of

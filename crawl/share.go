@@ -80,7 +80,7 @@ type stake struct {
 
 // openShare reads what a node that shares has kept.
 func (l *Ledger) openShare(cfg Sharing) error {
-	l.share = &share{Sharing: cfg, stakes: make([]stake, cfg.Parts+1), spreads: newSpreads(cfg.Keys.Scheme()), applying: -1}
+	l.share = &share{Sharing: cfg, stakes: make([]stake, cfg.Parts+1), spreads: newSpreads(cfg.Keys.Scheme(), cfg.Parts), applying: -1}
 	l.shareRules()
 	var bad error
 	err := l.kv.Scan([]byte{keyShare, shareLog}, []byte{keyShare, shareLog + 1}, func(key, value []byte) bool {
@@ -369,6 +369,7 @@ func (l *Ledger) short(r *pageRecord, e *overlay.Ended) (bool, error) {
 func (l *Ledger) Disown(part int) {
 	st := &l.share.stakes[part]
 	st.adopted, st.queued, st.parked, st.known = false, 0, 0, 0
+	l.share.spreads.forget(part)
 }
 
 // Apply takes a batch from a partition's log. What this node has written itself
