@@ -137,7 +137,7 @@ func (s *story) play(t fataler, linger time.Duration) (log []string, back int) {
 			}
 			if !wakes {
 				f.Reload() // whoever is forgotten has nothing to load again
-	return log, back
+				return log, back
 			}
 			now = max(now, at)
 			continue
