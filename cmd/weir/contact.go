@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -51,6 +52,22 @@ func (c *contact) client() (*cluster.Client, error) {
 // put asks a node a short question; "" is the one that is dialled.
 func put(ctx context.Context, cl *cluster.Client, node, topic string, question, answer any) error {
 	return putFor(ctx, askTime, cl, node, topic, question, answer)
+}
+
+// electionTime is how long a question waits for nodes that have no leader: they choose
+// another within seconds.
+const electionTime = 15 * time.Second
+
+// putAgreed puts a question whose answer most nodes must agree on, and that may be put
+// twice. If they cannot agree yet it waits a little.
+func putAgreed(ctx context.Context, cl *cluster.Client, topic string, question, answer any) error {
+	begin := time.Now()
+	for {
+		err := put(ctx, cl, "", topic, question, answer)
+		if err == nil || !strings.Contains(err.Error(), cluster.ErrHeadless.Error()) || time.Since(begin) > electionTime || !pauseFor(ctx, nil, time.Second) {
+			return err
+		}
+	}
 }
 
 // putFor asks one that may take its time.

@@ -175,7 +175,7 @@ func (c *submitCmd) submit(e *env, given map[string]bool) error {
 		return err
 	}
 	got := changed{Crawl: c.Name}
-	if err := put(e.ctx, cl, "", submitTopic, submission{c.Name, body, slices.Sorted(maps.Keys(given))}, &got); err != nil {
+	if err := putAgreed(e.ctx, cl, submitTopic, submission{c.Name, body, slices.Sorted(maps.Keys(given))}, &got); err != nil {
 		return err
 	}
 	c.changes = got.Changes
