@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"regexp"
@@ -18,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"weir/internal/cluster"
+	"weir/internal/cluster/clustertest"
 	"weir/internal/node"
 	"weir/internal/store"
 	"weir/internal/testweb"
@@ -237,10 +237,10 @@ func ports(ts *testscript.TestScript, neg bool, args []string) {
 	clusters <- struct{}{}
 	ts.Defer(func() { <-clusters })
 	for _, name := range args {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		addr, release, err := clustertest.Address()
 		ts.Check(err)
-		ts.Setenv(name, l.Addr().String())
-		defer l.Close() // all are open until all are found
+		ts.Defer(release)
+		ts.Setenv(name, addr)
 	}
 }
 

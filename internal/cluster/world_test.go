@@ -95,13 +95,12 @@ func newWorld(t testing.TB) *world {
 }
 
 func freePort(t testing.TB) string {
-	a := address{host: "127.0.0.1"}
-	release, err := reserve(&a)
+	addr, release, err := clustertest.Address()
 	if err != nil {
 		t.Fatal(err)
 	}
-	release()
-	return a.bind()
+	t.Cleanup(release)
+	return addr
 }
 
 // config is that of a node; the first three have addresses that all know.

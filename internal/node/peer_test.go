@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"weir/internal/cluster"
+	"weir/internal/cluster/clustertest"
 	"weir/internal/store"
 	"weir/internal/testweb"
 	"weir/overlay"
@@ -67,12 +67,12 @@ func newFleet(t *testing.T, web *testweb.Web, n int) *fleet {
 		t.Fatal(err)
 	}
 	for i := range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		addr, release, err := clustertest.Address()
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.lobby = append(f.lobby, l.Addr().String())
-		l.Close()
+		t.Cleanup(release)
+		f.lobby = append(f.lobby, addr)
 		f.nodes = append(f.nodes, &sailor{name: fmt.Sprintf("n%d", i), dir: t.TempDir(), heard: make(chan struct{}, 16)})
 	}
 	t.Cleanup(func() {
