@@ -298,13 +298,26 @@ const (
 
 // look counts nodes and connections that idle though there is work.
 func (c *Cluster) look() {
-	clear(c.waiting)
-	idle, free, work := 0, 0, 0
+	idle, free := 0, 0
 	for _, x := range c.does {
 		if n := x.cfg.Conns - x.log.active; n > 0 {
 			idle++
 			free += n
 		}
+	}
+	if free > 0 {
+		work := c.work()
+		c.idled += float64(min(idle, work)) / float64(len(c.does))
+		c.unused += float64(min(free, work)) / float64(len(c.does)*c.cfg.Conns)
+	}
+	c.looks++
+	c.swarm.net.After(lookEvery, c.look)
+}
+
+// work is how many hosts could be asked now that nobody asks.
+func (c *Cluster) work() (n int) {
+	clear(c.waiting)
+	for _, x := range c.does {
 		x.engine.Backlogs(func(site string, b frontier.Backlog) {
 			if b.Queued > 0 {
 				c.waiting[c.names.findSite(site)] = true
@@ -313,13 +326,10 @@ func (c *Cluster) look() {
 	}
 	for s, waits := range c.waiting {
 		if m := c.swarm.polite[page.SiteHost(c.names.site(uint32(s)))]; waits && m.asked == 0 && m.rests <= c.now {
-			work++
+			n++
 		}
 	}
-	c.looks++
-	c.idled += float64(min(idle, work)) / float64(len(c.does))
-	c.unused += float64(min(free, work)) / float64(len(c.does)*c.cfg.Conns)
-	c.swarm.net.After(lookEvery, c.look)
+	return n
 }
 
 // pass lets time go on until a moment, or until it is enough.
