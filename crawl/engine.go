@@ -92,6 +92,7 @@ type Engine struct {
 	promises promises
 	estates  estates
 	again    bool                     // a Redeliver is under way
+	awaited  int                      // programs on their way
 	slowed   map[string]time.Duration // how long hosts rest at least, as the rules say
 	kept     []Keep                   // what earlier runs learned, for the valve that may come
 	out      []Order
@@ -154,6 +155,8 @@ func (e *Engine) Step(now page.Time, ev Event) []Order {
 		e.reserved(now, ev)
 	case Redelivered:
 		e.again = false
+	case Await:
+		e.awaited += ev.More
 	case Adopted:
 		e.adopted(now, ev)
 	case Disowned:
@@ -373,7 +376,7 @@ func (e *Engine) pump(now page.Time) {
 			e.finish(now, e.stop)
 		case (e.totals.Due > 0 || e.totals.Stale || e.totals.Steered) && !e.estates.hold.On:
 			e.redeliver()
-		case e.f.Count().Waiting == 0 && !e.cfg.Shared:
+		case e.f.Count().Waiting == 0 && !e.cfg.Shared && e.awaited == 0:
 			e.finish(now, StopDone)
 		}
 	}

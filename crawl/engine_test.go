@@ -435,3 +435,22 @@ func FuzzReplay(f *testing.F) {
 		}
 	})
 }
+
+// A crawl that has nothing left, and to which another program is on its way, is not
+// done.
+func TestEngineAwaitsAProgram(t *testing.T) {
+	e, err := NewEngine(newPlay(t).cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range []struct {
+		ev   Event
+		ends int
+	}{
+		{Await{More: 1}, 0}, {Start{}, 0}, {Await{More: 1}, 0}, {Await{More: -1}, 0}, {Tick{}, 0}, {Await{More: -1}, 1},
+	} {
+		if got := pull[Finish](e.Step(page.Time(i), c.ev)); len(got) != c.ends {
+			t.Errorf("%d: %T, %+v", i, c.ev, got)
+		}
+	}
+}

@@ -140,6 +140,10 @@ type Ranked struct {
 // Redelivered answers a Redeliver: what came of it is durable.
 type Redelivered struct{}
 
+// Await says that another program is on its way, or came to nothing or was Committed
+// (-1): until it has, having nothing left is not the end.
+type Await struct{ More int }
+
 // Planned answers a Plan.
 type Planned struct {
 	Version  uint32
@@ -160,4 +164,5 @@ func (Wire) event() string        { return "wire" }
 func (Ranked) event() string      { return "ranked" }
 func (Planned) event() string     { return "planned" }
 func (Redelivered) event() string { return "redelivered" }
+func (Await) event() string       { return "await" }
 func (Tick) event() string        { return "tick" }

@@ -209,6 +209,8 @@ func decodeEvent(kind string, data []byte) (Event, error) {
 		return decode[Planned](data)
 	case "redelivered":
 		return Redelivered{}, nil
+	case "await":
+		return decode[Await](data)
 	case "adopted":
 		return decode[Adopted](data)
 	case "disowned":

@@ -35,6 +35,8 @@ func (n *node) loop(ctx context.Context, stop <-chan struct{}, start crawl.Start
 			finished = n.step(ctx, timer, crawl.Tick{})
 		case a := <-n.asks:
 			finished = n.steer(ctx, timer, a)
+		case ev := <-n.awaits:
+			finished = n.step(ctx, timer, ev)
 		case <-stop:
 			stop = nil
 			finished = n.step(ctx, timer, crawl.Command{Stop: crawl.StopByUser})

@@ -88,6 +88,7 @@ type node struct {
 	scores   chan scored // of pages that were ranked
 	again    chan delivered
 	turns    chan turn     // to other programs
+	awaits   chan crawl.Await
 	saved    chan struct{} // closed when the committer has ended
 	outgrown bool          // of the ranking, of which there is one at a time: the web is too large for it
 	known    chan recalled // pages of earlier runs, on their way into memory
@@ -193,6 +194,7 @@ func open(cfg Config) (_ *node, err error) {
 	n.scores = make(chan scored)
 	n.again = make(chan delivered)
 	n.turns = make(chan turn)
+	n.awaits = make(chan crawl.Await)
 	n.saved = make(chan struct{})
 	n.mail.ring = make(chan struct{}, 1)
 	workers := runtime.GOMAXPROCS(0) + 1

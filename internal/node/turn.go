@@ -122,6 +122,12 @@ func (n *node) turn(ctx context.Context, t Turn) (Turned, error) {
 		return got, err
 	}
 	select {
+	case n.awaits <- crawl.Await{More: 1}: // or the crawl might end while it turns, and call itself done
+	case <-ctx.Done():
+		return got, ctx.Err()
+	}
+	defer n.send(ctx, crawl.Await{More: -1}) // behind what the committer tells of the turn
+	select {
 	case n.turns <- o:
 	case <-ctx.Done():
 		return got, ctx.Err()

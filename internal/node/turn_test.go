@@ -166,8 +166,10 @@ func turning(t *testing.T, cfg Config, steer func()) Report {
 		report, err = n.close(n.run(context.Background(), nil))
 		ended <- err
 	}()
+	n.awaits <- crawl.Await{More: 1} // steer may take longer than the crawl
 	<-begun
 	steer()
+	n.awaits <- crawl.Await{More: -1}
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
