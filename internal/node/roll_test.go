@@ -62,15 +62,7 @@ func TestNodesTakeUpAProgram(t *testing.T) {
 		t.Run(when, func(t *testing.T) {
 			t.Parallel()
 			web := start(t, sites)
-			f := newFleet(t, web, 3)
-			watch, begun := busy(10)
-			f.roll.Programs = []Enrolled{{Name: "near", Source: near}}
-			f.tune = func(_ int, cfg *Config) {
-				cfg.Programs, cfg.Wait, cfg.Progress = []*program.Source{near}, 20*time.Millisecond, watch
-			}
-			for i := range f.nodes {
-				f.launch(i)
-			}
+			f, begun := slowFleet(t, web, near)
 			if when == "done" {
 				f.quieten(0, 1, 2)
 			} else {
@@ -85,6 +77,22 @@ func TestNodesTakeUpAProgram(t *testing.T) {
 			f.same(want, f.ended(0, 1, 2))
 		})
 	}
+}
+
+// slowFleet is three nodes that crawl for a program and take their time, and what is
+// closed when they are in the middle of it.
+func slowFleet(t *testing.T, web *testweb.Web, src *program.Source) (*fleet, <-chan struct{}) {
+	t.Helper()
+	f := newFleet(t, web, 3)
+	watch, begun := busy(10)
+	f.roll.Programs = []Enrolled{{Name: src.As, Source: src}}
+	f.tune = func(_ int, cfg *Config) {
+		cfg.Programs, cfg.Wait, cfg.Progress = []*program.Source{src}, 20*time.Millisecond, watch
+	}
+	for i := range f.nodes {
+		f.launch(i)
+	}
+	return f, begun
 }
 
 // busy returns a function for Config.Progress, and what is closed when a node has
@@ -153,15 +161,7 @@ func TestNodesTakeUpProgramsWhileOneDies(t *testing.T) {
 	even := &program.Source{As: "even", Name: "even.dl", Text: strings.ReplaceAll(oddProgram, "13579", "02468")}
 	want := alone(t, sites, odd, even)
 	web := start(t, sites)
-	f := newFleet(t, web, 3)
-	watch, begun := busy(10)
-	f.roll.Programs = []Enrolled{{Name: "near", Source: near}}
-	f.tune = func(_ int, cfg *Config) {
-		cfg.Programs, cfg.Wait, cfg.Progress = []*program.Source{near}, 20*time.Millisecond, watch
-	}
-	for i := range f.nodes {
-		f.launch(i)
-	}
+	f, begun := slowFleet(t, web, near)
 	<-begun
 	f.agree(func(list []Enrolled) []Enrolled {
 		return append(list, Enrolled{Name: "odd", Source: odd, Joined: true})
