@@ -79,6 +79,18 @@ func (s *Several) Members() []Member {
 	return list
 }
 
+// Stopped says by program, in their order, why its rules have ended it; "": they have
+// not, or it has left.
+func (s *Several) Stopped() []string {
+	list := make([]string, len(s.members))
+	for i, m := range s.members {
+		if !m.Left {
+			list[i] = m.stopped
+		}
+	}
+	return list
+}
+
 // named are their names and numbers.
 func (s *Several) named() []Named {
 	var list []Named

@@ -230,6 +230,9 @@ func (c *committer) commit(ctx context.Context) error {
 	c.n.index.Commit(c.n.indexEnd())
 	c.group, c.pages, c.last, c.armed = nil, 0, time.Now(), false
 	c.timer.Stop()
+	if c.n.peer != nil {
+		c.n.peer.note(c.n.several)
+	}
 	if ev.Parcel != nil {
 		c.n.peer.post(*ev.Parcel) // before the Engine can release a partition that it is about
 	}

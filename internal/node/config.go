@@ -98,6 +98,7 @@ type Status struct {
 	Resumed bool
 	Enough  bool          // all nodes together have as many pages as they should
 	Rule    string        // why the rules have ended a crawl of several nodes
+	Rules   []string      // the same by program, of those that share it; "": it goes on, or has left
 	Lent    int64         // pages of this run that other crawls had fetched
 	Pause   time.Duration // until Rest ends; 0: not all hosts rest
 }

@@ -209,7 +209,7 @@ func (s *speed) status() Status {
 		Wire: s.n.carried().total, Bound: s.n.bound(engine.Link.Used), Commits: s.n.commits.commits(), Resumed: s.n.resumed, Lent: s.n.lender.count() + s.n.peer.count(),
 	}
 	if p := s.n.peer; p != nil {
-		st.Enough, st.Rule = p.enough.Load(), p.why()
+		st.Enough, st.Rule, st.Rules = p.enough.Load(), p.why(), p.whys()
 	}
 	if st.Rest.Host != "" {
 		st.Pause = max(st.Rest.Until.Sub(clock()), 0)

@@ -38,7 +38,7 @@ type Peer struct {
 	Borrow func(ctx context.Context, question []byte) (answer []byte, from string)
 
 	// Open joins the others. What they say comes to tell, which may block while the
-	// node is busy.
+	// node is busy. If it fails, whoever reads the store has ended before.
 	Open func(tell func(overlay.Event)) (Carrier, error)
 
 	// Ready is told of the crawl's store before Open, and may refuse it: then nobody may
@@ -95,8 +95,9 @@ type peer struct {
 	throttled bool          // the others have not heard of all that was found
 
 	mu    sync.Mutex
-	stop  string // why the rules have ended the crawl
-	mail  []any  // of the committer and the loop: events of the Member, orders about leases
+	stop  string   // why the rules have ended the crawl
+	stops []string // and each of its programs, if they are several
+	mail  []any    // of the committer and the loop: events of the Member, orders about leases
 	rings chan struct{}
 
 	owned   [overlay.Parts]uint64 // epochs of the partitions that are this node's; 0: it is not
@@ -432,6 +433,17 @@ func (p *peer) halt(why string) {
 	p.post(halting{})
 }
 
+// note keeps why programs have ended, for those who ask.
+func (p *peer) note(s *crawl.Several) {
+	if s == nil {
+		return
+	}
+	list := s.Stopped()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stops = list
+}
+
 // full says whether nothing more is to be fetched.
 func (p *peer) full() bool { return p.enough.Load() || p.why() != "" }
 
@@ -446,6 +458,13 @@ func (p *peer) why() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.stop
+}
+
+// whys is the same by program.
+func (p *peer) whys() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stops
 }
 
 func (p *peer) take() []any {

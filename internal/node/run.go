@@ -87,7 +87,7 @@ type node struct {
 	results  chan *result
 	scores   chan scored // of pages that were ranked
 	again    chan delivered
-	turns    chan turn     // to other programs
+	turns    chan turn // to other programs
 	awaits   chan crawl.Await
 	saved    chan struct{} // closed when the committer has ended
 	outgrown bool          // of the ranking, of which there is one at a time: the web is too large for it
@@ -325,6 +325,7 @@ func (n *node) run(ctx context.Context, stop <-chan struct{}) error {
 		if err := n.peer.open(); err != nil {
 			return err
 		}
+		n.peer.note(n.several)
 		if start.Stop != "" {
 			n.peer.halt(start.Stop)
 			start.Stop = ""
