@@ -59,12 +59,23 @@ func (c *nodeRemoveCmd) Run(e *env) error {
 }
 
 // remove waits until the others know that the node is gone, since it may only be
-// slow, and until those that came in its place have caught up.
+// slow, and until those that came in its place have caught up. Whoever leads may not
+// have heard yet of one that has come.
 func (c *nodeRemoveCmd) remove(ctx context.Context, stop <-chan struct{}, e *env, cl *cluster.Client) error {
-	give := time.Now().Add(removeTime)
+	begin := time.Now()
 	for said := ""; ; {
 		err := put(ctx, cl, "", removeTopic, c.Name, nil)
-		if err == nil || !strings.Contains(err.Error(), cluster.ErrSoon.Error()) || time.Now().After(give) {
+		if err == nil {
+			return nil
+		}
+		wait := time.Duration(0)
+		switch {
+		case strings.Contains(err.Error(), cluster.ErrSoon.Error()):
+			wait = removeTime
+		case strings.Contains(err.Error(), cluster.ErrFew.Error()):
+			wait = heardTime
+		}
+		if time.Since(begin) >= wait {
 			return err
 		}
 		if why := err.Error(); why != said {
@@ -78,8 +89,12 @@ func (c *nodeRemoveCmd) remove(ctx context.Context, stop <-chan struct{}, e *env
 	}
 }
 
-// removeTime is how long a node waits until another one can be removed.
-const removeTime = 2 * time.Minute
+// removeTime is how long a node waits until another one can be removed, and heardTime
+// until all have heard of one that has come.
+const (
+	removeTime = 2 * time.Minute
+	heardTime  = 15 * time.Second
+)
 
 // refetch has pages fetched again that a node had.
 func (s *station) refetch(ctx context.Context, b []byte) ([]byte, error) {

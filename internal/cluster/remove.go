@@ -21,6 +21,9 @@ var ErrKeep = errors.New("not removed")
 // here a moment ago, or others have come since then and do not have all logs yet.
 var ErrSoon = errors.New("not removed yet")
 
+// ErrFew says that too few nodes with storage would be left.
+var ErrFew = errors.New("add one first")
+
 var errFading = fmt.Errorf("%w: it was here less than half a minute ago", ErrSoon)
 
 // RemovePeer takes a dead node out of the groups that keep the logs, and has its
@@ -84,7 +87,7 @@ func (n *Node) removes() {
 func (n *Node) remove(ctx context.Context, name string) error {
 	info, err := n.srv.Jsz(nil)
 	if err != nil || info.Meta == nil || info.Meta.Leader != n.cfg.Name {
-		return fmt.Errorf("remove %s: the leader has changed, try again", name)
+		return fmt.Errorf("remove %s: %w: another node leads by now", name, ErrSoon)
 	}
 	at := n.presence(ctx, name)
 	peer := slices.IndexFunc(info.Meta.Replicas, func(p *server.PeerInfo) bool { return p.Name == name })
@@ -191,7 +194,7 @@ func removable(name string, leader Config, at presence, peers []*server.PeerInfo
 				return fmt.Errorf("%w: %s has come a moment ago", ErrSoon, one)
 			}
 		}
-		return fmt.Errorf("%w: %d nodes with storage would be left for %d copies, add one first", ErrKeep, rest, leader.Replicas)
+		return fmt.Errorf("%w: %d nodes with storage would be left for %d copies, %w", ErrKeep, rest, leader.Replicas, ErrFew)
 	}
 	var unwell []string
 	for j, p := range peers {
