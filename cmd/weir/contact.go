@@ -22,12 +22,18 @@ type contact struct {
 	Node  string `placeholder:"DIR" default:"weir-node" help:"Folder of a node on this machine: asks that one, instead of --at and --certs. Default: weir-node."`
 }
 
+// addrHint says what an address is.
+const addrHint = "write HOST:PORT, as in 192.0.2.7:7400 or a.example.org:7400"
+
 // askTime is how long a node may take to answer a short question.
 const askTime = 10 * time.Second
 
 // client finds the node to ask.
 func (c *contact) client() (*cluster.Client, error) {
 	at, certs := c.At, c.Certs
+	if err := cluster.CheckAddr(at); err != nil && at != "" {
+		return nil, usage(addrHint, "--at: %w", err)
+	}
 	if at == "" || certs == "" {
 		h, err := readHome(c.Node)
 		switch {

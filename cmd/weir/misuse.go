@@ -20,7 +20,11 @@ func misuse(err error) error {
 	hint := "weir --help lists the commands"
 	var parse *kong.ParseError
 	if errors.As(err, &parse) && parse.Context != nil && parse.Context.Selected() != nil {
-		hint = parse.Context.Selected().FullPath() + " --help lists the flags"
+		selected := parse.Context.Selected()
+		hint = selected.FullPath() + " --help lists the flags"
+		if as := example(selected.Detail); as != "" && strings.HasPrefix(err.Error(), "expected ") {
+			hint = "as in " + as + "; " + hint
+		}
 	}
 	message, guess, found := strings.Cut(err.Error(), ", did you mean ")
 	switch {
@@ -38,6 +42,14 @@ func misuse(err error) error {
 		}
 	}
 	return usage(hint, "%s", message)
+}
+
+// example is the first of a help text.
+func example(help string) string {
+	_, list, _ := strings.Cut(help, "Examples:\n")
+	first, _, _ := strings.Cut(strings.TrimSpace(list), "\n")
+	first, _, _ = strings.Cut(first, "   ") // what it does
+	return first
 }
 
 // notAt says what to do instead of asking a whole cluster. Hint names the command.

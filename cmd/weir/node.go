@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -18,6 +19,17 @@ type nodeCmd struct {
 	Init   nodeInitCmd   `cmd:"" help:"Make the authority of a new cluster, with which certificates are made."`
 	Cert   nodeCertCmd   `cmd:"" help:"Make the certificate of a node, or of a person at a command line."`
 	Remove nodeRemoveCmd `cmd:"" help:"Take a node that is gone for good out of the cluster, so that others hold its copies."`
+}
+
+// Help ends the help text of the command.
+func (c *nodeCmd) Help() string {
+	return `Examples:
+  weir node init                                   an authority for the cluster, on your machine
+  weir node cert a --hosts a.example.org           a certificate for each node
+  weir node --name a --certs certs/a --listen a.example.org:7400 --join b.example.org:7400,c.example.org:7400
+  weir node --dir weir-node                        one that was started before
+
+weir node run --help tells more of that.`
 }
 
 // nodeInitCmd makes an authority.
@@ -100,6 +112,9 @@ func clusterFault(err error) error {
 	if errors.Is(err, cluster.ErrName) || strings.Contains(err.Error(), cluster.ErrName.Error()) {
 		return usage("choose another one, that can be part of a file's name too", "%w", err)
 	}
+	if slices.ContainsFunc(misasked, func(text string) bool { return strings.Contains(err.Error(), text) }) {
+		return usage("", "%w", err) // it says what to do
+	}
 	var (
 		cert    *cluster.CertError
 		refused *cluster.Refused
@@ -159,7 +174,7 @@ func clusterFault(err error) error {
 		hint = "weir status shows it; another crawl needs a cluster of its own"
 	case strings.Contains(err.Error(), "address already in use"):
 		hint = "another program listens there, perhaps this very node: choose another port with --listen"
-	case strings.Contains(err.Error(), cluster.ErrKeep.Error()) && strings.Contains(err.Error(), "add one first"):
+	case strings.Contains(err.Error(), cluster.ErrFew.Error()):
 		hint = "start another node with storage and --join, under another name; then remove this one"
 	case strings.Contains(err.Error(), cluster.ErrEarly.Error()):
 		hint = "it does not belong to a cluster yet, or has not found most of it: what it waits for, it says where it was started"
@@ -171,6 +186,8 @@ func clusterFault(err error) error {
 		hint = "try again in a few seconds; if that does not help, weir status shows which nodes are missing, and weir node --dir starts them"
 	case strings.Contains(err.Error(), "a port is a number"):
 		hint = "write HOST:PORT, as in 192.0.2.7:7400"
+	case errors.Is(err, cluster.ErrHungUp):
+		hint = "it may have ended: ask another node with --at; should it have done before what it was asked for, asking again does no harm"
 	case strings.Contains(err.Error(), "connection refused"):
 		hint = "is a node running there? weir node says at which address it listens"
 	case errors.Is(err, cluster.ErrSilent), strings.Contains(err.Error(), cluster.ErrSilent.Error()):

@@ -170,7 +170,11 @@ func (c *nodeRunCmd) wait(ctx context.Context, e *env, st *station) error {
 	select {
 	case sp = <-st.news:
 	default:
-		st.note(fmt.Sprintf("%s is in cluster %s; waiting for a crawl: weir submit --at %s --certs DIR URL", c.Name, st.cl.Cluster(), st.cl.Addr()))
+		text := fmt.Sprintf("waiting for a crawl: weir submit --at %s --certs DIR URL", st.cl.Addr())
+		if st.cl.Back() {
+			text = "waiting to hear how the crawl goes that it has a part of"
+		}
+		st.note(fmt.Sprintf("%s is in cluster %s; %s", c.Name, st.cl.Cluster(), text))
 		select {
 		case sp = <-st.news:
 		case <-st.leave:
@@ -264,20 +268,19 @@ func (c *nodeRunCmd) home(k *kong.Context) (*home, error) {
 
 // check refuses what could never lead to other nodes.
 func (h *home) check() error {
-	const hint = "write HOST:PORT, as in 192.0.2.7:7400 or a.example.org:7400"
 	for _, addr := range h.Join {
 		if err := cluster.CheckAddr(addr); err != nil {
-			return usage(hint, "--join: %w", err)
+			return usage(addrHint, "--join: %w", err)
 		}
 		if strings.HasPrefix(addr, ":") {
-			return usage(hint, "--join: %s names no host", addr)
+			return usage(addrHint, "--join: %s names no host", addr)
 		}
 	}
 	if err := cluster.CheckAddr(h.Listen); err != nil {
-		return usage(hint, "--listen: %w", err)
+		return usage(addrHint, "--listen: %w", err)
 	}
 	if err := cluster.CheckAddr(h.Routes); err != nil && h.Routes != "" {
-		return usage(hint, "--routes: %w", err)
+		return usage(addrHint, "--routes: %w", err)
 	}
 	if h.Expect == 2 {
 		return usage("a third node may be small: it can run beside another one, though not on the same disk", "--expect: %w", cluster.ErrTwo)
@@ -342,7 +345,11 @@ func (c *nodeRunCmd) crawl(ctx context.Context, e *env, st *station, sp cluster.
 	cfg.Peer.Fail = st.farewell
 	cfg.Peer.Ready = st.ready(cfg.Dir, cfg.Peer.Scheme, func(origin uint64) error { return st.cl.Keep(sp.Name, origin) })
 	cfg.Peer.Open = func(tell func(overlay.Event)) (node.Carrier, error) {
-		return attended{st.cl, st}, st.cl.Attend(tell)
+		carrier := attended{st.cl, st}
+		if err := st.cl.Attend(tell); err != nil {
+			return nil, errors.Join(err, carrier.Close()) // or somebody may read the store while it is closed
+		}
+		return carrier, nil
 	}
 	cfg.Peer.Quiet = func(is bool) {
 		if is {
@@ -392,6 +399,13 @@ func (c *nodeRunCmd) crawl(ctx context.Context, e *env, st *station, sp cluster.
 		return quiet(exitInterrupted)
 	case alone != "":
 		fmt.Fprintf(e.err, "weir: %s. weir node --dir %s comes back\n", alone, c.Dir)
+		return nil
+	}
+	st.mu.Lock()
+	left := untaken(st.member)
+	st.mu.Unlock()
+	if left > 0 {
+		fmt.Fprintf(e.err, "weir: no other node stays to take over; everything is saved, and the crawl goes on when most nodes are back. weir node --dir %s comes back\n", c.Dir)
 		return nil
 	}
 	fmt.Fprintf(e.err, "weir: everything is handed over; %s fetched by this node are in %s. weir node --dir %s comes back\n", many(r.Fetched, "page"), cfg.Dir, c.Dir)

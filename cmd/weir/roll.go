@@ -309,10 +309,10 @@ func (c *change) submit(t *task, in *submission) (*changed, error) {
 		return nil, err
 	}
 	if len(t.Seeds) == 0 {
-		return nil, errors.New("a program that comes to share the cluster's crawl needs pages of its own to start from: name some; with the crawl's own it starts by weir steer --at HOST:PORT --beside FILE.dl")
+		return nil, errors.New("a program that comes to share the cluster's crawl " + misasked[1] + ": name some; with the crawl's own it starts by weir steer --at HOST:PORT --beside FILE.dl")
 	}
 	if len(list) > 1 && in.named() {
-		return nil, errors.New("--name is for one program, and these are several: they are called by their files")
+		return nil, errors.New(misasked[2] + ", and these are several: they are called by their files")
 	}
 	if len(list) == 0 {
 		text, err := s.plain().Program()
@@ -377,8 +377,9 @@ func (t *task) same(o *task) bool {
 	return text(t) == text(o)
 }
 
-// ofProgram are the settings that make the program of a crawl, or that no node goes by.
-var ofProgram = []string{"dir", "seeds", "config", "scope", "depth", "match", "exclude", "requisites", "sitemaps", "program", "set", "index", "index-by-term", "allow-address", "json", "trace", "share-within"}
+// ofProgram are the settings that make the program of a crawl, that no node goes by, or
+// that follow from others.
+var ofProgram = []string{"deadline-as", "header-hosts", "dir", "seeds", "config", "scope", "depth", "match", "exclude", "requisites", "sitemaps", "program", "set", "index", "index-by-term", "allow-address", "json", "trace", "share-within"}
 
 // agrees refuses settings that hold for all who share the crawl, and are others there.
 func (c *change) agrees(s *settings, t *task, in *submission) error {
@@ -406,8 +407,12 @@ func (c *change) agrees(s *settings, t *task, in *submission) error {
 	if len(differ) == 0 {
 		return nil
 	}
-	return fmt.Errorf("this cluster has the crawl %s, which this one would share, with settings that hold for both; it asks for %s: leave these out; %s", c.sp.Name, strings.Join(differ, "; for "), ownCluster)
+	return fmt.Errorf("this cluster has the crawl %s, which this one would share, with %s; it asks for %s: leave these out; %s", c.sp.Name, misasked[0], strings.Join(differ, "; for "), ownCluster)
 }
+
+// misasked is in what a node says when a crawl cannot be asked for in these words: that is
+// wrong usage, though only the node knows.
+var misasked = []string{"settings that hold for both", "needs pages of its own to start from", "--name is for one program"}
 
 // steer changes the programs of the crawl as weir steer does on one machine.
 func (s *station) steer(ctx context.Context, b []byte) ([]byte, error) {
@@ -470,7 +475,8 @@ type programStatus struct {
 	Name  string `json:"name"`
 	File  string `json:"file,omitempty"` // that it was read from; none: flags
 	Seeds int    `json:"seeds,omitempty"`
-	State string `json:"state,omitempty"` // new: some node has not begun with it; crawling, done; cancelled
+	State string `json:"state,omitempty"`   // new: some node has not begun with it; looking: nothing waits, and nodes find out whether more follows; crawling, done; stopped: by its rules; cancelled
+	Why   string `json:"stopped,omitempty"` // by which rule
 }
 
 // heed passes on what a node hears of the programs. It never blocks: who is late gets
@@ -497,13 +503,19 @@ func (s *station) heed(sp cluster.Spec) {
 
 // programs are those of the crawl. The caller holds mu.
 func (s *station) programs() (list []programStatus) {
-	for _, p := range s.agreed.Programs {
+	for i, p := range s.agreed.Programs {
 		x := programStatus{Name: p.Name}
+		if i < len(s.last.Rules) {
+			x.Why = s.last.Rules[i]
+		}
 		if p.Source != nil {
 			x.File, x.Seeds = p.Source.Name, len(p.Source.Seeds)
 		}
-		if p.Left {
-			x.State = cancelled
+		switch {
+		case p.Left:
+			x.State, x.Why = cancelled, ""
+		case x.Why != "":
+			x.State = "stopped"
 		}
 		list = append(list, x)
 	}

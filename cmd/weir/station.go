@@ -47,6 +47,7 @@ type station struct {
 	crawl   string       // its name; "": none yet
 	last    node.Status
 	member  overlay.Status
+	joined  bool           // it has had a session
 	warned  []warning      // the newest last
 	store   *store.Store   // of the crawl; nil: there is none yet
 	dir     string         // its folder
@@ -240,7 +241,7 @@ func (s *station) told(st node.Status) {
 // watch takes what the node knows of the others.
 func (s *station) watch(st overlay.Status) {
 	s.mu.Lock()
-	s.member = st
+	s.member, s.joined = st, s.joined || st.Held
 	s.mu.Unlock()
 }
 
@@ -249,7 +250,7 @@ type nodeStatus struct {
 	Name    string `json:"name"`
 	Addr    string `json:"addr"`
 	Version string `json:"version"`
-	State   string `json:"state"` // waiting, crawling, quiet, draining, fenced; silent: it does not answer, gone: it has no session
+	State   string `json:"state"` // waiting; joining: it has no session yet; crawling, quiet, draining, fenced; silent: it does not answer, gone: it has no session
 	Crawl   string `json:"crawl,omitempty"`
 
 	Owned   int     `json:"partitions"`
@@ -285,6 +286,7 @@ type nodeStatus struct {
 	Programs []programStatus `json:"programs,omitempty"` // that share the crawl, or have
 	Agreed   int             `json:"changes_agreed"`     // how often these have changed, as the node has heard
 	Changes  int             `json:"changes_taken"`      // and as it goes by
+	Begun    int             `json:"programs_taken"`     // how many it goes by
 }
 
 // peerAt is where another node is.
@@ -307,6 +309,21 @@ func queuedAt(m overlay.Status) int64 {
 	return 0
 }
 
+// state is how a node is that has a crawl. The caller holds mu.
+func (s *station) state() string {
+	switch m := s.member; {
+	case m.Draining:
+		return "draining"
+	case !s.joined:
+		return "joining"
+	case !m.Held:
+		return "fenced"
+	case m.Quiet:
+		return "quiet"
+	}
+	return "crawling"
+}
+
 // status tells how the node is doing.
 func (s *station) status() nodeStatus {
 	cs := s.cl.Status()
@@ -317,19 +334,10 @@ func (s *station) status() nodeStatus {
 		Name: cs.Name, Addr: s.cl.Addr(), Version: version(), State: "waiting", Crawl: s.crawl, Cluster: cs.Cluster, Leader: cs.Leader,
 		Owned: m.Owned, Queued: queuedAt(m), Flying: t.Flying, Fetched: t.Totals.Fetched, Errors: t.Totals.Errors(), Bytes: t.Totals.Bytes, Seen: t.Totals.Seen,
 		Pages: t.Pages, Rate: t.Rate, Enough: t.Enough || t.Rule != "", Stopped: t.Rule, Unacked: m.Unacked, Limit: m.Limit, Share: m.Share, Teller: m.Teller, Warned: s.recent(time.Now()),
-		Promises: node.Promises(t.Promises), Spoken: map[string]int64{}, From: s.from, Programs: s.programs(), Agreed: s.agreed.Number, Changes: max(s.taken, 0),
+		Promises: node.Promises(t.Promises), Spoken: map[string]int64{}, From: s.from, Programs: s.programs(), Agreed: s.agreed.Number, Changes: max(s.taken, 0), Begun: max(len(t.Rules), 1),
 	}
 	if s.crawl != "" {
-		switch {
-		case m.Draining:
-			st.State = "draining"
-		case !m.Held:
-			st.State = "fenced"
-		case m.Quiet:
-			st.State = "quiet"
-		default:
-			st.State = "crawling"
-		}
+		st.State = s.state()
 		for part, p := range m.Parts {
 			if !p.Alive {
 				st.Orphans = append(st.Orphans, part)
@@ -430,6 +438,17 @@ func (s *station) gone() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.member.Left
+}
+
+// untaken is how many partitions nobody has taken from a node that has left: all others
+// that were there leave too.
+func untaken(m overlay.Status) (n int) {
+	for _, p := range m.Parts {
+		if p.Owner == m.Name {
+			n++
+		}
+	}
+	return n
 }
 
 // forsaken ends a node that is to leave and has nobody to hand over to: too few

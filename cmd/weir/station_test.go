@@ -49,3 +49,30 @@ func TestUnreadableTaskIsTold(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestStateOfANode: a node that has not had a session yet is not called fenced.
+func TestStateOfANode(t *testing.T) {
+	s := testStation(t)
+	for _, c := range []struct {
+		now  overlay.Status
+		want string
+	}{
+		{overlay.Status{}, "joining"},
+		{overlay.Status{Held: true}, "crawling"},
+		{overlay.Status{Held: true, Quiet: true}, "quiet"},
+		{overlay.Status{}, "fenced"},
+		{overlay.Status{Draining: true}, "draining"},
+	} {
+		if s.watch(c.now); s.state() != c.want {
+			t.Errorf("%+v is %s", c.now, s.state())
+		}
+	}
+}
+
+// TestUntaken: a node that leaves knows whether others have taken what it had.
+func TestUntaken(t *testing.T) {
+	m := overlay.Status{Name: "a", Left: true, Parts: []overlay.PartStatus{{Owner: "a"}, {Owner: "b", Alive: true}, {Owner: "a", Alive: true}}}
+	if got := untaken(m); got != 2 {
+		t.Errorf("%d are left", got)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -139,24 +140,36 @@ func (f *fleetStatus) changes() (most int) {
 // programs are those that share the crawl, or have, as the node says that has heard
 // most; none if it has one, as most have.
 func (f *fleetStatus) programs() []programStatus {
-	changes, state := f.changes(), "crawling"
-	if f.quiet() {
-		state = "done"
-	}
+	changes, state := f.changes(), "looking"
 	var list []programStatus
+	begun := math.MaxInt // with how many all have
 	for _, n := range f.Nodes {
 		if n.Agreed == changes && len(n.Programs) > len(list) {
 			list = slices.Clone(n.Programs)
 		}
 		if n.Crawl != "" && n.Changes < changes {
-			state = "new"
+			begun = min(begun, n.Begun)
+		}
+		if n.Queued > 0 || n.Flying > 0 || n.State == "silent" {
+			state = "crawling"
 		}
 	}
-	for i := range list {
-		list[i].State = cmp.Or(list[i].State, state)
+	if f.quiet() {
+		state = "done"
 	}
 	if len(list) < 2 {
 		return nil
+	}
+	for i := range list {
+		for _, n := range f.Nodes {
+			if n.Agreed == changes && i < len(n.Programs) && n.Programs[i].Why != "" {
+				list[i] = n.Programs[i] // the others have not heard of it yet
+			}
+		}
+		if i >= begun {
+			list[i].State = cmp.Or(list[i].State, "new")
+		}
+		list[i].State = cmp.Or(list[i].State, state)
 	}
 	return list
 }
@@ -206,7 +219,7 @@ func (f *fleetStatus) spoken() (sum int64) {
 func (f *fleetStatus) orphans() int {
 	least := -1
 	for _, n := range f.Nodes {
-		if n.Crawl != "" && n.State != "fenced" && (least < 0 || len(n.Orphans) < least) {
+		if n.Crawl != "" && n.State != "fenced" && n.State != "joining" && (least < 0 || len(n.Orphans) < least) {
 			least = len(n.Orphans)
 		}
 	}
@@ -375,6 +388,9 @@ func (f *fleetStatus) print(w io.Writer) error {
 	}
 	for _, p := range f.programs() {
 		fmt.Fprintf(w, "  %s: %s", p.Name, p.State)
+		if p.Why != "" {
+			fmt.Fprintf(w, " by a rule: %s", p.Why)
+		}
 		if p.Seeds > 0 {
 			fmt.Fprintf(w, ", from %s of its own", many(int64(p.Seeds), "seed"))
 		}

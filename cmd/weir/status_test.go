@@ -159,3 +159,42 @@ func TestLinesOfAnIdleNode(t *testing.T) {
 		t.Errorf("%d lines:\n%s", got, log.String())
 	}
 }
+
+// Of each program that shares a crawl it is said how it is.
+func TestProgramsOfACrawl(t *testing.T) {
+	node := func(name, state string, changes, begun int, programs ...programStatus) nodeStatus {
+		return nodeStatus{Name: name, State: state, Crawl: "crawl", Agreed: changes, Changes: changes, Begun: begun, Programs: programs}
+	}
+	one, two, late := programStatus{Name: "one"}, programStatus{Name: "two"}, programStatus{Name: "late"}
+	halted := programStatus{Name: "two", State: "stopped", Why: "it was found"}
+	busy := node("b", "crawling", 1, 2, one, halted)
+	busy.Queued = 7
+	behind := node("b", "crawling", 1, 2, one, two)
+	behind.Agreed = 2
+	for _, c := range []struct {
+		what, want string
+		nodes      []nodeStatus
+	}{
+		{"there is one", "", []nodeStatus{node("a", "crawling", 0, 1, one)}},
+		{"nothing is left", "one: done, two: done", []nodeStatus{node("a", "quiet", 1, 2, one, two)}},
+		{"nothing waits", "one: looking, two: looking", []nodeStatus{node("a", "crawling", 1, 2, one, two)}},
+		{"one node has heard that a rule has stopped one", "one: crawling, two: stopped by a rule: it was found", []nodeStatus{node("a", "crawling", 1, 2, one, two), busy}},
+		{"one is called off", "one: done, two: cancelled", []nodeStatus{node("a", "quiet", 1, 2, one, programStatus{Name: "two", State: cancelled})}},
+		{"a node has not begun with one", "one: looking, two: looking, late: new", []nodeStatus{node("a", "crawling", 2, 3, one, two, late), behind}},
+	} {
+		f := &fleetStatus{Nodes: c.nodes}
+		var out bytes.Buffer
+		if err := f.print(&out); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for line := range strings.Lines(out.String()) {
+			if text, ok := strings.CutPrefix(line, "  "); ok {
+				got = append(got, strings.TrimSpace(text))
+			}
+		}
+		if text := strings.Join(got, ", "); text != c.want {
+			t.Errorf("%s: %q, want %q", c.what, text, c.want)
+		}
+	}
+}

@@ -7,6 +7,9 @@ import (
 	"time"
 )
 
+// ErrHungUp says that a node was asked, and has ended before it answered.
+var ErrHungUp = errors.New("it has hung up without an answer")
+
 // Client asks the nodes of a cluster from outside, at the lobby of one of them.
 type Client struct {
 	addr  string

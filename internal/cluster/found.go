@@ -25,6 +25,7 @@ type proposal struct {
 const (
 	gatherEvery = 250 * time.Millisecond
 	sayEvery    = 5 * time.Second
+	firstSay    = time.Second // what a node that is back waits for, unless it is over by then
 )
 
 // host is the node's side of the lobby: it keeps the identity, and decides about

@@ -147,6 +147,13 @@ func (n *Node) Keeps(crawl string) bool {
 	return n.host.id.Stores[crawl] != ""
 }
 
+// Back says whether the node has had a part of any crawl.
+func (n *Node) Back() bool {
+	n.host.mu.Lock()
+	defer n.host.mu.Unlock()
+	return len(n.host.id.Stores) > 0
+}
+
 // meet remembers where a peer is and reports whether that is new.
 func (id *identity) meet(p place) bool {
 	if p.Name == id.Name || p.Name == "" {

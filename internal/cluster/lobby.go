@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -181,6 +182,9 @@ func call(ctx context.Context, addr string, c *certs, limit uint32, r *request) 
 		}
 		if errors.Is(err, errServers) {
 			return nil, &PortError{addr}
+		}
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) {
+			err = fmt.Errorf("%w (%w)", ErrHungUp, err)
 		}
 		return nil, fmt.Errorf("ask %s: %w", addr, err)
 	}

@@ -314,19 +314,20 @@ func (n *Node) shut() {
 	}
 }
 
-func (n *Node) routes() int {
+// routes are the nodes whose servers this one is connected to.
+func (n *Node) routes() map[string]bool {
+	seen := map[string]bool{} // there are several connections to each
 	if n.srv == nil {
-		return 0
+		return seen
 	}
 	rz, err := n.srv.Routez(nil)
 	if err != nil {
-		return 0
+		return seen
 	}
-	seen := map[string]bool{} // there are several connections to each
 	for _, r := range rz.Routes {
-		seen[r.RemoteID] = true
+		seen[r.RemoteName] = true
 	}
-	return len(seen)
+	return seen
 }
 
 // pause waits, or ends early with the context. It reports whether to go on.

@@ -52,7 +52,7 @@ func layout(cfg Config) []jetstream.StreamConfig {
 
 // prepare makes the streams that are not there yet, and waits until all answer.
 func (n *Node) prepare(ctx context.Context) error {
-	said := time.Now()
+	said := time.Now().Add(firstSay - sayEvery)
 	for _, sc := range layout(n.cfg) {
 		for {
 			st, err := n.stream(ctx, sc)
@@ -97,13 +97,20 @@ func (n *Node) waiting(err error) string {
 	defer n.host.mu.Unlock()
 	text := "waiting until most nodes with storage are here"
 	var names []string
+	here, routes := 0, n.routes()
 	for _, p := range n.host.id.Peers {
 		if p.Storage {
 			names = append(names, p.Name+" at "+p.Routes)
+			if routes[p.Name] {
+				here++
+			}
 		}
 	}
 	if len(names) > 0 {
-		text += fmt.Sprintf(" (connected to %d of %s)", n.routes(), strings.Join(names, ", "))
+		if n.cfg.Storage && 2*here >= len(names) || 2*here > len(names) { // with this one, most
+			text = "waiting until the nodes with storage have chosen who leads them"
+		}
+		text += fmt.Sprintf(" (connected to %d of %s)", here, strings.Join(names, ", "))
 	}
 	if err = plainly(err); errors.Is(err, ErrHeadless) {
 		return text // that they do not answer is said
