@@ -28,8 +28,13 @@ func (e *env) interrupts(told func()) (ctx context.Context, stop <-chan struct{}
 		}
 		select {
 		case <-signals:
-			signal.Stop(signals)
 			cancel()
+		case <-over:
+			return
+		}
+		select {
+		case <-signals:
+			os.Exit(exitInterrupted) // not left to the signal: who began in the background may have been told to ignore it
 		case <-over:
 		}
 	})
