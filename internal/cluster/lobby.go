@@ -163,7 +163,7 @@ func call(ctx context.Context, addr string, c *certs, limit uint32, r *request) 
 	d := tls.Dialer{Config: c.conf}
 	conn, err := d.DialContext(ctx, "tcp", addr)
 	if err != nil {
-		return nil, explain(err, addr, nil, c.conf.Time())
+		return nil, explain(hungUp(err), addr, nil, c.conf.Time())
 	}
 	defer conn.Close()
 	unhook := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
@@ -183,12 +183,17 @@ func call(ctx context.Context, addr string, c *certs, limit uint32, r *request) 
 		if errors.Is(err, errServers) {
 			return nil, &PortError{addr}
 		}
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) {
-			err = fmt.Errorf("%w (%w)", ErrHungUp, err)
-		}
-		return nil, fmt.Errorf("ask %s: %w", addr, err)
+		return nil, fmt.Errorf("ask %s: %w", addr, hungUp(err))
 	}
 	return a, nil
+}
+
+// hungUp says in words that the other end of a connection is gone.
+func hungUp(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) {
+		return fmt.Errorf("%w (%w)", ErrHungUp, err)
+	}
+	return err
 }
 
 func writeFrame(w io.Writer, v any) error {
