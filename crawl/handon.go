@@ -99,51 +99,85 @@ func (l *Ledger) applySpread(r overlay.Spread) {
 // trips is how far hosts are: from this node, and those at home here from others. It is
 // forgotten when it is too much; what is forgotten is measured again.
 type trips struct {
-	told map[string]time.Duration               // by host: as this node has said
+	told map[string]overlay.Trip                // by host: as this node has said
 	near map[string][overlay.Near]time.Duration // by host: from the owners of its first partitions
 }
 
 const tripsKept = 1 << 16
 
 // Trip says how long a message took to a host and back. Who owns the host's partition
-// is told if that is news.
+// is told if that is news, and this node is among those that it might choose.
 func (l *Ledger) Trip(host string, rtt time.Duration) {
-	if l.share == nil || l.share.Keys.Scheme().Second != overlay.ByRTT || rtt <= 0 {
+	if l.share == nil || l.share.Keys.Scheme().Far == 0 || rtt <= 0 {
 		return
 	}
-	x := &l.share.trips
-	if was := x.told[host]; rtt > was*3/4 && rtt < was*4/3 {
-		return
-	}
-	if x.told == nil || len(x.told) >= tripsKept {
-		x.told = map[string]time.Duration{}
-	}
-	x.told[strings.Clone(host)] = rtt
 	home := l.share.Keys.HostPart(host)
-	t := overlay.Trip{Host: host, RTT: rtt}
+	t := overlay.Trip{Host: strings.Clone(host), RTT: rtt}
 	for i := range overlay.Near {
 		if l.share.stakes[(home+i)%l.share.Parts].adopted {
 			t.Near |= 1 << i
 		}
 	}
+	x := &l.share.trips
+	if was := x.told[host]; t.Near&^was.Near == 0 && (t.Near == 0 || rtt > was.RTT*3/4 && rtt < was.RTT*4/3) {
+		return
+	}
+	if x.told == nil || len(x.told) >= tripsKept {
+		x.told = map[string]overlay.Trip{}
+	}
+	x.told[t.Host] = t
 	l.applyTrip(t)
 	to := l.share.posts.to(home)
 	to.trips = append(to.trips, t)
 }
 
-// applyTrip takes what a node has measured.
+// applyTrip takes what a node has measured, and keeps it: its log is not read again.
 func (l *Ledger) applyTrip(t overlay.Trip) {
 	x := &l.share.trips
-	if x.near == nil || len(x.near) >= tripsKept {
-		x.near = map[string][overlay.Near]time.Duration{}
-	}
 	near := x.near[t.Host]
 	for i := range near {
 		if t.Near&(1<<i) != 0 {
 			near[i] = t.RTT
 		}
 	}
-	x.near[t.Host] = near
+	x.put(t.Host, near)
+	var value []byte
+	for _, rtt := range near {
+		value = binary.AppendUvarint(value, uint64(rtt))
+	}
+	l.extra = append(l.extra, Pair{Key: append([]byte{keyShare, shareTrip}, t.Host...), Value: value})
+}
+
+func (x *trips) put(host string, near [overlay.Near]time.Duration) {
+	if x.near == nil || len(x.near) >= tripsKept {
+		x.near = map[string][overlay.Near]time.Duration{}
+	}
+	x.near[host] = near
+}
+
+// openTrips reads how far hosts are.
+func (l *Ledger) openTrips() error {
+	if l.share.Keys.Scheme().Far == 0 {
+		return nil
+	}
+	var bad error
+	err := l.kv.Scan([]byte{keyShare, shareTrip}, []byte{keyShare, shareTrip + 1}, func(key, value []byte) bool {
+		var near [overlay.Near]time.Duration
+		d := decoder{b: value}
+		for i := range near {
+			near[i] = time.Duration(d.uvarint())
+		}
+		l.share.trips.put(string(key[2:]), near)
+		bad = d.err
+		return bad == nil
+	})
+	if err == nil {
+		err = bad
+	}
+	if err != nil {
+		return fmt.Errorf("read how far hosts are: %w", err)
+	}
+	return nil
 }
 
 // Pressed says whether hosts wait at this node. Until it is told it takes that for
@@ -174,7 +208,7 @@ func (l *Ledger) fetcher(s *siteRecord, row *Row) (part int, ok bool) {
 		case row.moves > 0:
 			return 0, false
 		default:
-			part = keys.Spread(row.URL, l.spread(s, row.URL.Host(), scheme.Over))
+			part = l.aim(row.URL, l.spread(s, row.URL.Host(), scheme.Over))
 		}
 	case overlay.ByRTT:
 		near := l.share.trips.near[row.URL.Host()]
@@ -186,6 +220,16 @@ func (l *Ledger) fetcher(s *siteRecord, row *Row) (part int, ok bool) {
 		return 0, false
 	}
 	return part, part != int(s.part)
+}
+
+// aim returns the partition that is to fetch a page of a host that is spread over n: if
+// it is not spread and far from here, the nearest of three.
+func (l *Ledger) aim(u page.URL, n int) int {
+	keys := l.share.Keys
+	if near := l.share.trips.near[u.Host()]; n == 1 && keys.Scheme().HandOn(0, near[0], 0) {
+		return keys.Nearest(u.Host(), near)
+	}
+	return keys.Spread(u, n)
 }
 
 // spread returns over how many partitions a host is spread. What waits here is about
@@ -316,7 +360,7 @@ func (l *Ledger) forward(s *siteRecord, r *pageRecord, row *Row) (bool, error) {
 	case overlay.Adapt:
 		var known bool
 		if part, known = r.heir(); !known {
-			part = keys.Spread(row.URL, l.share.spreads.table.Of(host))
+			part = l.aim(row.URL, l.share.spreads.table.Of(host))
 		}
 		if !keys.Onward(host, int(s.part), part) { // those before it have heard
 			return false, nil

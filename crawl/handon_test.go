@@ -215,10 +215,10 @@ func TestGiveGoesByTheLedger(t *testing.T) {
 }
 
 // The pages of a host that is far from its owner go to the nearest of the next, each of
-// which is tried once.
+// which is tried once. How far it is, is known after a restart.
 func TestPagesGoToTheNearest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		f, a, bring := crew(t, "redirect:over=50ms", 2)
+		f, a, bring := crew(t, rapid.SampledFrom([]string{"redirect:over=50ms", "adaptive:rtt=50ms"}).Draw(t, "scheme"), 2)
 		home := f.keys.HostPart("h.test")
 		page := 0
 		where := func() int { // the partition that has the next page to fetch
@@ -247,6 +247,14 @@ func TestPagesGoToTheNearest(t *testing.T) {
 			}
 			if got := where(); got != step.want {
 				t.Fatalf("with %v of partition %d the page goes to %d, want %d", step.rtt, step.of, got, step.want)
+			}
+			if near := a.l.share.trips.near["h.test"]; step.rtt > 0 && rapid.Bool().Draw(t, "restart") {
+				if a.open(); a.l.share.trips.near["h.test"] != near {
+					t.Fatalf("it was %v away, and after a restart %v", near, a.l.share.trips.near["h.test"])
+				}
+				for part := range fleetParts {
+					a.adopt(part)
+				}
 			}
 		}
 		// What a node measures itself is told, if it is news, for the partitions that it owns.

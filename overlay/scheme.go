@@ -33,7 +33,8 @@ func LogOf(part int) int { return part % Logs }
 //	            host, hands its pages on (section 3.3)
 //	adaptive    as host, but a host that waits for a connection of its owner is left
 //	            to a node that has one free; and one of so many pages that it cannot
-//	            be is fetched by 2, 4, 8 partitions, and by fewer again later
+//	            be is fetched by 2, 4, 8 partitions, and by fewer again later. With rtt,
+//	            what is found of one that is far from its owner goes to the nearest of three
 //
 // The last two take settings behind a colon, see ParseScheme. They move only who
 // fetches a page: its home, where it is known whether it was seen, stays.
@@ -43,7 +44,7 @@ type Scheme struct {
 	Second Chance
 
 	Over int           // pages that wait: with more, pages are handed on, or a host is spread instead of left to others
-	Far  time.Duration // round trip: hosts farther than that are handed on
+	Far  time.Duration // round trip: hosts farther than that are handed on; 0: none is for that
 	Max  int           // how often a page is handed on at most
 	Fan  int           // among how many partitions; 0: all of them
 }
@@ -82,7 +83,7 @@ func (s Scheme) Leased() bool { return s.By != ByHost || s.Second != Stay }
 // ParseScheme reads a scheme. Settings of redirect, separated by commas: the scheme
 // it stands on (host, url or host-n), load or rtt, over=500 (pages that wait) or
 // over=80ms (round trip), max=1 (how often a page is handed on), n=80 (among how
-// many partitions). Those of adaptive: over=4096 (pages of a host that wait) and n=64.
+// many partitions). Those of adaptive: over=4096 (pages of a host that wait), n=64, rtt or rtt=80ms.
 func ParseScheme(text string) (Scheme, error) {
 	name, settings, more := strings.Cut(text, ":")
 	var s Scheme
@@ -140,8 +141,14 @@ func (s *Scheme) set(word string) (err error) {
 	case assigned && name == "max" && s.Second != Adapt:
 		s.Max, err = number(word, value, 1, math.MaxUint8)
 		return err
+	case assigned && name == "rtt" && s.Second == Adapt:
+		s.Far, err = distance(word, value)
+		return err
+	case word == "rtt" && s.Second == Adapt:
+		s.Far = defaultFar
+		return nil
 	case s.Second == Adapt:
-		return fmt.Errorf("no setting %.40q: there are over=4096 and n=64", word)
+		return fmt.Errorf("no setting %.40q: there are over=4096, n=64, rtt and rtt=80ms", word)
 	case word == "load":
 		if s.Second == ByRTT {
 			s.Second, s.Far, s.Over = ByLoad, 0, defaultOver
@@ -161,12 +168,12 @@ func (s *Scheme) set(word string) (err error) {
 
 // setOver reads a threshold: how much is too much, or how far too far.
 func (s *Scheme) setOver(value string) error {
-	if d, err := time.ParseDuration(value); err == nil && value != "0" && s.Second != Adapt {
-		if d <= 0 || d > time.Minute {
-			return fmt.Errorf("over=%.20s: a round trip is longer than nothing and up to a minute", value)
+	if _, err := time.ParseDuration(value); err == nil && value != "0" && s.Second != Adapt {
+		d, err := distance("over="+value, value)
+		if err == nil {
+			s.Second, s.Far, s.Over = ByRTT, d, 0
 		}
-		s.Second, s.Far, s.Over = ByRTT, d, 0
-		return nil
+		return err
 	}
 	if s.Second == ByRTT {
 		return fmt.Errorf("over=%.20s: by round trip, it is a duration such as 80ms", value)
@@ -174,6 +181,17 @@ func (s *Scheme) setOver(value string) error {
 	n, err := number("over="+value, value, 1, math.MaxInt32)
 	s.Over = n
 	return err
+}
+
+func distance(word, value string) (time.Duration, error) {
+	d, err := time.ParseDuration(value)
+	if err != nil {
+		return 0, fmt.Errorf("%.40s: not a duration such as 80ms", word)
+	}
+	if d <= 0 || d > time.Minute {
+		return 0, fmt.Errorf("%.40s: a round trip is longer than nothing and up to a minute", word)
+	}
+	return d, nil
 }
 
 func number(word, value string, low, high int) (int, error) {
@@ -202,11 +220,14 @@ func (s Scheme) String() string {
 		set = append(set, way)
 	}
 	switch {
-	case s.Second == ByRTT && s.Far == defaultFar:
+	case s.Far == defaultFar:
 		set = append(set, "rtt")
 	case s.Second == ByRTT:
 		set = append(set, "over="+s.Far.String())
-	case s.Over != defaultOver || s.Second == Adapt:
+	case s.Far > 0:
+		set = append(set, "rtt="+s.Far.String())
+	}
+	if s.Second == Adapt || s.Second == ByLoad && s.Over != defaultOver {
 		set = append(set, "over="+strconv.Itoa(s.Over))
 	}
 	if s.Second != Adapt && s.Max != defaultMax {

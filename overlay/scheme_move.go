@@ -25,9 +25,12 @@ func (k Keys) Moved(u page.URL, moves int) int {
 }
 
 // HandOn says whether an owner with so many pages waiting, so far from a page's host,
-// hands the page on (redirect). rtt is 0 when it is not known.
+// hands the page on. rtt is 0 when it is not known. Under adaptive it is for the page's
+// home to decide, by the round trip.
 func (s Scheme) HandOn(waiting int, rtt time.Duration, moves int) bool {
 	switch {
+	case s.Second == Adapt:
+		return moves == 0 && s.Far > 0 && rtt > s.Far
 	case moves >= s.Max:
 		return false
 	case s.Second == ByLoad:

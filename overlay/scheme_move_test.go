@@ -42,6 +42,9 @@ func TestHandOn(t *testing.T) {
 	}{
 		{"host", 1e6, time.Second, 0, false},
 		{"adaptive", 1e6, time.Second, 0, false},
+		{"adaptive:rtt", 1e6, 100 * time.Millisecond, 0, false},
+		{"adaptive:rtt", 0, 101 * time.Millisecond, 0, true},
+		{"adaptive:rtt", 0, 101 * time.Millisecond, 1, false},
 		{"redirect", 500, time.Second, 0, false},
 		{"redirect", 501, 0, 0, true},
 		{"redirect", 501, 0, 1, false},
@@ -67,6 +70,31 @@ func TestNearest(t *testing.T) {
 	if got := NewKeys(Scheme{}, 1).Nearest("www.example.org", [Near]time.Duration{9, 1, 1}); got != 0 {
 		t.Errorf("the nearest of 1 is %d", got)
 	}
+}
+
+// The nearest is one of the first partitions from home on: one that has measured nothing,
+// if there is any, else none of the others is nearer; and always the same one.
+func TestNearestIsNearest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		k := NewKeys(scheme(t, rapid.SampledFrom([]string{"redirect:rtt", "adaptive:rtt"}).Draw(t, "scheme")), rapid.IntRange(1, 9).Draw(t, "parts"))
+		var rtt [Near]time.Duration
+		for i := range rtt {
+			rtt[i] = time.Duration(rapid.IntRange(0, 5).Draw(t, "rtt"))
+		}
+		part := k.Nearest("www.example.org", rtt)
+		at := (part - k.HostPart("www.example.org") + k.Parts()) % k.Parts()
+		if at >= Near {
+			t.Fatalf("the nearest is partition %d from home on", at)
+		}
+		for i := range min(Near, k.Parts()) {
+			if rtt[i] < rtt[at] {
+				t.Fatalf("of %v it is %d", rtt, at)
+			}
+		}
+		if k.Nearest("www.example.org", rtt) != part {
+			t.Fatal("it is another one now")
+		}
+	})
 }
 
 // A host that is spread twice as far leaves half of its pages where they are.

@@ -28,6 +28,8 @@ func TestParseScheme(t *testing.T) {
 		"adaptive":                               {Scheme{Second: Adapt, Over: 4096}, "adaptive:over=4096"},
 		"adaptive:over=500":                      {Scheme{Second: Adapt, Over: 500}, "adaptive:over=500"},
 		"adaptive:over=100,n=64":                 {Scheme{Second: Adapt, Over: 100, Fan: 64}, "adaptive:over=100,n=64"},
+		"adaptive:rtt":                           {Scheme{Second: Adapt, Over: 4096, Far: 100 * time.Millisecond}, "adaptive:rtt,over=4096"},
+		"adaptive:over=9,rtt=80ms,n=4":           {Scheme{Second: Adapt, Over: 9, Far: 80 * time.Millisecond, Fan: 4}, "adaptive:rtt=80ms,over=9,n=4"},
 		"redirect:over=80ms,load,over=7,n=2,url": {Scheme{By: ByURL, Second: ByLoad, Over: 7, Max: 1, Fan: 2}, "redirect:url,over=7,n=2"},
 	} {
 		got, err := ParseScheme(text)
@@ -57,9 +59,12 @@ func TestParseScheme(t *testing.T) {
 		"redirect:over=-80ms":  "longer than nothing",
 		"redirect:over=2h":     "up to a minute",
 		"redirect:rtt,over=80": "such as 80ms",
-		"adaptive:url":         "there are over=4096 and n=64",
+		"adaptive:url":         "there are over=4096, n=64, rtt",
+		"adaptive:rtt=2h":      "up to a minute",
+		"adaptive:rtt=near":    "such as 80ms",
+		"redirect:rtt=80ms":    "over=80ms",
 		"adaptive:over=80ms":   "not a number",
-		"adaptive:max=2":       "there are over=4096 and n=64",
+		"adaptive:max=2":       "there are over=4096, n=64",
 	} {
 		if s, err := ParseScheme(text); err == nil || !strings.Contains(err.Error(), hint) {
 			t.Errorf("%s: %+v, %v, want %q", text, s, err, hint)
@@ -70,6 +75,7 @@ func TestParseScheme(t *testing.T) {
 func FuzzParseScheme(f *testing.F) {
 	f.Add("redirect:host-8,over=80ms,n=16,max=2")
 	f.Add("adaptive:over=100,n=64")
+	f.Add("adaptive:rtt=80ms,over=100")
 	f.Fuzz(func(t *testing.T, text string) {
 		s, err := ParseScheme(text)
 		if err != nil {
@@ -81,7 +87,10 @@ func FuzzParseScheme(f *testing.F) {
 	})
 }
 
-func scheme(t testing.TB, text string) Scheme {
+func scheme(t interface {
+	Helper()
+	Fatal(...any)
+}, text string) Scheme {
 	t.Helper()
 	s, err := ParseScheme(text)
 	if err != nil {

@@ -24,7 +24,12 @@ type ClusterConfig struct {
 	Leases bool           // hosts are visited under leases, as live: one node at a time, whatever the scheme
 	Parts  int            // partitions; 0 = overlay.Parts
 	Delay  time.Duration  // that a message takes on the mean; 0 = 80 ms, as between nodes all over the world
-	Seed   uint64
+
+	// Trip is how long it takes from a node to a site and back: one such more before an
+	// answer, and two on a new connection. nil: servers are equally far from all nodes.
+	Trip func(node, site int) time.Duration
+
+	Seed uint64
 }
 
 // Share is what one node of a cluster did.
@@ -63,7 +68,9 @@ type ClusterResult struct {
 	// are on their way from node to node are not counted. NaN where nobody counts, on webs
 	// of more than fewSites.
 	Idled, Unused float64
-	Trace         uint64
+
+	Trips []time.Duration // from the nodes that fetched pages to their servers, sorted; none where these are equally far
+	Trace uint64
 }
 
 // envelope is what comes with a message on the wire beside its contents, assumed:
@@ -95,6 +102,9 @@ type swarm struct {
 	gathered bool   // all nodes know of all, and every partition is where it belongs
 	polite   map[string]manners
 
+	trip  func(node, site int) time.Duration // nil: no node is nearer to a site than another
+	trips []time.Duration                    // of pages that were fetched
+
 	rows, moved, logged, batches int64
 	account                      overlay.Account
 	text                         []byte
@@ -124,7 +134,7 @@ func NewCluster(w *web.Web, cfg ClusterConfig) (*Cluster, error) {
 	c := &Cluster{World: World{web: w, names: n, live: cfg.Nodes, now: 1}, cfg: cfg}
 	c.swarm = &swarm{
 		World: &c.World, net: mesh.NewNet(cfg.Seed+1, cfg.Parts), parts: cfg.Parts,
-		owner: make([]*peer, cfg.Parts), polite: map[string]manners{},
+		owner: make([]*peer, cfg.Parts), polite: map[string]manners{}, trip: cfg.Trip,
 	}
 	c.swarm.net.Latency = cfg.Delay
 	c.swarm.net.Wait(c.now)
@@ -375,7 +385,8 @@ func (c *Cluster) pass(until page.Time, on, enough func() bool) error {
 
 // Result says how it went. Stopped is true if the time was not over.
 func (c *Cluster) Result() (r ClusterResult, stopped bool) {
-	r = ClusterResult{Seconds: seconds(c.now.Sub(c.from)), Idled: c.idled / float64(c.looks), Unused: c.unused / float64(c.looks), Rows: c.swarm.rows, Moved: c.swarm.moved, Logged: c.swarm.logged, Batches: c.swarm.batches, Account: c.swarm.account}
+	r = ClusterResult{Seconds: seconds(c.now.Sub(c.from)), Idled: c.idled / float64(c.looks), Unused: c.unused / float64(c.looks), Rows: c.swarm.rows, Moved: c.swarm.moved, Logged: c.swarm.logged, Batches: c.swarm.batches, Account: c.swarm.account, Trips: slices.Clone(c.swarm.trips)}
+	slices.Sort(r.Trips)
 	for _, p := range c.peers {
 		l, t := &p.c.log, p.c.ledger.Totals()
 		s := Share{

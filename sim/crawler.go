@@ -57,6 +57,7 @@ type trip struct {
 	asked   page.Time
 	first   time.Duration
 	ideal   time.Duration // had the line been ours alone
+	far     time.Duration // to the server and back; 0: nobody counts it
 	bytes   int64
 	outcome page.Outcome
 	robots  bool
@@ -404,12 +405,18 @@ func (c *crawler) fetch(o *crawl.Fetch) {
 	if o.Open {
 		late = site.Latency
 	}
+	t.ideal = time.Duration(late * 1e9)
+	if c.peer != nil && c.peer.s.trip != nil {
+		t.far = c.peer.s.trip(int(c.who), int(s))
+		if t.ideal += t.far; o.Open {
+			t.ideal += t.far
+		}
+	}
 	if !c.may(o) {
-		t.outcome, t.bytes, late = page.Aborted, 0, 0
+		t.outcome, t.bytes, t.ideal = page.Aborted, 0, 0
 	} else if c.peer != nil {
 		c.peer.s.asks(c, o.Host)
 	}
-	t.ideal = time.Duration(late * 1e9)
 	c.w.plan.Add(c.w.now.Add(t.ideal), thing{who: c.who, what: firstByte, arg: slot})
 }
 
@@ -451,7 +458,7 @@ func (c *crawler) answer(slot uint32) {
 	took := c.w.now.Sub(t.asked)
 	held := max(took-t.ideal, 0)
 	done := crawl.Done{
-		ID: t.id, Outcome: t.outcome, Bytes: t.bytes, Elapsed: took, Waited: held, First: t.first, Throttled: held > t.ideal/20,
+		ID: t.id, Outcome: t.outcome, Bytes: t.bytes, Elapsed: took, Waited: held, First: t.first, RTT: t.far, Throttled: held > t.ideal/20,
 		KeepAlive: !t.last && t.outcome.Row().Answer,
 	}
 	c.facts = page.Facts{
@@ -463,6 +470,9 @@ func (c *crawler) answer(slot uint32) {
 		c.fail(c.ledger.Robots(t.id, &c.facts, done.Rules))
 	} else {
 		c.rules.page = t.page
+		if t.outcome.Row().Answer {
+			c.ledger.Trip(t.url.Host(), t.far)
+		}
 		c.fail(c.ledger.Page(t.id, &c.facts, crawl.Archived{}, false))
 		final := t.outcome.Final(t.entry.Attempt)
 		if c.ranker != nil {
@@ -470,6 +480,9 @@ func (c *crawler) answer(slot uint32) {
 		}
 		if final {
 			c.log.fetched(c, t)
+			if t.far > 0 {
+				c.peer.s.trips = append(c.peer.s.trips, t.far)
+			}
 		}
 	}
 	if !done.KeepAlive {

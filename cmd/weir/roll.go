@@ -32,6 +32,15 @@ const (
 // programs of a task change.
 const programsVersion = 6
 
+// nearVersion is that from which on nodes know adaptive:rtt.
+const nearVersion = 7
+
+// near says that a task takes nodes that know adaptive:rtt.
+func (t *task) near() bool {
+	s, err := overlay.ParseScheme(t.Scheme)
+	return err == nil && s.Second == overlay.Adapt && s.Far > 0
+}
+
 // roll is which programs a crawl has.
 func (t *task) roll(crawl string) node.Roll {
 	r := node.Roll{Number: t.Changes}
@@ -238,13 +247,18 @@ func (s *station) changeable(c *change) error {
 	} else if enough {
 		return fmt.Errorf("the crawl %s has fetched as many pages as its --max-pages %s allows, for all its programs; %s", c.sp.Name, c.settings.MaxPages, ownCluster)
 	}
+	return s.grown(programsVersion, "would not hear that the programs of the crawl have changed")
+}
+
+// grown says which node does not speak a version of the protocol, or might not.
+func (s *station) grown(version int, lacks string) error {
 	for _, p := range s.cl.Peers() {
 		switch {
-		case p.Version >= programsVersion:
+		case p.Version >= version:
 		case p.Alive:
-			return fmt.Errorf("the node %s runs an older weir, which would not hear that the programs of the crawl have changed: upgrade it first", p.Name)
+			return fmt.Errorf("the node %s runs an older weir, which %s: upgrade it first", p.Name, lacks)
 		default: // it may only be cut off, and be back as it was
-			return fmt.Errorf("the node %s is away, and as far as is known it runs an older weir, which would not hear that the programs of the crawl have changed: start it again with this version, or take it out with weir node remove %[1]s", p.Name)
+			return fmt.Errorf("the node %s is away, and as far as is known it runs an older weir, which %s: start it again with this version, or take it out with weir node remove %[1]s", p.Name, lacks)
 		}
 	}
 	return nil
@@ -281,6 +295,11 @@ func (s *station) submit(ctx context.Context, b []byte) ([]byte, error) {
 		return nil, err
 	}
 	if len(list) == 0 {
+		if t.near() {
+			if err := s.grown(nearVersion, "does not know --scheme "+t.Scheme); err != nil {
+				return nil, err
+			}
+		}
 		err := s.keepTask(ctx, in.Name, in.Task)
 		if err == nil {
 			return json.Marshal(changed{Crawl: in.Name})
@@ -489,6 +508,9 @@ func (s *station) heed(sp cluster.Spec) {
 	}
 	if t.Changes > 0 {
 		s.cl.Require(programsVersion)
+	}
+	if t.near() {
+		s.cl.Require(nearVersion)
 	}
 	r := t.roll(sp.Name)
 	s.mu.Lock()

@@ -56,9 +56,11 @@ const taskVersion = 1
 // movingVersion is that of tasks that no node may begin with yet.
 const movingVersion = 2
 
-// changedVersion is that of tasks whose programs have changed, and the highest that
-// this weir reads.
+// changedVersion is that of tasks whose programs have changed.
 const changedVersion = 3
+
+// nearTask is that of tasks with adaptive:rtt, and the highest that this weir reads.
+const nearTask = 4
 
 // newTask writes down what was asked for.
 func newTask(s *settings, seeds []node.Seed, list []*program.Source, scheme overlay.Scheme, limit int64) (*task, error) {
@@ -67,6 +69,9 @@ func newTask(s *settings, seeds []node.Seed, list []*program.Source, scheme over
 		return nil, err
 	}
 	t := &task{Version: taskVersion, By: version(), Settings: string(text), Scheme: scheme.String(), Limit: limit}
+	if t.near() {
+		t.Version = nearTask
+	}
 	for _, seed := range seeds {
 		t.Seeds = append(t.Seeds, taskSeed{seed.URL.String(), seed.Score})
 	}
@@ -98,7 +103,7 @@ func readTask(b []byte) (*task, error) {
 	if err := json.Unmarshal(b, t); err != nil {
 		return nil, fmt.Errorf("the crawl that was submitted cannot be read: %w", err)
 	}
-	if t.Version > changedVersion {
+	if t.Version > nearTask {
 		return nil, usage("run that version of weir on all nodes", "the crawl was submitted by weir %s, and this one, %s, does not understand it", t.By, version())
 	}
 	t.Scheme = numbered(t.Scheme)

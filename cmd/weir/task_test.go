@@ -59,6 +59,19 @@ func TestTaskOfAnotherVersion(t *testing.T) {
 	}
 }
 
+// TestTaskThatOlderNodesRefuse: adaptive:rtt is nothing that they know.
+func TestTaskThatOlderNodesRefuse(t *testing.T) {
+	for scheme, want := range map[string]int{"adaptive": taskVersion, "redirect:rtt": taskVersion, "adaptive:rtt": nearTask} {
+		s, err := overlay.ParseScheme(scheme)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := newTask(defaults(), nil, nil, s, 0); err != nil || got.Version != want || got.near() != (want == nearTask) {
+			t.Errorf("%s is of version %d, %v", scheme, got.Version, err)
+		}
+	}
+}
+
 // TestTaskWithoutNumber: a crawl that an older weir has written goes on as it began.
 func TestTaskWithoutNumber(t *testing.T) {
 	for scheme, want := range map[string]string{

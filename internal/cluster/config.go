@@ -61,8 +61,9 @@ const (
 //	4  pages are counted over all nodes: older nodes would not tell theirs
 //	5  pages that are left are divided: older nodes would not keep to it
 //	6  the programs of a crawl change: older nodes would not hear of it, and nobody changes them while one is there, or may come back; once they have changed none is let in (Require)
+//	7  adaptive:rtt: older nodes do not know it, and no crawl is submitted with it while one is there; once one is, none is let in
 const (
-	version = 6
+	version = 7
 	least   = 5
 )
 

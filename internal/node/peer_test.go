@@ -223,7 +223,7 @@ func (f *fleet) quieten(nodes ...int) {
 // and notice that nothing is left.
 func TestThreeNodesCrawlOneWeb(t *testing.T) {
 	t.Parallel()
-	for _, scheme := range []string{"host", "url", "redirect:url,over=10,max=2", "redirect:over=1ns", "adaptive:over=10"} {
+	for _, scheme := range []string{"host", "url", "redirect:url,over=10,max=2", "redirect:over=1ns", "adaptive:over=10", "adaptive:rtt=1ns"} {
 		t.Run(scheme, func(t *testing.T) {
 			t.Parallel()
 			threeNodes(t, scheme)
