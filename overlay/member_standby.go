@@ -16,7 +16,7 @@ import (
 // partitions to take; those that it has not come to the end of then are left until it
 // has taken them.
 const (
-	maxWarming = 4               // logs whose end a standby has not seen yet
+	maxWarming = 16              // partitions whose end a standby has not seen yet: those that share a log are read together
 	warmAfter  = 3 * time.Second // from the last change of owners until it begins
 )
 
