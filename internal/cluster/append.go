@@ -39,16 +39,18 @@ type appender struct {
 }
 
 type flight struct {
-	log   int
-	ids   []uint64
-	until time.Time
+	log     int
+	ids     []uint64
+	until   time.Time
+	awaited bool // see load
 }
 
 // load is a message that is being put together.
 type load struct {
-	ids    []uint64
-	slices []slice
-	size   int
+	ids     []uint64
+	slices  []slice
+	size    int
+	awaited bool // the node waits until it reads it back
 }
 
 func (l *load) has(part int) bool {
@@ -115,6 +117,17 @@ func (p *appender) load(loads *[overlay.Logs]load, a overlay.Append) {
 	l.ids = append(l.ids, a.ID)
 	l.slices = append(l.slices, slice{a.Part, raw})
 	l.size += len(raw)
+	l.awaited = l.awaited || slices.ContainsFunc(a.Batch.Records, awaited)
+}
+
+// awaited reports whether the node that appends a record goes on when it has read it
+// back. Rows and ends of pages it knows; they come with what others have written.
+func awaited(r overlay.Record) bool {
+	switch r.(type) {
+	case overlay.Tuples, overlay.Done, overlay.Hosts, overlay.Trips:
+		return false
+	}
+	return true
 }
 
 // publish sends a message, if there is anything in it, and begins another.
@@ -127,11 +140,11 @@ func (p *appender) publish(log int, l *load) {
 	for _, s := range l.slices {
 		p.n.count.sentBatch(s.data, len(s.data)*len(m.Data)/len(raw))
 	}
-	ids := l.ids
+	f := flight{log: log, ids: l.ids, awaited: l.awaited}
 	*l = load{}
-	serial, ok := p.enter(log, ids)
+	serial, ok := p.enter(f)
 	if !ok {
-		for _, id := range ids {
+		for _, id := range f.ids {
 			p.n.answer(overlay.Failed{ID: id})
 		}
 		return
@@ -142,15 +155,16 @@ func (p *appender) publish(log int, l *load) {
 	}
 }
 
-func (p *appender) enter(log int, ids []uint64) (serial uint64, ok bool) {
+func (p *appender) enter(f flight) (serial uint64, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.count+len(ids) > maxFlying {
+	if p.count+len(f.ids) > maxFlying {
 		return 0, false
 	}
-	p.count += len(ids)
+	p.count += len(f.ids)
 	p.serial++
-	p.flying[p.serial] = flight{log, ids, time.Now().Add(appendTime)}
+	f.until = time.Now().Add(appendTime)
+	p.flying[p.serial] = f
 	return p.serial, true
 }
 
@@ -162,7 +176,7 @@ func (p *appender) leave(serial, offset uint64) {
 	delete(p.flying, serial)
 	p.count -= len(f.ids)
 	p.mu.Unlock()
-	if was && offset > 0 {
+	if was && offset > 0 && f.awaited {
 		p.n.readers[f.log].hint(offset)
 	}
 	for _, id := range f.ids {
