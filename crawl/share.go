@@ -57,6 +57,7 @@ type share struct {
 	spreads  spreads
 	trips    trips
 	applying int // the partition whose log's rows are being taken; -1: they were derived here
+	doubtful bool
 }
 
 // sharing are Rules that several nodes follow together.
@@ -78,6 +79,11 @@ type stake struct {
 	moved   bool   // the offset, since it was written
 }
 
+// Doubtful says whether a page that was ordered may have ended since, or another node
+// may have it: ReadWaits tells of each. Otherwise all that others have ended in this
+// node's partitions was read before they were adopted.
+func (l *Ledger) Doubtful() bool { return l.share != nil && l.share.doubtful }
+
 // openShare reads what a node that shares has kept.
 func (l *Ledger) openShare(cfg Sharing) error {
 	l.share = &share{Sharing: cfg, stakes: make([]stake, cfg.Parts+1), spreads: newSpreads(cfg.Keys.Scheme(), cfg.Parts), applying: -1}
@@ -91,6 +97,7 @@ func (l *Ledger) openShare(cfg Sharing) error {
 		if p := int(binary.BigEndian.Uint16(key[2:])); p <= cfg.Parts {
 			l.share.stakes[p].offset, l.share.stakes[p].stamp = binary.BigEndian.Uint64(value), binary.BigEndian.Uint64(value[8:])
 			l.share.stakes[p].fetched = int64(binary.BigEndian.Uint64(value[16:]))
+			l.share.doubtful = true // whatever was read by a former run
 		}
 		return true
 	})
@@ -297,7 +304,7 @@ func (l *Ledger) refetch(f *page.Facts, r *pageRecord, row *Row) error {
 	if l.cfg.Traits.Priority && l.purse == nil {
 		e.Score = r.score
 	}
-	r.had = true
+	r.had, l.share.doubtful = true, true
 	l.reclaim(s, r, e)
 	return nil
 }
@@ -508,7 +515,7 @@ func (l *Ledger) applyDone(part int, d overlay.Done) error {
 				return err
 			}
 			if p.Outcome != page.SteeredAway {
-				r.had = true
+				r.had, l.share.doubtful = true, true
 				l.mark(r)
 			}
 			continue
@@ -525,6 +532,7 @@ func (l *Ledger) applyDone(part int, d overlay.Done) error {
 		}
 		if st := &l.share.stakes[part]; st.adopted {
 			st.queued--
+			l.share.doubtful = true
 		}
 		r.state, r.outcome, r.status, r.at, r.archive = stateEnded, p.Outcome, int(p.Status), l.wall, Archived{File: elsewhere}
 		if r.handed() {

@@ -213,6 +213,11 @@ func (s *ship) fetch() {
 	slices.SortFunc(keys, func(a, b page.Key) int { return strings.Compare(s.queued[a], s.queued[b]) })
 	k := rapid.SampledFrom(keys).Draw(s.fl.t, "page")
 	u := s.queued[k]
+	waits, had, err := ReadWaits(s.kv, k)
+	s.must(err)
+	if !s.alone && (!waits || had) && !s.l.Doubtful() {
+		s.fl.t.Fatalf("%s is sure of %s: it waits %v, another node had it %v", s.name, u, waits, had)
+	}
 	delete(s.queued, k)
 	s.fl.asked[u]++
 	s.id++

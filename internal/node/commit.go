@@ -220,6 +220,9 @@ func (c *committer) commit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if c.n.peer != nil && c.n.ledger.Doubtful() {
+		c.n.peer.doubtful.Store(true) // before visits can read why
+	}
 	begin := time.Now()
 	if err := c.group.Commit(); err != nil {
 		return err

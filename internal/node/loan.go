@@ -87,7 +87,7 @@ func (b *bounder) Write(p []byte) (int, error) {
 // spare says whether a server need not be asked for a page: it is over, or another
 // node has the answer.
 func (p *peer) spare(ctx context.Context, o crawl.Fetch) (a *fetch.Answer, over bool) {
-	if p == nil || o.Robots {
+	if p == nil || o.Robots || !p.doubtful.Load() {
 		return nil, false
 	}
 	waits, had, err := crawl.ReadWaits(p.n.store, page.Key{Site: o.Site, Hash: o.Entry.Hash})

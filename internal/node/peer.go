@@ -74,21 +74,22 @@ type Carrier interface {
 // here, and no more is read of any log meanwhile; but sessions are renewed and leases
 // given as ever.
 type peer struct {
-	n       *node
-	cfg     Peer
-	member  *overlay.Member
-	carrier Carrier
-	leases  *leases
-	alarm   page.Time // when the Member wants to be woken
-	origin  uint64
-	tells   chan overlay.Event  // of the carrier
-	batches chan overlay.Event  // of logs, of the carrier too
-	works   chan overlay.Action // for the committer
-	counts  chan struct{}       // for the committer: see how much there is to do
-	queue   []overlay.Action    // that works has no room for
-	fences  chan struct{}
-	enough  atomic.Bool  // all nodes together have fetched as many pages as they should
-	until   atomic.Int64 // no request may be sent from then on, by the crawl's clock
+	n        *node
+	cfg      Peer
+	member   *overlay.Member
+	carrier  Carrier
+	leases   *leases
+	alarm    page.Time // when the Member wants to be woken
+	origin   uint64
+	tells    chan overlay.Event  // of the carrier
+	batches  chan overlay.Event  // of logs, of the carrier too
+	works    chan overlay.Action // for the committer
+	counts   chan struct{}       // for the committer: see how much there is to do
+	queue    []overlay.Action    // that works has no room for
+	fences   chan struct{}
+	doubtful atomic.Bool  // pages that were ordered may have ended, or be another node's: see crawl.Ledger.Doubtful
+	enough   atomic.Bool  // all nodes together have fetched as many pages as they should
+	until    atomic.Int64 // no request may be sent from then on, by the crawl's clock
 
 	loans     chan struct{} // that are asked for
 	borrowed  atomic.Int64  // pages that other nodes had
@@ -111,6 +112,10 @@ const (
 	maxWorks   = 64
 	maxBatches = 16
 )
+
+// mailPause is how long mail waits for more, but for the first: visits begin and end one
+// by one, and to look at all leases for each costs more than what they ask for.
+const mailPause = 5 * time.Millisecond
 
 // census is how often the Member hears how much there is to do.
 const census = time.Second
@@ -166,6 +171,7 @@ func (p *peer) open() (err error) {
 		return err
 	}
 	p.enough.Store(enough)
+	p.doubtful.Store(p.n.ledger.Doubtful())
 	if p.cfg.Ready != nil {
 		if err := p.cfg.Ready(p.n.store); err != nil {
 			return err
@@ -191,6 +197,9 @@ func (p *peer) run(ctx context.Context, stop <-chan struct{}) {
 	defer timer.Stop()
 	count := time.NewTicker(census)
 	defer count.Stop()
+	pause := time.NewTimer(time.Hour)
+	defer pause.Stop()
+	rings := p.rings // nil while mail waits for more
 	defer func() {
 		closed := make(chan struct{})
 		go func() { // whoever tells must not be left hanging
@@ -227,7 +236,12 @@ func (p *peer) run(ctx context.Context, stop <-chan struct{}) {
 			for range len(p.tells) { // they come in bursts: a letter has many words
 				p.heed(ctx, <-p.tells)
 			}
-		case <-p.rings:
+		case <-pause.C:
+			rings = p.rings
+			continue
+		case <-rings:
+			rings = nil
+			pause.Reset(mailPause)
 			for _, x := range p.take() {
 				switch x := x.(type) {
 				case overlay.Event:
@@ -486,8 +500,8 @@ func (p *peer) may(host string, addr netip.Addr, end context.CancelFunc) bool {
 	return int64(now) < p.until.Load() && p.leases.may(now, host, addr, end)
 }
 
-// asking returns the context of one request, which ends when the right to make it
-// does.
+// asking returns the context of a visit's requests, which ends when the right to make
+// one does that is under way.
 func (p *peer) asking(during context.Context) (context.Context, context.CancelFunc) {
 	if p == nil {
 		return during, func() {}

@@ -32,6 +32,8 @@ func (v *visit) hangUp() {
 // more, during.
 func (v *visit) run(ctx, during context.Context) {
 	n := v.n
+	asking, end := n.peer.asking(during)
+	defer end()
 	for {
 		var o crawl.Fetch
 		var ok bool
@@ -46,9 +48,7 @@ func (v *visit) run(ctx, during context.Context) {
 			}
 			return
 		}
-		asking, end := n.peer.asking(during)
 		a, ok := v.ask(ctx, asking, end, o)
-		end()
 		if !ok {
 			return
 		}
