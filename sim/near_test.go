@@ -35,7 +35,9 @@ func TestPagesAreFetchedFromNearby(t *testing.T) {
 				fetched[p] = true
 			}},
 			Nodes: 12, Scheme: s, Leases: true,
-			Trip: func(node, site int) time.Duration { return time.Duration(10+97*(31*site+node)%12*25) * time.Millisecond },
+			Trip: func(node, site int) time.Duration {
+				return time.Duration(10+97*(31*site+node)%12*25) * time.Millisecond
+			},
 		})
 		if err != nil {
 			t.Fatal(err)

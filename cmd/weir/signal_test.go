@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -177,6 +178,17 @@ func TestInterruptThrice(t *testing.T) {
 	var ended *exec.ExitError
 	if err := cmd.Wait(); !errors.As(err, &ended) || ended.ExitCode() != exitInterrupted {
 		t.Errorf("it ended with %v", err)
+	}
+}
+
+// What nohup has had ignored, the end of a terminal, stays ignored.
+func TestHangUpIgnored(t *testing.T) {
+	signal.Ignore(syscall.SIGHUP)
+	defer signal.Reset(syscall.SIGHUP)
+	_, _, release := (&env{ctx: t.Context()}).interrupts(func() {})
+	defer release()
+	if !signal.Ignored(syscall.SIGHUP) {
+		t.Error("a crawl under nohup would stop with its terminal")
 	}
 }
 

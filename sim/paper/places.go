@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"weir/overlay"
 )
@@ -59,9 +60,9 @@ type pings struct {
 }
 
 // ping measures a world that is made up.
-func ping(seed uint64) pings {
+func ping(seed uint64) *pings {
 	r := rand.New(rand.NewPCG(seed, 12))
-	var p pings
+	p := &pings{}
 	var at []*place
 	var end []float64
 	total := 0.0
@@ -87,6 +88,15 @@ func ping(seed uint64) pings {
 		p.trips, p.names = append(p.trips, trips), append(p.names, fmt.Sprintf("s%d.example", h))
 	}
 	return p
+}
+
+// between is how long it takes from a node of a cluster to a site and back: nodes are
+// some of the crawlers.
+func (p *pings) between(seed uint64) func(node, site int) time.Duration {
+	who := rand.New(rand.NewPCG(seed, 99)).Perm(len(p.nodes))
+	return func(node, site int) time.Duration {
+		return time.Duration(p.trips[site%len(p.trips)][who[node]] * float64(time.Millisecond))
+	}
 }
 
 // choose gives every host its trip by a rule.

@@ -28,6 +28,7 @@ type team struct {
 	scheme string // as overlay.ParseScheme reads it
 	nodes  int
 	brief  bool // two minutes only, and as many partitions as so many nodes need
+	apart  bool // nodes and hosts stand where those of figure 12 do, and not all equally far
 }
 
 func (t team) String() string {
@@ -179,10 +180,14 @@ func (l *lab) team(w *web.Web, t team) error {
 	if scheme.Over > 0 {
 		scheme.Over = max(int(math.Round(float64(scheme.Over)*part(l.opt.Scale))), 1)
 	}
-	c, err := sim.NewCluster(w, sim.ClusterConfig{
+	cfg := sim.ClusterConfig{
 		Config: sim.Config{Order: "depth", Conns: fetchers, Wait: -1, MaxTime: t.lasts(l.opt.Scale)},
 		Nodes:  t.nodes, Scheme: scheme, Leases: t.polite(), Parts: t.parts(), Seed: l.opt.Seed,
-	})
+	}
+	if t.apart {
+		cfg.Trip = ping(l.opt.Seed).between(l.opt.Seed)
+	}
+	c, err := sim.NewCluster(w, cfg)
 	if err != nil {
 		return err
 	}

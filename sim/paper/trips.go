@@ -26,7 +26,59 @@ func roundTrips() []Experiment {
 			Setup: locality + "The knee is where the distribution of the logarithm of round trips is flattest, between a twentieth and 19 twentieths of the hosts.",
 			judge: judgeAloneTrips,
 		},
+		{
+			Name: "loo-near", Title: "Round trips in a crawl of weir's own",
+			Paper: "Loo et al. measured round trips with ping, beside the crawl, for figure 12(a). No crawl went by them.",
+			Setup: asBefore + "The 45 servers, 15 minutes. Nodes and servers stand where those of figure 12 do, nodes at places that are drawn; there is a round trip before every answer and another one before the first of a connection.",
+			judge: judgeNear, teams: nearTeams(),
+		},
 	}
+}
+
+var nearSizes = []int{8, 16}
+
+// nearTeams have all hosts equally far in mind, or not.
+func nearTeams() (all []team) {
+	for _, n := range nearSizes {
+		for _, scheme := range []string{adaptive, adaptive + ":rtt"} {
+			all = append(all, team{web: domain, scheme: scheme, nodes: n, apart: true})
+		}
+	}
+	return all
+}
+
+func judgeNear(r *record, f *Finding) {
+	t := &chart.Table{Columns: []string{"nodes", "scheme", "round trip of a page, mean, ms", "median", "KB/s", "pages", "idles", "DHT load of a page, B", "all bytes of a URL"}}
+	all, nearer, idled := true, 0, 0.0
+	means := map[team]float64{}
+	for _, x := range nearTeams() {
+		res, ok := r.teams[x]
+		if !ok {
+			all = false
+			continue
+		}
+		for _, d := range res.Trips {
+			means[x] += d.Seconds() * 1000 / float64(len(res.Trips))
+		}
+		rows, every := int64(0), int64(0)
+		for _, s := range res.Nodes {
+			rows, every = rows+s.Received, every+s.Received+s.Gossip+s.Leases
+		}
+		t.Add(x.nodes, x.scheme, tenths(means[x]), tenths(res.Trips[len(res.Trips)/2].Seconds()*1000), tenths(res.Bytes/res.Seconds/1000), thousands(res.Pages), percent(res.Idled),
+			round(float64(rows)/float64(res.Seen)), round(float64(every)/float64(res.Seen)))
+		plain := x
+		plain.scheme = adaptive
+		if x != plain {
+			idled = max(idled, res.Idled)
+			if means[x] < means[plain] {
+				nearer++
+			}
+		}
+	}
+	f.table("", t)
+	f.target("hosts are asked from nearby", "shorter round trips on the mean than without, with any number of nodes", all, nearer == len(nearSizes), "%d of %d", nearer, len(nearSizes))
+	f.target("nodes that could ask do", "1% of the nodes' time idle at most", all, idled <= 0.01, "%s", percent(idled))
+	f.Comment = "Whichever node has pages of a host waiting fetches them, and most pages of so short a crawl were found before three nodes had measured; with 8 nodes all fetchers are busy, the far ones too."
 }
 
 // chosen is how round trips come out under a rule, sorted.
