@@ -166,7 +166,10 @@ func index(s string) (URL, error) {
 	if len(s) >= MaxURL { // offsets are 16 bits
 		return URL{}, ErrLong
 	}
-	i := strings.Index(s, "://")
+	i := strings.IndexByte(s, ':')
+	if i >= 0 && !strings.HasPrefix(s[i:], "://") {
+		i = strings.Index(s, "://")
+	}
 	if i < 0 {
 		return URL{}, ErrHost
 	}
@@ -177,17 +180,26 @@ func index(s string) (URL, error) {
 	}
 	path := start + slash
 	host := start
-	if at := strings.LastIndexByte(s[start:path], '@'); at >= 0 {
+	if at := lastByte(s[start:path], '@'); at >= 0 {
 		host = start + at + 1
 	}
 	hostEnd := path
-	if colon := strings.LastIndexByte(s[host:path], ':'); colon >= 0 && !strings.HasSuffix(s[host:path], "]") {
+	if colon := lastByte(s[host:path], ':'); colon >= 0 && !strings.HasSuffix(s[host:path], "]") {
 		hostEnd = host + colon
 	}
 	if hostEnd == host {
 		return URL{}, ErrHost
 	}
 	return URL{s, parts{user: uint16(start), host: uint16(host), hostEnd: uint16(hostEnd), path: uint16(path)}}, nil
+}
+
+// lastByte is strings.LastIndexByte for a byte that is mostly not there, which is
+// found out sooner from the front.
+func lastByte(s string, c byte) int {
+	if strings.IndexByte(s, c) < 0 {
+		return -1
+	}
+	return strings.LastIndexByte(s, c)
 }
 
 // IsZero says that u is no URL.
