@@ -18,7 +18,7 @@ type Mem struct {
 	shelves []*shelf // by path
 	most    int64    // bytes that rows may take; 0: as many as there are
 	used    int64    // about how many they take
-	hashed  *hashes  // of the row that is added next, if they are known
+	place   *place   // where the row belongs that is added next, if that is known
 }
 
 // NewMem returns an empty state.
@@ -48,7 +48,7 @@ func (m *Mem) Get(key []byte) ([]byte, bool, error) {
 // Set gives a key its value.
 func (m *Mem) Set(key, value []byte) error {
 	s := m.shelf(key)
-	if _, old, found := s.add(key[pathSize:], 0, value, hash(key[pathSize:], 0)); found && old != string(value) {
+	if _, old, found := s.add(key[pathSize:], value, placed(key[pathSize:], 0)); found && old != string(value) {
 		s.set(key[pathSize:], value)
 	}
 	return nil
@@ -114,13 +114,13 @@ func (m *Mem) at(id uint16) *shelf {
 func (m *Mem) get(p *Path, key []byte) (string, bool) { return m.at(p.ID).get(key) }
 
 func (m *Mem) add(p *Path, key []byte, cut int, value []byte) (kept halves, old string, found bool) {
-	var h hashes
-	if m.hashed != nil {
-		h, m.hashed = *m.hashed, nil
+	var to place
+	if m.place != nil {
+		to, m.place = *m.place, nil
 	} else {
-		h = hash(key, cut)
+		to = placed(key, cut)
 	}
-	kept, old, found = m.at(p.ID).add(key, cut, value, h)
+	kept, old, found = m.at(p.ID).add(key, value, to)
 	if !found {
 		m.used += rowCost + int64(len(key)+len(value))
 	}
@@ -153,7 +153,7 @@ func (m *Mem) drop(p *Path, prefix []byte) {
 					cut = len(k.head)
 				}
 				key := []byte(k.whole())
-				left.add(key, cut, []byte(s.value(i)), hash(key, cut))
+				left.add(key, []byte(s.value(i)), placed(key, cut))
 			}
 		}
 		m.shelves[p.ID] = left
@@ -283,12 +283,9 @@ func (s *shelf) at(key []byte) int {
 
 // add puts a row that is not there yet, and returns its key to hold. Of one that
 // is there it returns the value.
-func (s *shelf) add(key []byte, cut int, value []byte, h hashes) (kept halves, old string, found bool) {
-	if s.last < s.n && !s.row(s.last).gone && s.is(s.row(s.last), key) {
-		return kept, s.value(s.last), true
-	}
+func (s *shelf) add(key, value []byte, to place) (kept halves, old string, found bool) {
 	s.keys.grow(s.n)
-	i, slot := s.find(key, h.key)
+	i, slot := s.find(key, to.key)
 	if i >= 0 {
 		s.last = i
 		r := s.row(i)
@@ -305,15 +302,15 @@ func (s *shelf) add(key []byte, cut int, value []byte, h hashes) (kept halves, o
 		s.blocks = append(s.blocks, new([blockRows]entry))
 	}
 	r := s.row(i)
-	*r = entry{rest: s.rest(key[cut:])}
+	*r = entry{rest: s.rest(key[to.cut:])}
 	s.n++
-	s.keys.put(slot, h.key, i)
+	s.keys.put(slot, to.key, i)
 	s.live++
 	if len(value) > 0 {
 		s.put(i, value)
 	}
-	if cut > 0 {
-		s.join(i, r, key[:cut], h.head)
+	if to.cut > 0 {
+		s.join(i, r, key[:to.cut], to)
 	}
 	return s.key(r), "", false
 }
@@ -358,7 +355,18 @@ func (s *shelf) head(prefix []byte, h uint32) (i int, slot uint32) {
 }
 
 // join makes a row the last one of its group.
-func (s *shelf) join(row int, r *entry, prefix []byte, h uint32) {
+func (s *shelf) join(row int, r *entry, prefix []byte, to place) {
+	i := int(to.group) - 1
+	if i < 0 || s.text.at(s.groups[i].head) != string(prefix) {
+		i = s.begin(prefix, to.head)
+	}
+	g := &s.groups[i]
+	r.group, r.before = uint32(i)+1, g.last
+	g.last = uint32(row) + 1
+}
+
+// begin returns the group of a prefix, a new one if there is none.
+func (s *shelf) begin(prefix []byte, h uint32) int {
 	s.heads.grow(len(s.groups))
 	i, slot := s.head(prefix, h)
 	if i < 0 {
@@ -366,9 +374,7 @@ func (s *shelf) join(row int, r *entry, prefix []byte, h uint32) {
 		s.heads.put(slot, h, i)
 		s.groups = append(s.groups, group{head: s.text.add(prefix)})
 	}
-	g := &s.groups[i]
-	r.group, r.before = uint32(i)+1, g.last
-	g.last = uint32(row) + 1
+	return i
 }
 
 // first returns the first row of a group to walk over, or -1.

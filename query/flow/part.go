@@ -329,6 +329,11 @@ func (x *Part) spread(st *Store) {
 // land takes a row into a store of this partition, and says whether it is new. What
 // is has its readers told.
 func (x *Part) land(st *Store, key, value []byte) bool {
+	return x.landCut(st, key, st.cut(st.Paths[0], key), value)
+}
+
+// landCut is land for a key of which is known how it is cut.
+func (x *Part) landCut(st *Store, key []byte, cut int, value []byte) bool {
 	var kept halves
 	switch {
 	case st.Passes:
@@ -338,7 +343,7 @@ func (x *Part) land(st *Store, key, value []byte) bool {
 		return true
 	default:
 		path := st.Paths[0]
-		k, old, found := x.db.add(path, key, st.cut(path, key), value)
+		k, old, found := x.db.add(path, key, cut, value)
 		kept = k
 		if found {
 			if st.point {
@@ -349,7 +354,7 @@ func (x *Part) land(st *Store, key, value []byte) bool {
 				return false
 			}
 			value = x.old
-			x.db.set(path, key, st.cut(path, key), value)
+			x.db.set(path, key, cut, value)
 		}
 		if len(st.Paths) > 1 {
 			x.index(st, key, value, found)
@@ -371,13 +376,18 @@ func (x *Part) tell(st *Store, kept halves, key, value []byte) {
 	if kept.head == "" {
 		kept.head = x.text.text(key)
 	}
-	ev := event{store: st, key: kept, given: x.given}
+	now := ""
 	if len(value) > 0 {
-		ev.value = x.text.text(value)
+		now = x.text.text(value)
 	}
-	x.notice(st, ev.key, ev.value)
+	x.announce(st, kept, now)
+}
+
+// announce is tell for a row of this partition only that may be kept as it is.
+func (x *Part) announce(st *Store, key halves, value string) {
+	x.notice(st, key, value)
 	if len(st.Readers) > 0 || st.Pool != nil {
-		x.queue = append(x.queue, ev)
+		x.queue = append(x.queue, event{store: st, key: key, value: value, given: x.given})
 	}
 }
 

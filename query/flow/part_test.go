@@ -281,6 +281,18 @@ func TestSeveralLinksToOneTarget(t *testing.T) {
 	}
 }
 
+// TestLargeGroups counts past what a byte holds, a page that links twice once.
+func TestLargeGroups(t *testing.T) {
+	p := start(t, `crawl(U, 0) :- seed(U). live pop. pop(V, max count<U>) :- link(U, V). crawl(V, 1) :- pop(V, N), N >= 300.`, Options{Crawl: true}, NewMem())
+	for i := 1; i <= 300; i++ {
+		orders := p.page(read(t, fmt.Sprintf("http://a.org/%d", i), "http://b.org/", "http://b.org/"))
+		p.want("pop", p.rows("pop"), fmt.Sprintf("http://b.org/ %d", i))
+		if (len(orders) > 0) != (i == 300) {
+			t.Errorf("page %d has led to %v", i, orders)
+		}
+	}
+}
+
 // A robots.txt is no page: it has no row of crawl and was not fetched, but names
 // sitemaps.
 func TestRobotsNamesSitemaps(t *testing.T) {

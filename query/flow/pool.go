@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -225,7 +226,6 @@ func (x *Part) pooled(p *Pool, key halves) {
 		n := p.cut(key.head)
 		key = halves{head: key.head[:n], rest: key.head[n:]}
 	}
-	x.key = append(x.key[:0], key.head...)
 	if t := p.Totals; p.Fold == Count && t.Sums == nil && len(t.Paths) == 1 && !t.point && x.mem != nil && key.group > 0 {
 		x.counted(p, key)
 		return
@@ -247,15 +247,38 @@ func (x *Part) counted(p *Pool, key halves) {
 		return
 	}
 	g.count++
-	x.val = appendInt(x.val[:0], int64(g.count))
-	totals.put(int(g.total-1), x.val)
-	x.mem.used += int64(len(x.val))
-	x.tell(p.Totals, halves{head: key.head}, x.key, x.val)
+	value := packedCount(g.count)
+	totals.values[g.total-1] = value
+	if x.owns != nil { // it may have to be sent
+		x.key, x.val = append(x.key[:0], key.head...), append(x.val[:0], value...)
+		x.tell(p.Totals, halves{head: key.head}, x.key, x.val)
+	} else if !p.Totals.quiet {
+		x.announce(p.Totals, halves{head: key.head}, value)
+	}
 }
 
-// totalled brings the total of a group up to date, whose columns are also in key.
+// packedCounts are the packed numbers of one byte, one after another: most counts
+// are among them, and take no room of their own.
+var packedCounts = func() string {
+	var b []byte
+	for n := 1; n <= math.MaxUint8; n++ {
+		b = appendInt(b, int64(n))
+	}
+	return string(b)
+}()
+
+// packedCount packs a number that is not 0.
+func packedCount(n uint32) string {
+	if n <= math.MaxUint8 {
+		return packedCounts[2*n-2 : 2*n]
+	}
+	return string(appendInt(nil, int64(n)))
+}
+
+// totalled brings the total of a group up to date.
 func (x *Part) totalled(p *Pool, key halves) {
 	path := p.Totals.Paths[0]
+	x.key = append(x.key[:0], key.head...)
 	old, found := x.db.get(path, x.key)
 	switch {
 	case p.Fold == Count:
