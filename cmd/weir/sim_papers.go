@@ -39,7 +39,7 @@ Papers so far:
                   second, whatever the scale. zhu-2 and zhu-3 crawl a site on loopback for most of a minute, and zhu-slots has a
                   solver (cbc, HiGHS or glpsol) work, if one is installed: these run only when --only asks for them.
   loo-3 ...       Loo et al., Distributed Web Crawling over DHTs (clusters), with weir's own nodes in virtual time: up to 80 of
-                  them for 15 minutes, at full size from --scale 0.1 on. That takes ten minutes of a processor and 3 GB; at
+                  them for 15 minutes, at full size from --scale 0.1 on. That takes half an hour of two processors and 4 GB; at
                   --scale 0.01 one minute. Ctrl-C prints what there is.
   scale-...       what no paper has: 1,000 to 10,000 nodes. These run only when --only asks for them.
 
