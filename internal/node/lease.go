@@ -79,8 +79,9 @@ func (l *leases) may(now page.Time, host string, addr netip.Addr, end context.Ca
 		return false
 	}
 	l.busy[host] = request{addr, end}
-	l.ends = min(l.ends, l.desk.Until(host, addr))
-	if l.desk.Due(now) {
+	until := l.desk.Until(host, addr)
+	if until < l.ends || l.desk.Due(now) { // else the peer wakes up in time as it is
+		l.ends = min(l.ends, until)
 		l.p.ring()
 	}
 	return true

@@ -1,11 +1,14 @@
 package node
 
 import (
+	"context"
+	"net/netip"
 	"testing"
 	"time"
 
 	"weir/crawl"
 	"weir/overlay"
+	"weir/page"
 )
 
 // Who has adopted a partition grants its hosts as their former owner would have: what
@@ -41,3 +44,64 @@ func TestGrantsKnowHosts(t *testing.T) {
 		t.Errorf("the crawl-delay is not kept: %+v", l)
 	}
 }
+
+// Whoever wakes up to end requests hears of each that may have to be ended before the
+// others.
+func TestRequestsEndWithTheirLeases(t *testing.T) {
+	const host = "www.example.org"
+	addr := netip.MustParseAddr("192.0.2.1")
+	p := newPeer(&node{}, Peer{Name: "a"})
+	l := newLeases(p, 1)
+	desk := func(name string) *crawl.Desk {
+		return crawl.NewDesk(crawl.DeskConfig{
+			Name: name, Session: 1, Keys: overlay.NewKeys(p.cfg.Scheme, overlay.Parts), Manners: overlay.LeaseConfig{PerServer: 1, PerCDN: 1, Domains: 2},
+			Owner: func(int) string { return "b" },
+		})
+	}
+	l.desk = desk("a")
+	b := desk("b")
+	for part := range overlay.Parts {
+		b.Start(0, part)
+	}
+	now := page.Time(time.Hour)
+	l.desk.Want(now, crawl.Lease{Host: host, Addr: addr})
+	pass := func(name string, from, to *crawl.Desk) {
+		sends, _, _ := from.Step(now)
+		for _, x := range sends {
+			if err := to.Hear(now, name, x.Data); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for range 2 { // for the host, and for the address
+		pass("a", l.desk, b)
+		pass("b", b, l.desk)
+	}
+	ended := false
+	if !l.may(now, host, addr, func() { ended = true }) {
+		t.Fatal("there is no lease")
+	}
+	select {
+	case <-p.rings:
+	default:
+		t.Error("nobody is told of a request whose lease ends before all others")
+	}
+	until := l.desk.Until(host, addr)
+	if l.ends != until {
+		t.Errorf("requests are looked at in %v, and not in %v", l.ends.Sub(now), until.Sub(now))
+	}
+	p.carrier = nowhere{}
+	nobody, cancel := context.WithCancel(t.Context()) // listens to what a desk tells
+	cancel()
+	if l.step(nobody, until-1); ended {
+		t.Error("it ends before its lease")
+	}
+	if l.step(nobody, until); !ended {
+		t.Error("it does not end with its lease")
+	}
+}
+
+// nowhere is a carrier that loses everything.
+type nowhere struct{ Carrier }
+
+func (nowhere) Do(overlay.Action) {}
