@@ -38,6 +38,7 @@ type host struct {
 	mu      sync.Mutex
 	id      *identity
 	fresh   map[string]hello                 // nodes without a cluster that were met, by name
+	guests  map[string]place                 // nodes that were let in and may not have joined, see settle
 	told    map[string]time.Time             // warnings, so that each comes once in a while
 	live    func(name string) (record, bool) // who has a session; nil until that is known
 	ask     func(context.Context, *question) ([]byte, error)
@@ -86,12 +87,18 @@ func (h *host) serve(ctx context.Context, from caller, r *request) *answer {
 	}
 	if h.id.Cluster != "" {
 		a.Secret = h.id.Secret
+		h.guests[r.Hello.Name] = r.Hello.place
 	} else if r.Hello.Cluster == "" && r.Hello.Node != h.id.Node {
 		h.fresh[r.Hello.Name] = r.Hello
 	}
 	a.Peers = slices.Clone(h.id.Peers)
 	for _, n := range slices.Sorted(maps.Keys(h.fresh)) {
 		a.Peers = append(a.Peers, h.fresh[n].place)
+	}
+	if r.Hello.Cluster != "" { // who joins starts with peers only
+		for _, n := range slices.Sorted(maps.Keys(h.guests)) {
+			a.Peers = append(a.Peers, h.guests[n])
+		}
 	}
 	return a
 }
@@ -210,6 +217,9 @@ func (h *host) greet(ctx context.Context) []greeting {
 	}
 	for _, f := range h.fresh {
 		addrs = append(addrs, f.Lobby)
+	}
+	for _, p := range h.guests {
+		addrs = append(addrs, p.Lobby)
 	}
 	r := &request{Hello: h.hello()}
 	h.mu.Unlock()
@@ -441,6 +451,9 @@ func brief(err error) string {
 	if errors.As(err, new(tls.RecordHeaderError)) {
 		return "what listens there is no node"
 	}
+	if errors.Is(err, ErrHungUp) {
+		return ErrHungUp.Error()
+	}
 	s := err.Error()
 	if i := strings.LastIndex(s, ": "); i >= 0 {
 		return s[i+2:]
@@ -449,7 +462,7 @@ func brief(err error) string {
 }
 
 func newHost(cfg Config, c *certs, id *identity) *host {
-	return &host{cfg: cfg, certs: c, id: id, fresh: map[string]hello{}, told: map[string]time.Time{}}
+	return &host{cfg: cfg, certs: c, id: id, fresh: map[string]hello{}, guests: map[string]place{}, told: map[string]time.Time{}}
 }
 
 // enter makes the node part of a cluster: its own, if it has one. Then it asks
@@ -500,9 +513,81 @@ func (n *Node) meet(known map[string]record, before []overlay.Peer) {
 		p.Seen = now
 		changed = h.id.meet(p) || changed
 	}
-	if changed {
-		if err := h.id.save(h.cfg.Dir); err != nil {
-			h.warnOnce(err)
+	h.keep(changed)
+}
+
+// settle makes peers of the guests whose servers are here: the others may have been
+// refused elsewhere, and nobody is to count on them.
+func (h *host) settle(here map[string]bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	changed := false
+	for _, name := range slices.Sorted(maps.Keys(h.guests)) {
+		if !here[name] {
+			continue
+		}
+		if p := h.guests[name]; h.removed == nil || !h.removed(p.Node) {
+			changed = h.id.meet(p) || changed
+		}
+		delete(h.guests, name)
+	}
+	h.keep(changed)
+}
+
+// acquaint asks the others who they are by now, and whom they know.
+func (h *host) acquaint(ctx context.Context) {
+	changed := false
+	for again := true; again; {
+		again = false
+		for _, g := range h.greet(ctx) {
+			if h.check(g) != nil || g.err != nil || g.Refused != nil || g.Hello.Cluster == "" {
+				continue
+			}
+			h.mu.Lock()
+			changed = h.id.meet(g.Hello.place) || changed
+			delete(h.guests, g.Hello.Name)
+			for _, p := range g.Peers {
+				if !h.knows(p.Name) {
+					h.guests[p.Name], again = p, true
+				}
+			}
+			h.mu.Unlock()
 		}
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.keep(changed)
+}
+
+// keep writes down who the peers are, if that has changed. The caller holds mu.
+func (h *host) keep(changed bool) {
+	if !changed {
+		return
+	}
+	if err := h.id.save(h.cfg.Dir); err != nil {
+		h.warnOnce(err)
+	}
+}
+
+// knows says whether a node was met, or heard of. The caller holds mu.
+func (h *host) knows(name string) bool {
+	_, guest := h.guests[name]
+	return guest || name == h.self.Name || slices.ContainsFunc(h.id.Peers, func(p place) bool { return p.Name == name })
+}
+
+// Acquaint asks the others who they are by now, and whom they know, so that Peers has
+// those without sessions as they are. It returns the nodes that are here and that nobody
+// knows more of: they joined where that was not kept.
+func (n *Node) Acquaint(ctx context.Context) (strangers []string) {
+	n.host.acquaint(ctx)
+	here := n.routes()
+	n.host.settle(here)
+	n.host.mu.Lock()
+	defer n.host.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(here)) {
+		if !n.host.knows(name) {
+			strangers = append(strangers, name)
+		}
+	}
+	return strangers
 }

@@ -4,9 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -71,7 +76,7 @@ func (s *salon) guest(name string, tune func(*Config), join ...string) *guest {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(g.lobby.close)
-	g.self = place{Name: name, Node: id.Node, Lobby: g.lobby.ln.Addr().String(), Routes: "127.0.0.1:1", Storage: cfg.Storage}
+	g.self = place{Name: name, Node: id.Node, Lobby: g.lobby.ln.Addr().String(), Routes: "127.0.0.1:1", Storage: cfg.Storage, Protocol: cfg.Version}
 	return g
 }
 
@@ -260,5 +265,90 @@ func TestFolderOfAnotherNode(t *testing.T) {
 	}
 	if got, err := loadIdentity(dir, "b", true); err != nil || got.Name != "b" || got.Node != id.Node {
 		t.Errorf("a name that was mistyped cannot be changed: %+v, %v", got, err)
+	}
+}
+
+// version is what a node knows of another one's, 0 if it does not know it at all.
+func (g *guest) version(name string) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, p := range g.id.Peers {
+		if p.Name == name {
+			return p.Protocol
+		}
+	}
+	return 0
+}
+
+// Who greets a node is known to it once it has joined, also before there are sessions,
+// and as what it is by now; so it is to whoever asks that one.
+func TestWhoGreetsIsKnownOnceItIsHere(t *testing.T) {
+	t.Parallel()
+	s := newSalon(t)
+	a := s.guest("a", nil)
+	b := s.guest("b", nil, a.self.Lobby)
+	c := s.guest("c", nil, a.self.Lobby)
+	if err := errors.Join(s.gather(a, b, c)...); err != nil {
+		t.Fatal(err)
+	}
+	before := func(c *Config) { c.Version = version - 1 }
+	d := s.guest("d", before, a.self.Lobby)
+	if err := d.gather(s.ctx); err != nil {
+		t.Fatal(err)
+	}
+	if a.settle(nil); a.version("d") != 0 {
+		t.Error("a knows d before its server is there")
+	}
+	// One that did not get further may come with another folder.
+	if err := s.guest("d", before, a.self.Lobby).gather(s.ctx); err != nil {
+		t.Errorf("d with another folder: %v", err)
+	}
+	if err := d.enter(s.ctx); err != nil {
+		t.Fatal(err)
+	}
+	b.acquaint(s.ctx)
+	for _, g := range []*guest{a, b} {
+		g.settle(map[string]bool{"d": true})
+		if got := g.version("d"); got != version-1 {
+			t.Errorf("%s has d at version %d", g.self.Name, got)
+		}
+		again, err := loadIdentity(g.cfg.Dir, g.self.Name, true)
+		if err != nil || !slices.Contains(again.Peers, d.self) {
+			t.Errorf("%s has kept %+v: %v", g.self.Name, again, err)
+		}
+	}
+
+	// It is upgraded: a hears of it, and c asks.
+	d.mu.Lock()
+	d.self.Protocol = version
+	d.mu.Unlock()
+	if err := d.enter(s.ctx); err != nil {
+		t.Fatal(err)
+	}
+	a.settle(map[string]bool{"d": true})
+	for _, g := range []*guest{a, b, c} {
+		if g != a {
+			g.acquaint(s.ctx)
+		}
+		if got := g.version("d"); got != version {
+			t.Errorf("%s has d at version %d after the upgrade", g.self.Name, got)
+		}
+	}
+}
+
+// What went wrong with a call is said in few words.
+func TestBrief(t *testing.T) {
+	reset := &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{fmt.Errorf("ask x: %w", hungUp(reset)), ErrHungUp.Error()},
+		{fmt.Errorf("ask x: %w", hungUp(io.EOF)), ErrHungUp.Error()},
+		{&net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}, "connection refused"},
+	} {
+		if got := brief(c.err); got != c.want {
+			t.Errorf("%q is said of %v", got, c.err)
+		}
 	}
 }

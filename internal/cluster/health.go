@@ -66,6 +66,7 @@ func (h *health) watch(ctx context.Context) {
 		now := time.Now()
 		h.n.members.revive(now)
 		h.n.wire()
+		h.n.host.settle(h.n.routes())
 		if err := h.storage(); err != nil {
 			h.n.warn(err)
 		}

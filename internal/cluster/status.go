@@ -89,12 +89,9 @@ func (n *Node) logs() (list []LogStatus) {
 // Peers lists this node, and those of the cluster that were met; not those that
 // were removed.
 func (n *Node) Peers() []PeerStatus {
-	connected := map[string]bool{n.cfg.Name: true}
-	if rz, err := n.srv.Routez(nil); err == nil {
-		for _, r := range rz.Routes {
-			connected[r.RemoteName] = true
-		}
-	}
+	connected := n.routes()
+	n.host.settle(connected)
+	connected[n.cfg.Name] = true
 	n.host.mu.Lock()
 	known := append([]place{n.host.self}, n.host.id.Peers...)
 	n.host.mu.Unlock()
