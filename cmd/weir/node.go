@@ -187,7 +187,7 @@ func clusterFault(err error) error {
 	case strings.Contains(err.Error(), "a port is a number"):
 		hint = "write HOST:PORT, as in 192.0.2.7:7400"
 	case errors.Is(err, cluster.ErrHungUp):
-		hint = "it may have ended: ask another node with --at; should it have done before what it was asked for, asking again does no harm"
+		hint = "it may have ended: ask another node with --at; if something was to change, weir status shows there whether it has"
 	case strings.Contains(err.Error(), "connection refused"):
 		hint = "is a node running there? weir node says at which address it listens"
 	case errors.Is(err, cluster.ErrSilent), strings.Contains(err.Error(), cluster.ErrSilent.Error()):

@@ -334,10 +334,10 @@ func (s *station) status() nodeStatus {
 		Name: cs.Name, Addr: s.cl.Addr(), Version: version(), State: "waiting", Crawl: s.crawl, Cluster: cs.Cluster, Leader: cs.Leader,
 		Owned: m.Owned, Queued: queuedAt(m), Flying: t.Flying, Fetched: t.Totals.Fetched, Errors: t.Totals.Errors(), Bytes: t.Totals.Bytes, Seen: t.Totals.Seen,
 		Pages: t.Pages, Rate: t.Rate, Enough: t.Enough || t.Rule != "", Stopped: t.Rule, Unacked: m.Unacked, Limit: m.Limit, Share: m.Share, Teller: m.Teller, Warned: s.recent(time.Now()),
-		Promises: node.Promises(t.Promises), Spoken: map[string]int64{}, From: s.from, Programs: s.programs(), Agreed: s.agreed.Number, Changes: max(s.taken, 0), Begun: max(len(t.Rules), 1),
+		Promises: node.Promises(t.Promises), Spoken: map[string]int64{}, From: s.from, Programs: s.programs(), Agreed: s.agreed.Number, Changes: max(s.taken, 0),
 	}
 	if s.crawl != "" {
-		st.State = s.state()
+		st.State, st.Begun = s.state(), max(len(t.Rules), 1)
 		for part, p := range m.Parts {
 			if !p.Alive {
 				st.Orphans = append(st.Orphans, part)
@@ -440,9 +440,12 @@ func (s *station) gone() bool {
 	return s.member.Left
 }
 
-// untaken is how many partitions nobody has taken from a node that has left: all others
-// that were there leave too.
+// untaken is how many partitions nobody takes from a node that has left: all others that
+// were there leave too. One that stays takes also those that it had before a fence.
 func untaken(m overlay.Status) (n int) {
+	if slices.ContainsFunc(m.Peers, func(p overlay.PeerStatus) bool { return p.Name != m.Name && !p.Draining }) {
+		return 0
+	}
 	for _, p := range m.Parts {
 		if p.Owner == m.Name {
 			n++

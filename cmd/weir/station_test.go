@@ -69,10 +69,32 @@ func TestStateOfANode(t *testing.T) {
 	}
 }
 
-// TestUntaken: a node that leaves knows whether others have taken what it had.
+// TestUntaken: a node that leaves knows whether others take what it had.
 func TestUntaken(t *testing.T) {
-	m := overlay.Status{Name: "a", Left: true, Parts: []overlay.PartStatus{{Owner: "a"}, {Owner: "b", Alive: true}, {Owner: "a", Alive: true}}}
-	if got := untaken(m); got != 2 {
-		t.Errorf("%d are left", got)
+	here := func(peers ...overlay.Peer) (list []overlay.PeerStatus) {
+		for _, p := range peers {
+			list = append(list, overlay.PeerStatus{Peer: p})
+		}
+		return list
+	}
+	leaves, stays, goes := overlay.Peer{Name: "a", Session: 2, Draining: true}, overlay.Peer{Name: "b"}, overlay.Peer{Name: "b", Draining: true}
+	fenced := []overlay.PartStatus{{Owner: "a"}, {Owner: "b", Alive: true}, {Owner: "a"}} // since then its session is another
+	held := []overlay.PartStatus{{Owner: "a", Alive: true}, {Owner: "b", Alive: true}, {Owner: "a", Alive: true}}
+	for _, c := range []struct {
+		name  string
+		peers []overlay.PeerStatus
+		parts []overlay.PartStatus
+		want  int
+	}{
+		{"all leave", here(leaves, goes), held, 2},
+		{"it is alone", here(leaves), held, 2},
+		{"its session has ended", here(goes), fenced, 2},
+		{"all leave after a fence", here(leaves, goes), fenced, 2},
+		{"one stays after a fence", here(leaves, stays), fenced, 0},
+		{"one stays", here(leaves, stays), []overlay.PartStatus{{Owner: "b", Alive: true}}, 0},
+	} {
+		if got := untaken(overlay.Status{Name: "a", Left: true, Peers: c.peers, Parts: c.parts}); got != c.want {
+			t.Errorf("%s: %d are left", c.name, got)
+		}
 	}
 }
