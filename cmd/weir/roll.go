@@ -255,11 +255,25 @@ func (s *station) grown(version int, lacks string) error {
 	for _, p := range s.cl.Peers() {
 		switch {
 		case p.Version >= version:
-		case p.Alive:
+		case p.Alive || p.Connected:
 			return fmt.Errorf("the node %s runs an older weir, which %s: upgrade it first", p.Name, lacks)
 		default: // it may only be cut off, and be back as it was
 			return fmt.Errorf("the node %s is away, and as far as is known it runs an older weir, which %s: start it again with this version, or take it out with weir node remove %[1]s", p.Name, lacks)
 		}
+	}
+	return nil
+}
+
+// grownNear says which node does not know adaptive:rtt, or might not. None has a session
+// before there is a crawl, so each is asked.
+func (s *station) grownNear(ctx context.Context) error {
+	const lacks = "does not know --scheme adaptive:rtt"
+	strangers := s.cl.Acquaint(ctx)
+	if err := s.grown(nearVersion, lacks); err != nil {
+		return err
+	}
+	if len(strangers) > 0 {
+		return fmt.Errorf("the node %s joined when this was not noted, and may run an older weir, which %s: start it again with this version", strangers[0], lacks)
 	}
 	return nil
 }
@@ -296,7 +310,7 @@ func (s *station) submit(ctx context.Context, b []byte) ([]byte, error) {
 	}
 	if len(list) == 0 {
 		if t.near() {
-			if err := s.grown(nearVersion, "does not know --scheme "+t.Scheme); err != nil {
+			if err := s.grownNear(ctx); err != nil {
 				return nil, err
 			}
 		}
@@ -328,10 +342,10 @@ func (c *change) submit(t *task, in *submission) (*changed, error) {
 		return nil, err
 	}
 	if len(t.Seeds) == 0 {
-		return nil, errors.New("a program that comes to share the cluster's crawl " + misasked[1] + ": name some; with the crawl's own it starts by weir steer --at HOST:PORT --beside FILE.dl")
+		return nil, errors.New("a program that comes to share the cluster's crawl " + needsSeeds + ": name some; with the crawl's own it starts by weir steer --at HOST:PORT --beside FILE.dl")
 	}
 	if len(list) > 1 && in.named() {
-		return nil, errors.New(misasked[2] + ", and these are several: they are called by their files")
+		return nil, errors.New(nameForOne + ", and these are several: they are called by their files")
 	}
 	if len(list) == 0 {
 		text, err := s.plain().Program()
@@ -426,12 +440,18 @@ func (c *change) agrees(s *settings, t *task, in *submission) error {
 	if len(differ) == 0 {
 		return nil
 	}
-	return fmt.Errorf("this cluster has the crawl %s, which this one would share, with %s; it asks for %s: leave these out; %s", c.sp.Name, misasked[0], strings.Join(differ, "; for "), ownCluster)
+	return fmt.Errorf("this cluster has the crawl %s, which this one would share, with %s; it asks for %s: leave these out; %s", c.sp.Name, settingsForBoth, strings.Join(differ, "; for "), ownCluster)
 }
 
-// misasked is in what a node says when a crawl cannot be asked for in these words: that is
-// wrong usage, though only the node knows.
-var misasked = []string{"settings that hold for both", "needs pages of its own to start from", "--name is for one program"}
+// One of these is in what a node says when a crawl cannot be asked for in these words: that
+// is wrong usage, though only the node knows.
+const (
+	settingsForBoth = "settings that hold for both"
+	needsSeeds      = "needs pages of its own to start from"
+	nameForOne      = "--name is for one program"
+)
+
+var misasked = []string{settingsForBoth, needsSeeds, nameForOne}
 
 // steer changes the programs of the crawl as weir steer does on one machine.
 func (s *station) steer(ctx context.Context, b []byte) ([]byte, error) {
