@@ -105,6 +105,7 @@ func (c *nodeRunCmd) Run(e *env, k *kong.Context) error {
 	if err != nil {
 		select {
 		case <-st.leave:
+			fmt.Fprintf(e.err, "weir: ended before the cluster was there. weir node --dir %s comes back\n", c.Dir)
 			return quiet(exitInterrupted)
 		default:
 			return clusterFault(err)

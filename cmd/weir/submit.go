@@ -50,9 +50,9 @@ Examples:
 
 A cluster has one crawl, and whatever is submitted after the first comes to share it, as a program of its own with its own
 seeds and tables: weir query --of NAME, weir export NAME.TABLE. Each page is fetched once, for all that ask for it, and those
-that were fetched before are read again from the archive of the node that has them, however old they are. What holds for the
-whole crawl stays as it was submitted first (--wait, --warc, --scheme, --order, --user-agent, ...): to ask for something else
-is refused. So is a second one where pages are handed on (--scheme redirect, adaptive), without an archive (--warc none),
+that were fetched before are read again from the archive of the node that has them, however old they are; pages of a
+node that is away are fetched again. What holds for the whole crawl stays as it was submitted first (--wait, --warc, --scheme,
+--order, --user-agent, ...): to ask for something else is refused. So is a second one where pages are handed on (--scheme redirect, adaptive), without an archive (--warc none),
 and when --max-pages is reached. weir status names all, and how they are.
 
 With --from a crawl of one machine goes on in the cluster: nothing is fetched again and nothing forgotten. Its archive
@@ -153,7 +153,7 @@ func (c *submitCmd) leave(e *env, cl *cluster.Client) (bool, error) {
 	if err := put(e.ctx, cl, "", steerTopic, node.Turn{Leave: c.Name}, &got); err != nil {
 		return false, err
 	}
-	fmt.Fprintf(e.err, "cancelled %s: what only it asked for is not fetched any more; the crawl goes on for %s\n", c.Name, namesOf(got.Programs))
+	fmt.Fprintf(e.err, "cancelled %s: what only it asked for is not fetched any more; left in the crawl: %s\n", c.Name, namesOf(got.Programs))
 	return true, nil
 }
 
@@ -215,7 +215,7 @@ func (c *submitCmd) task(e *env, given map[string]bool) (*task, error) {
 	}
 	scheme, err := overlay.ParseScheme(c.Scheme)
 	if err != nil {
-		return nil, usage("take --scheme host", "--scheme: %w", err)
+		return nil, usage("take host, or write it as in --scheme adaptive:rtt=80ms, redirect:over=500 or host-8", "--scheme: %w", err)
 	}
 	list, err := s.sources(e, given, vacant)
 	if err != nil {

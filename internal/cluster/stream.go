@@ -60,7 +60,7 @@ func (n *Node) prepare(ctx context.Context) error {
 				n.streams[sc.Name] = st
 				break
 			}
-			if now := time.Now(); now.Sub(said) >= sayEvery {
+			if now := time.Now(); now.Sub(said) >= sayEvery && ctx.Err() == nil {
 				said = now
 				n.cfg.Log(n.waiting(err))
 			}
