@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strings"
-	"time"
 
 	"weir/overlay"
 	"weir/page"
@@ -96,90 +95,6 @@ func (l *Ledger) applySpread(r overlay.Spread) {
 	}
 }
 
-// trips is how far hosts are: from this node, and those at home here from others. It is
-// forgotten when it is too much; what is forgotten is measured again.
-type trips struct {
-	told map[string]overlay.Trip                // by host: as this node has said
-	near map[string][overlay.Near]time.Duration // by host: from the owners of its first partitions
-}
-
-const tripsKept = 1 << 16
-
-// Trip says how long a message took to a host and back. Who owns the host's partition
-// is told if that is news, and this node is among those that it might choose.
-func (l *Ledger) Trip(host string, rtt time.Duration) {
-	if l.share == nil || l.share.Keys.Scheme().Far == 0 || rtt <= 0 {
-		return
-	}
-	home := l.share.Keys.HostPart(host)
-	t := overlay.Trip{Host: strings.Clone(host), RTT: rtt}
-	for i := range overlay.Near {
-		if l.share.stakes[(home+i)%l.share.Parts].adopted {
-			t.Near |= 1 << i
-		}
-	}
-	x := &l.share.trips
-	if was := x.told[host]; t.Near&^was.Near == 0 && (t.Near == 0 || rtt > was.RTT*3/4 && rtt < was.RTT*4/3) {
-		return
-	}
-	if x.told == nil || len(x.told) >= tripsKept {
-		x.told = map[string]overlay.Trip{}
-	}
-	x.told[t.Host] = t
-	l.applyTrip(t)
-	to := l.share.posts.to(home)
-	to.trips = append(to.trips, t)
-}
-
-// applyTrip takes what a node has measured, and keeps it: its log is not read again.
-func (l *Ledger) applyTrip(t overlay.Trip) {
-	x := &l.share.trips
-	near := x.near[t.Host]
-	for i := range near {
-		if t.Near&(1<<i) != 0 {
-			near[i] = t.RTT
-		}
-	}
-	x.put(t.Host, near)
-	var value []byte
-	for _, rtt := range near {
-		value = binary.AppendUvarint(value, uint64(rtt))
-	}
-	l.extra = append(l.extra, Pair{Key: append([]byte{keyShare, shareTrip}, t.Host...), Value: value})
-}
-
-func (x *trips) put(host string, near [overlay.Near]time.Duration) {
-	if x.near == nil || len(x.near) >= tripsKept {
-		x.near = map[string][overlay.Near]time.Duration{}
-	}
-	x.near[host] = near
-}
-
-// openTrips reads how far hosts are.
-func (l *Ledger) openTrips() error {
-	if l.share.Keys.Scheme().Far == 0 {
-		return nil
-	}
-	var bad error
-	err := l.kv.Scan([]byte{keyShare, shareTrip}, []byte{keyShare, shareTrip + 1}, func(key, value []byte) bool {
-		var near [overlay.Near]time.Duration
-		d := decoder{b: value}
-		for i := range near {
-			near[i] = time.Duration(d.uvarint())
-		}
-		l.share.trips.put(string(key[2:]), near)
-		bad = d.err
-		return bad == nil
-	})
-	if err == nil {
-		err = bad
-	}
-	if err != nil {
-		return fmt.Errorf("read how far hosts are: %w", err)
-	}
-	return nil
-}
-
 // Pressed says whether hosts wait at this node. Until it is told it takes that for
 // granted.
 func (l *Ledger) Pressed(c Counted) {
@@ -189,15 +104,15 @@ func (l *Ledger) Pressed(c Counted) {
 }
 
 // fetcher returns the partition that is to fetch a new page in place of its own.
-func (l *Ledger) fetcher(s *siteRecord, row *Row) (part int, ok bool) {
+func (l *Ledger) fetcher(s *siteRecord, row *Row) (part int, ok bool, err error) {
 	if l.share == nil || !l.share.stakes[s.part].adopted || l.several != nil { // whose programs' rows stay at home
-		return 0, false
+		return 0, false, nil
 	}
 	keys := l.share.Keys
 	switch scheme := keys.Scheme(); scheme.Second {
 	case overlay.ByLoad:
 		if !scheme.HandOn(int(l.share.waiting), 0, int(row.moves)) {
-			return 0, false
+			return 0, false, nil
 		}
 		part = keys.Moved(row.URL, int(row.moves)+1)
 	case overlay.Adapt:
@@ -206,30 +121,29 @@ func (l *Ledger) fetcher(s *siteRecord, row *Row) (part int, ok bool) {
 		case left:
 			part = to
 		case row.moves > 0:
-			return 0, false
+			return 0, false, nil
 		default:
-			part = l.aim(row.URL, l.spread(s, row.URL.Host(), scheme.Over))
+			part, err = l.aim(row.URL, l.spread(s, row.URL.Host(), scheme.Over))
 		}
 	case overlay.ByRTT:
-		near := l.share.trips.near[row.URL.Host()]
-		if !scheme.HandOn(0, near[0], int(row.moves)) {
-			return 0, false
+		if !scheme.HandOn(0, l.share.trips.here(row.URL.Host()), int(row.moves)) {
+			return 0, false, nil
 		}
-		part = keys.Nearest(row.URL.Host(), near)
+		part, err = l.nearest(row.URL.Host())
 	default:
-		return 0, false
+		return 0, false, nil
 	}
-	return part, part != int(s.part)
+	return part, part != int(s.part), err
 }
 
 // aim returns the partition that is to fetch a page of a host that is spread over n: if
 // it is not spread and far from here, the nearest of three.
-func (l *Ledger) aim(u page.URL, n int) int {
+func (l *Ledger) aim(u page.URL, n int) (int, error) {
 	keys := l.share.Keys
-	if near := l.share.trips.near[u.Host()]; n == 1 && keys.Scheme().HandOn(0, near[0], 0) {
-		return keys.Nearest(u.Host(), near)
+	if n == 1 && keys.Scheme().HandOn(0, l.share.trips.here(u.Host()), 0) {
+		return l.nearest(u.Host())
 	}
-	return keys.Spread(u, n)
+	return keys.Spread(u, n), nil
 }
 
 // spread returns over how many partitions a host is spread. What waits here is about
@@ -356,22 +270,23 @@ func (l *Ledger) forward(s *siteRecord, r *pageRecord, row *Row) (bool, error) {
 		return false, nil
 	}
 	var part int
+	var err error
 	switch keys, host := l.share.Keys, row.URL.Host(); keys.Scheme().Second {
 	case overlay.Adapt:
 		var known bool
 		if part, known = r.heir(); !known {
-			part = l.aim(row.URL, l.share.spreads.table.Of(host))
+			part, err = l.aim(row.URL, l.share.spreads.table.Of(host))
 		}
-		if !keys.Onward(host, int(s.part), part) { // those before it have heard
+		if err == nil && !keys.Onward(host, int(s.part), part) { // those before it have heard
 			return false, nil
 		}
 	case overlay.ByRTT:
-		part = keys.Nearest(host, l.share.trips.near[host])
+		part, err = l.nearest(host)
 	default:
 		part = keys.Moved(row.URL, int(row.moves)+1)
 	}
-	if part == int(s.part) {
-		return false, nil
+	if err != nil || part == int(s.part) {
+		return false, err
 	}
 	better := *row
 	better.Depth = r.depth

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
@@ -210,68 +209,6 @@ func TestGiveGoesByTheLedger(t *testing.T) {
 		}
 		if n := len(x.away[home]); n > awayKept {
 			t.Fatalf("%d hosts are known to be left", n)
-		}
-	})
-}
-
-// The pages of a host that is far from its owner go to the nearest of the next, each of
-// which is tried once. How far it is, is known after a restart.
-func TestPagesGoToTheNearest(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		f, a, bring := crew(t, rapid.SampledFrom([]string{"redirect:over=50ms", "adaptive:rtt=50ms"}).Draw(t, "scheme"), 2)
-		home := f.keys.HostPart("h.test")
-		page := 0
-		where := func() int { // the partition that has the next page to fetch
-			page++
-			u := fmt.Sprintf("http://h.test/%d", page)
-			bring(u, 1)
-			for k, at := range a.queued {
-				if at == u {
-					return (int(a.site[k.Site].Part) - home + fleetParts) % fleetParts
-				}
-			}
-			t.Fatalf("nobody fetches %s", u)
-			return 0
-		}
-		measure := func(i int, rtt time.Duration) {
-			f.append(f.nodes[1], overlay.Post{Part: home, Records: []overlay.Record{overlay.Trips{Hosts: []overlay.Trip{{Host: "h.test", Near: 1 << i, RTT: rtt}}}}})
-			a.settle()
-		}
-		for _, step := range []struct {
-			of   int
-			rtt  time.Duration
-			want int
-		}{{0, 0, 0}, {0, 40 * time.Millisecond, 0}, {0, 200 * time.Millisecond, 1}, {1, 90 * time.Millisecond, 2}, {2, 100 * time.Millisecond, 1}, {2, 30 * time.Millisecond, 2}, {0, 20 * time.Millisecond, 0}} {
-			if step.rtt > 0 {
-				measure(step.of, step.rtt)
-			}
-			if got := where(); got != step.want {
-				t.Fatalf("with %v of partition %d the page goes to %d, want %d", step.rtt, step.of, got, step.want)
-			}
-			if near := a.l.share.trips.near["h.test"]; step.rtt > 0 && rapid.Bool().Draw(t, "restart") {
-				if a.open(); a.l.share.trips.near["h.test"] != near {
-					t.Fatalf("it was %v away, and after a restart %v", near, a.l.share.trips.near["h.test"])
-				}
-				for part := range fleetParts {
-					a.adopt(part)
-				}
-			}
-		}
-		// What a node measures itself is told, if it is news, for the partitions that it owns.
-		for _, rtt := range []time.Duration{10, 11, 9, 50} {
-			a.l.Trip("h.test", rtt*time.Millisecond)
-		}
-		a.settle()
-		var told []overlay.Trip
-		for _, b := range f.logs[home] {
-			for _, r := range b.Records {
-				if x, ok := r.(overlay.Trips); ok && b.Origin == a.origin {
-					told = append(told, x.Hosts...)
-				}
-			}
-		}
-		if len(told) != 2 || told[0] != (overlay.Trip{Host: "h.test", Near: 7, RTT: 10 * time.Millisecond}) || told[1].RTT != 50*time.Millisecond {
-			t.Errorf("told %v", told)
 		}
 	})
 }

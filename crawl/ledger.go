@@ -257,6 +257,9 @@ func (l *Ledger) clear() {
 	l.gone = l.gone[:0]
 	l.varied = emptied(l.varied)
 	l.varying = l.varying[:0]
+	if l.share != nil {
+		l.share.trips.trim()
+	}
 	l.bytes = 0
 	l.ids = len(l.ev.IDs)
 	l.ev = Committed{}
@@ -302,6 +305,9 @@ func (l *Ledger) Seed(u page.URL, score float32) error {
 func (l *Ledger) Page(id uint64, f *page.Facts, at Archived, repeat bool) error {
 	l.noted(id)
 	l.totals.Wire += f.Wire
+	if err := l.unreached(f.URL.Host(), f.Outcome); err != nil {
+		return err
+	}
 	r, err := l.page(f.Key)
 	if err != nil {
 		return err
@@ -354,8 +360,11 @@ func (l *Ledger) Robots(id uint64, f *page.Facts, rules *robots.Rules) error {
 		return err
 	}
 	rules, follow := frontier.RobotsVerdict(f.Outcome, rules, f.Redirect.URL, int(f.Hops))
-	if rules == nil || follow {
+	switch {
+	case follow || f.Outcome == page.Aborted:
 		return nil
+	case rules == nil: // and nothing of the site may be fetched
+		return l.Trip(page.SiteHost(s.name), unreachable)
 	}
 	text, err := rules.MarshalText()
 	if err != nil {
@@ -396,6 +405,9 @@ func (l *Ledger) Settle(id uint64, site page.SiteID, e frontier.Entry, o page.Ou
 	}
 	s, err := l.site(site)
 	if err != nil {
+		return err
+	}
+	if err := l.unreached(page.SiteHost(s.name), o); err != nil {
 		return err
 	}
 	if o == page.SteeredAway {

@@ -110,9 +110,6 @@ func (l *Ledger) openShare(cfg Sharing) error {
 	if err := l.openSpreads(); err != nil {
 		return err
 	}
-	if err := l.openTrips(); err != nil {
-		return err
-	}
 	parcels, err := l.Outbox()
 	if err == nil && len(parcels) > 0 {
 		l.share.seq = parcels[len(parcels)-1].Seq
@@ -138,7 +135,7 @@ func (l *Ledger) shareRules() {
 //	c|l|partition        -> offset of its log, as applied, the stamp of the batch there, pages fetched
 //	c|o|seq              -> outbox: a parcel that may not be with the others yet
 //	c|s|partition|site   -> the sites of a partition
-//	c|t|host             -> how far it is from the owners of its first partitions, ns; 0: not known
+//	c|t|host             -> how far it is from the owners of its first partitions, ns; 0: not known, as always of its home
 //	c|w|host             -> over how many partitions it is spread
 const (
 	keyShare    = 'c'
@@ -411,10 +408,8 @@ func (l *Ledger) Apply(part int, offset uint64, b overlay.Batch) error {
 		case overlay.Spread:
 			l.applySpread(r)
 		case overlay.Trips:
-			if !own && l.share.Keys.Scheme().Far > 0 {
-				for _, t := range r.Hosts {
-					l.applyTrip(t)
-				}
+			if !own {
+				err = l.applyTrips(r)
 			}
 		case overlay.Hosts:
 			if !own {

@@ -25,6 +25,7 @@ type fleet struct {
 	logs  [][]overlay.Batch // by partition, and the common one
 	nodes []*ship
 	owner []int // by partition; -1 = nobody
+	epoch uint64
 	plan  *flow.Plan
 	more  []*flow.Plan // of other programs that share the crawl
 	later []*flow.Plan // of those that come to share it
@@ -173,7 +174,8 @@ func (s *ship) read(part int) {
 func (s *ship) adopt(part int) {
 	s.read(part)
 	s.fl.owner[part] = s.fl.index(s)
-	ev, err := s.l.Adopt(part, 1)
+	s.fl.epoch++
+	ev, err := s.l.Adopt(part, s.fl.epoch)
 	s.must(err)
 	for _, k := range ev.Sites {
 		s.site[k.ID] = k

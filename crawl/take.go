@@ -237,7 +237,9 @@ func (l *Ledger) crawl(f *page.Facts, key page.Key, print uint64, row *Row) (new
 		l.mark(r)
 		return true, nil
 	}
-	if to, other := l.fetcher(s, row); other {
+	if to, other, err := l.fetcher(s, row); err != nil {
+		return false, err
+	} else if other {
 		return true, l.handOn(s, r, to, row)
 	}
 	s.queued++

@@ -465,14 +465,14 @@ func (c *crawler) answer(slot uint32) {
 		Key: page.Key{Site: t.at, Hash: t.entry.Hash}, URL: t.url, Depth: t.entry.Depth, Hops: t.entry.Hops, Root: t.entry.Root,
 		Attempt: t.entry.Attempt, Score: t.entry.Score, Robots: t.robots, Outcome: t.outcome, Bytes: t.bytes, Wire: t.bytes, At: c.wall(), Elapsed: took,
 	}
+	if t.outcome.Row().Answer {
+		c.fail(c.ledger.Trip(t.url.Host(), t.far))
+	}
 	if t.robots {
 		done.Rules = rulesOf(c.w.web.Sites[t.site].Delay)
 		c.fail(c.ledger.Robots(t.id, &c.facts, done.Rules))
 	} else {
 		c.rules.page = t.page
-		if t.outcome.Row().Answer {
-			c.ledger.Trip(t.url.Host(), t.far)
-		}
 		c.fail(c.ledger.Page(t.id, &c.facts, crawl.Archived{}, false))
 		final := t.outcome.Final(t.entry.Attempt)
 		if c.ranker != nil {

@@ -138,11 +138,15 @@ func (c *committer) take(r *result) error {
 			return err
 		}
 	}
+	if !r.facts.Robots || r.facts.Outcome.Row().Dead == 0 { // without one nothing is fetched, however near
+		if err := c.n.ledger.Trip(r.facts.URL.Host(), r.trip); err != nil {
+			return err
+		}
+	}
 	if r.facts.Robots {
 		return c.n.ledger.Robots(r.id, r.facts, r.rules)
 	}
 	c.n.index.Add(r.facts, place)
-	c.n.ledger.Trip(r.facts.URL.Host(), r.trip)
 	return c.n.ledger.Page(r.id, r.facts, crawl.Archived(place), repeat)
 }
 

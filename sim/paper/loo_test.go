@@ -124,3 +124,16 @@ func TestIdleNodesAreHeldAgainstThePaper(t *testing.T) {
 		t.Errorf("%v bytes for a page", d)
 	}
 }
+
+// A crawl that has fetched nothing yet has no round trips, and meets no target by them.
+func TestNearWithoutPages(t *testing.T) {
+	r := newRecord(1, 1)
+	for _, x := range nearTeams() {
+		r.teams[x] = sim.ClusterResult{}
+	}
+	var f Finding
+	judgeNear(&r, &f)
+	if len(f.Targets) == 0 || f.Targets[0].Verdict == Met {
+		t.Errorf("the targets: %+v", f.Targets)
+	}
+}

@@ -37,7 +37,8 @@ func roundTrips() []Experiment {
 
 var nearSizes = []int{8, 16}
 
-// nearTeams have all hosts equally far in mind, or not.
+// nearTeams crawl with nodes at a distance from servers, by a scheme that goes by round
+// trips and by the one that does not.
 func nearTeams() (all []team) {
 	for _, n := range nearSizes {
 		for _, scheme := range []string{adaptive, adaptive + ":rtt"} {
@@ -57,14 +58,16 @@ func judgeNear(r *record, f *Finding) {
 			all = false
 			continue
 		}
+		var trips []float64
 		for _, d := range res.Trips {
+			trips = append(trips, d.Seconds()*1000)
 			means[x] += d.Seconds() * 1000 / float64(len(res.Trips))
 		}
 		rows, every := int64(0), int64(0)
 		for _, s := range res.Nodes {
 			rows, every = rows+s.Received, every+s.Received+s.Gossip+s.Leases
 		}
-		t.Add(x.nodes, x.scheme, tenths(means[x]), tenths(res.Trips[len(res.Trips)/2].Seconds()*1000), tenths(res.Bytes/res.Seconds/1000), thousands(res.Pages), percent(res.Idled),
+		t.Add(x.nodes, x.scheme, tenths(means[x]), tenths(middle(trips)), tenths(res.Bytes/res.Seconds/1000), thousands(res.Pages), percent(res.Idled),
 			round(float64(rows)/float64(res.Seen)), round(float64(every)/float64(res.Seen)))
 		plain := x
 		plain.scheme = adaptive
