@@ -567,8 +567,20 @@ func TestDeadNodeIsReplaced(t *testing.T) {
 	})
 	_, err = Open(w.ctx, w.config("c"))
 	if !refusedFor(Removed)(err) {
-		t.Errorf("c comes back: %v", err)
+		t.Fatalf("c comes back: %v", err)
 	}
+	tell := func(heard bool) {
+		for _, n := range []*Node{a, b, d} {
+			n.host.mu.Lock()
+			n.host.removed = func(folder string) bool { return heard && n.owners.banned(folder) }
+			n.host.mu.Unlock()
+		}
+	}
+	tell(false) // those whom it asks have not heard of it yet
+	if _, err = Open(w.ctx, w.config("c")); !refusedFor(Removed)(err) || !strings.Contains(err.Error(), "the cluster refuses c") {
+		t.Fatalf("c comes back: %v", err)
+	}
+	tell(true)
 	w.Until("nobody lists the node that was removed", func() bool {
 		return !slices.ContainsFunc(slices.Concat(a.Peers(), b.Peers()), func(p PeerStatus) bool { return p.Name == "c" })
 	})
@@ -593,7 +605,7 @@ func TestDeadNodeIsReplaced(t *testing.T) {
 	defer wg.Wait()
 	defer stop()
 	if n, err := d.Refetch(w.ctx, "c"); n != 1 || err != nil {
-		t.Errorf("%d pages of c are fetched again: %v", n, err)
+		t.Fatalf("%d pages of c are fetched again: %v", n, err)
 	}
 	if l := <-lost; l.Node != "c" || len(l.Rows) != 1 || l.Rows[0].URL != u {
 		t.Errorf("the log says %+v", l)

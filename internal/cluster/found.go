@@ -120,7 +120,7 @@ func (h *host) judge(name string, g *hello) (Reason, string) {
 		return OtherExpect, fmt.Sprintf("it expects %d nodes with storage to found a cluster, and this node %d", g.Expect, h.cfg.Expect)
 	}
 	if h.removed != nil && h.removed(g.Node) {
-		return Removed, "it was removed from the cluster while it was away; with an empty folder it can join again"
+		return Removed, removedText
 	}
 	if h.live != nil {
 		if m, ok := h.live(g.Name); ok && m.Node != g.Node {

@@ -129,6 +129,9 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	if err := n.prepare(ctx); err != nil {
 		return nil, err
 	}
+	if err := n.expelled(ctx); err != nil {
+		return nil, err
+	}
 	return n, n.begin(ctx)
 }
 

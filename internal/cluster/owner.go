@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -204,15 +205,43 @@ func (o *owners) ban(ctx context.Context, name string) error {
 		return nil // nobody of that name was ever seen
 	}
 	out, before, err := o.n.last(ctx, ownersStream, bannedSubject(name))
-	if err != nil || slices.Contains(strings.Split(string(out), ","), folder) {
+	if err != nil {
 		return err
 	}
-	if len(out) > 0 {
-		folder = "," + folder
+	if list := string(out); !listed(list, folder) {
+		if list != "" {
+			list += ","
+		}
+		if _, err = o.n.put(ctx, bannedSubject(name), []byte(list+folder), before); err != nil {
+			return err
+		}
 	}
-	_, err = o.n.put(ctx, bannedSubject(name), append(out, folder...), before)
-	return err
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.out[folder] = true // it may ask before this is read back
+	return nil
 }
+
+// listed says whether a folder is one of those that a name had and that were removed.
+func listed(list, folder string) bool { return slices.Contains(strings.Split(list, ","), folder) }
+
+// expelled says whether this node was removed. Those who let it in may not have heard
+// of that yet. It waits out elections.
+func (n *Node) expelled(ctx context.Context) error {
+	for {
+		list, _, err := n.last(ctx, ownersStream, bannedSubject(n.cfg.Name))
+		switch self := n.host.self; {
+		case err == nil && listed(string(list), self.Node):
+			return &Refused{Why: Removed, By: "the cluster", Who: self.Name + " at " + self.Lobby, Text: removedText}
+		case err == nil:
+			return nil
+		case !pause(ctx, tailPause):
+			return fmt.Errorf("ask who was removed: %w", err)
+		}
+	}
+}
+
+const removedText = "it was removed from the cluster while it was away; with an empty folder it can join again"
 
 func (o *owners) banned(folder string) bool {
 	o.mu.Lock()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -29,7 +28,7 @@ func (n *Node) Refetch(ctx context.Context, name string) (pages int, err error) 
 	if err != nil {
 		return fail(err)
 	}
-	if folder := n.host.folder(name); folder == "" || !slices.Contains(strings.Split(string(out), ","), folder) {
+	if folder := n.host.folder(name); folder == "" || !listed(string(out), folder) {
 		return fail(fmt.Errorf("%w: remove it first", ErrKeep))
 	}
 	for i := range overlay.Logs {
