@@ -172,10 +172,9 @@ func TestSettledAfterAnOlderView(t *testing.T) {
 	}
 }
 
-// Under adaptive no node idles for long while a host could be asked whose pages wait at
-// another one: what is left is that nodes count what they have, and tell it, once a second.
-// How long messages take makes no difference.
-func TestNodesAreLeftHostsThatWait(t *testing.T) {
+// domain is a twentieth of the web with 45 servers, crawled from its first page on.
+func domain(t *testing.T) *web.Web {
+	t.Helper()
 	shape, err := web.Preset("domain", 0.05)
 	if err != nil {
 		t.Fatal(err)
@@ -185,6 +184,14 @@ func TestNodesAreLeftHostsThatWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Seeds = []uint32{0}
+	return w
+}
+
+// Under adaptive no node idles for long while a host could be asked whose pages wait at
+// another one: what is left is that nodes count what they have, and tell it, once a second.
+// How long messages take makes no difference.
+func TestNodesAreLeftHostsThatWait(t *testing.T) {
+	w := domain(t)
 	idled := func(scheme string, delay time.Duration) ClusterResult {
 		s, err := overlay.ParseScheme(scheme)
 		if err != nil {

@@ -5,22 +5,13 @@ import (
 	"time"
 
 	"weir/overlay"
-	"weir/sim/web"
 )
 
 // Hosts that are far from their owner are left to the nearest of three: most pages are
 // fetched from nearer, none twice, and nodes idle no more. Every host is asked by one node
 // at a time, as in all crawls with leases, or this fails.
 func TestPagesAreFetchedFromNearby(t *testing.T) {
-	shape, err := web.Preset("domain", 0.05)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := web.Generate(shape)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.Seeds = []uint32{0}
+	w := domain(t)
 	crawl := func(scheme string) (r ClusterResult, mean time.Duration) {
 		s, err := overlay.ParseScheme(scheme)
 		if err != nil {

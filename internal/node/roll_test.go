@@ -201,16 +201,21 @@ stop("enough") :- fetched(_, 200).`}
 	f := newFleet(t, web, 3)
 	f.roll.Programs = []Enrolled{{Name: "short", Source: short}}
 	f.tune = func(_ int, cfg *Config) { cfg.Programs, cfg.Wait = []*program.Source{short}, time.Millisecond }
+	f.join(odd)
+	once(t, web)
+	f.same(want, f.ended(0, 1, 2))
+}
+
+// join starts three nodes, and when they are quiet has a program share their crawl.
+func (f *fleet) join(src *program.Source) {
 	for i := range f.nodes {
 		f.launch(i)
 	}
 	f.quieten(0, 1, 2)
 	f.agree(func(list []Enrolled) []Enrolled {
-		return append(list, Enrolled{Name: "odd", Source: odd, Joined: true})
+		return append(list, Enrolled{Name: src.As, Source: src, Joined: true})
 	}, 0, 1, 2)
 	f.quieten(0, 1, 2)
-	once(t, web)
-	f.same(want, f.ended(0, 1, 2))
 }
 
 // TestNodesReadAgainWithEnough: a crawl that has as many pages as it should gets a program
@@ -227,13 +232,6 @@ func TestNodesReadAgainWithEnough(t *testing.T) {
 	f.tune = func(_ int, cfg *Config) {
 		cfg.Programs, cfg.Wait, cfg.MaxPages = []*program.Source{near}, time.Millisecond, int64(len(want["near"]))
 	}
-	for i := range f.nodes {
-		f.launch(i)
-	}
-	f.quieten(0, 1, 2)
-	f.agree(func(list []Enrolled) []Enrolled {
-		return append(list, Enrolled{Name: "odd", Source: odd, Joined: true})
-	}, 0, 1, 2)
-	f.quieten(0, 1, 2)
+	f.join(odd)
 	f.same(want, f.ended(0, 1, 2))
 }
