@@ -22,6 +22,7 @@ type Part struct {
 	halls  []*hall             // of small tables, by store
 	keeps  []*Store            // of page facts
 	memos  []memo              // of lookups in halls
+	picked []int32             // links of the page that passed the sieves so far
 	drops  []int64             // by rule
 	owns   func(part int) bool // the partitions of a shared Part; nil: it has one
 	level  int                 // stages above it wait

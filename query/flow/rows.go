@@ -139,23 +139,36 @@ func isTargets(in *Input, takes []take) bool {
 	return facts[in.Table.Name].link && len(takes) == 2 && takes[0].column == 0 && takes[1].column == 1 && !once(takes[1:])
 }
 
-// targets is fromPage for these.
+// targets is fromPage for these. Sieves that look at nothing but the link come
+// first, each for all links of the page at a time, which takes a sixth less than
+// going from sieve to sieve with each link.
 func targets(in *Input, takes []take) maker {
 	k := facts[in.Table.Name]
 	hides, leads, first, slot := in.Stage.Hides, in.leads, &takes[0], takes[1].slot
 	return func(pass []sieve, next op) op {
+		n := 0
+		for n < len(pass) && pass[n].ofLink(slot) {
+			n++
+		}
+		picks, pass := pass[:n], pass[n:]
 		return func(x *Part, e *env) {
 			f := x.facts
 			if !first.from(e, text(f.URL.String())) {
 				return
 			}
+			from := len(x.picked) // before it are those of links that this one is joined to
+			for i := range k.n(f) {
+				if l := &f.Links[i]; l.Kind == k.kind && !(hides && hidden(f, l)) {
+					x.picked = append(x.picked, int32(i))
+				}
+			}
+			for i := range picks {
+				x.picked = x.picked[:from+picks[i].pick(x, f.Links, x.picked[from:])]
+			}
 			to := &e.v[slot].S
 		links:
-			for i := range k.n(f) {
-				l := &f.Links[i]
-				if l.Kind != k.kind || hides && hidden(f, l) {
-					continue
-				}
+			for i := from; i < len(x.picked); i++ {
+				l := &f.Links[x.picked[i]]
 				*to = l.URL.String()
 				if leads {
 					e.link = l
@@ -167,6 +180,7 @@ func targets(in *Input, takes []take) maker {
 				}
 				next(x, e)
 			}
+			x.picked = x.picked[:from]
 		}
 	}
 }

@@ -1,6 +1,10 @@
 package flow
 
-import "strings"
+import (
+	"strings"
+
+	"weir/page"
+)
 
 // sieve lets values pass or not. What most crawls ask of most links is written out
 // here, since calls of functions that are only known at run time take longer than
@@ -43,6 +47,44 @@ func (s *sieve) pass(x *Part, e *env) bool {
 		return true
 	}
 	return s.test(e.v[s.slot].S) != s.neg
+}
+
+// ofLink says that all it looks at is a link, whose URL is in a slot.
+func (s *sieve) ofLink(slot int) bool {
+	switch s.how {
+	case starts, ends, has, inHall:
+		return s.slot == slot
+	}
+	return s.how == hostInHall
+}
+
+// pick keeps those of some links that pass, at the front, and returns how many.
+func (s *sieve) pick(x *Part, links []page.Link, some []int32) int {
+	n := 0
+	switch s.how {
+	case hostInHall:
+		for _, i := range some {
+			if _, rows := s.hall.bare(x, links[i].URL.Host()); (len(rows) > 0) != s.neg {
+				some[n] = i
+				n++
+			}
+		}
+	case inHall:
+		for _, i := range some {
+			if _, rows := s.hall.bare(x, links[i].URL.String()); (len(rows) > 0) != s.neg {
+				some[n] = i
+				n++
+			}
+		}
+	default:
+		for _, i := range some {
+			if s.test(links[i].URL.String()) != s.neg {
+				some[n] = i
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // test looks for one of the texts.
