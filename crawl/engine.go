@@ -63,6 +63,10 @@ type EngineConfig struct {
 
 	// Rationed: no more pages are begun than Allow says.
 	Rationed bool `json:",omitempty"`
+
+	// Ends is when the nodes of a shared crawl stop ordering requests, Unix nanoseconds;
+	// 0 = never.
+	Ends int64 `json:",omitempty"`
 }
 
 // Engine decides what to do next. See the package doc. Not safe for concurrent
@@ -345,6 +349,9 @@ func (e *Engine) end(reason string) {
 // bounds ends the crawl when it has had what the user allowed.
 func (e *Engine) bounds(now page.Time) {
 	switch c := e.cfg; {
+	case e.overdue(now):
+		e.estates.late = true
+		e.out = append(e.out, Overdue{})
 	case c.MaxTime > 0 && now.Sub(e.began) >= c.MaxTime:
 		e.end(StopTime)
 	case c.MaxPages > 0 && e.pages >= c.MaxPages:
@@ -352,6 +359,11 @@ func (e *Engine) bounds(now page.Time) {
 	case c.MaxBytes > 0 && e.bytes >= c.MaxBytes:
 		e.end(StopBytes)
 	}
+}
+
+// overdue says that the time has come when a shared crawl ends, if it had not before.
+func (e *Engine) overdue(now page.Time) bool {
+	return e.cfg.Ends > 0 && !e.estates.late && e.clock.Set() && e.clock.Time(now).UnixNano() >= e.cfg.Ends
 }
 
 // pump turns picks of the frontier into orders for as long as there is room for
@@ -392,7 +404,7 @@ func (e *Engine) credit() int { return max(e.cfg.Open-e.flights.n, 0) }
 
 // room is how many requests may be ordered now.
 func (e *Engine) room() int {
-	if e.valve != nil && e.valve.limit == bandwidth.Off || e.estates.hold.On || e.estates.hold.Enough || e.totals.Steered { // what waits may not be wanted any more
+	if e.valve != nil && e.valve.limit == bandwidth.Off || e.estates.hold.On || e.estates.hold.Enough || e.estates.late || e.totals.Steered { // what waits may not be wanted any more
 		return 0
 	}
 	room, begun := int64(e.credit()), e.pages+int64(e.asking)
@@ -413,6 +425,11 @@ func (e *Engine) nextWake() (page.Time, bool) {
 	at, ok := e.f.Wake()
 	if e.cfg.MaxTime > 0 {
 		if limit := e.began.Add(e.cfg.MaxTime); !ok || limit < at {
+			at, ok = limit, true
+		}
+	}
+	if e.cfg.Ends > 0 && !e.estates.late && e.clock.Set() {
+		if limit := e.clock.At.Add(time.Duration(e.cfg.Ends - e.clock.Unix)); !ok || limit < at {
 			at, ok = limit, true
 		}
 	}

@@ -26,6 +26,11 @@ type Disowned struct {
 	Fence bool `json:",omitempty"`
 }
 
+// Overdue says, once, that the time has come when a shared crawl ends. Requests that were
+// ordered finish, and none is ordered from then on; but pages that are stored are still
+// read again for programs that ask for them, as after a Hold with Enough.
+type Overdue struct{}
+
 // Released says that nothing of a partition is under way any more.
 type Released struct{ Part uint16 }
 
@@ -102,7 +107,7 @@ const maxSpare = 64
 
 // relieve leaves hosts to another node.
 func (e *Engine) relieve(ev Relief) {
-	if !e.estates.own[ev.Part] && e.stop == StopByNobody && !e.estates.hold.On && !e.estates.hold.Enough {
+	if !e.estates.own[ev.Part] && e.stop == StopByNobody && !e.estates.hold.On && !e.estates.hold.Enough && !e.estates.late {
 		keys := overlay.NewKeys(overlay.Scheme{}, e.cfg.Homes)
 		e.f.Give(ev.Part, e.gift(ev.Hosts, func(host string, part uint16) bool { return keys.Onward(host, int(part), int(ev.Part)) }))
 	}
@@ -137,6 +142,7 @@ func (Relief) event() string   { return "relief" }
 func (Leased) event() string   { return "leased" }
 func (Lease) order() string    { return "lease" }
 func (Return) order() string   { return "return" }
+func (Overdue) order() string  { return "overdue" }
 func (Released) order() string { return "released" }
 func (Counted) order() string  { return "counted" }
 
@@ -147,6 +153,7 @@ type estates struct {
 	coming  []arrival
 	hold    Hold
 	allowed int64 // pages, if they are rationed
+	late    bool  // EngineConfig.Ends is over
 }
 
 // arrival is a partition that was adopted while pages of it from before were still

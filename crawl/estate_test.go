@@ -144,3 +144,50 @@ func TestReadAgainWithEnough(t *testing.T) {
 		}
 	}
 }
+
+// A crawl of several nodes that ends at a time orders nothing from then on, whatever
+// happens: the clock is set back, requests are answered, or the node may begin pages
+// again. Before, it wakes at that time by itself; and it does not finish.
+func TestEnds(t *testing.T) {
+	for name, length := range map[string]time.Duration{"later": 10 * time.Second, "before it began": -time.Second} {
+		t.Run(name, func(t *testing.T) {
+			h := newHand(t, 70, Bandwidth{})
+			h.cfg.Shared, h.cfg.Ends = true, in(length)
+			st := h.open() // the Ledger is alone, and its sites are all in partition 0
+			h.step(monday)
+			h.step(Adopted{})
+			orders := h.step(st)
+			if asked := len(pull[Fetch](orders)); (asked > 0) != (length > 0) {
+				t.Fatalf("%d pages are asked for", asked)
+			}
+			if length > 0 {
+				wakes := pull[Wake](orders)
+				if len(wakes) == 0 || wakes[len(wakes)-1].At > h.now.Add(length) {
+					t.Errorf("it wakes at %v", wakes)
+				}
+				h.now = h.now.Add(length - 1)
+				if asked := pull[Fetch](h.done(100, time.Second)); len(asked) == 0 {
+					t.Error("nothing is asked for a moment before")
+				}
+				h.now++
+				orders = h.step(Tick{})
+			}
+			if len(pull[Overdue](orders)) != 1 {
+				t.Errorf("it says %d times that the time is over", len(pull[Overdue](orders)))
+			}
+			for _, ev := range []Event{Tick{}, Hold{Enough: true}, Wall{Unix: in(-time.Hour)}, Hold{}, Tick{}} {
+				h.now = h.now.Add(time.Second)
+				orders = append(orders, h.step(ev)...)
+			}
+			for len(h.flying) > 0 {
+				orders = append(orders, h.done(100, time.Second)...)
+			}
+			if asked, ends := len(pull[Fetch](orders)), len(pull[Finish](orders)); asked+ends > 0 || len(pull[Overdue](orders)) != 1 {
+				t.Errorf("%d pages are asked for afterwards, and it finishes %d times", asked, ends)
+			}
+			if free := h.census().Free; free != 0 {
+				t.Errorf("%d connections are offered to others", free)
+			}
+		})
+	}
+}

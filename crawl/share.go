@@ -131,7 +131,7 @@ func (l *Ledger) shareRules() {
 //	c|d|host             -> the crawl-delay that it asks for
 //	c|h|partition|host   -> the hosts of a partition that something is known of, where that has not all their sites
 //	c|i                  -> the store's own number, see ReadOrigin
-//	c|f                  -> all nodes together have fetched enough, see WriteEnough
+//	c|f                  -> why nothing more is to be fetched, see WriteEnough
 //	c|l|partition        -> offset of its log, as applied, the stamp of the batch there, pages fetched
 //	c|o|seq              -> outbox: a parcel that may not be with the others yet
 //	c|s|partition|site   -> the sites of a partition
@@ -248,14 +248,18 @@ func (l *Ledger) tally(part int, pages int64) {
 
 var enoughKey = []byte{keyShare, 'f'}
 
-// ReadEnough says whether all nodes together had fetched enough, as this one has heard.
-func ReadEnough(kv KV) (bool, error) {
-	_, ok, err := kv.Get(enoughKey)
-	return ok, err
+// ReadEnough says why nothing more is to be fetched, as this node has heard: StopPages,
+// or what else was written; "" if there is no reason.
+func ReadEnough(kv KV) (why string, err error) {
+	b, ok, err := kv.Get(enoughKey)
+	if ok && len(b) == 0 { // as weirs wrote it that knew no other reason
+		return StopPages, err
+	}
+	return string(b), err
 }
 
-// WriteEnough keeps it.
-func WriteEnough(w Writer) { w.Set(enoughKey, []byte{}) }
+// WriteEnough keeps it, for good.
+func WriteEnough(w Writer, why string) { w.Set(enoughKey, []byte(why)) }
 
 // Waiting returns how many pages wait in the partitions that are adopted, those
 // of the open group included.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"weir/crawl"
 	"weir/internal/cluster"
@@ -166,6 +167,9 @@ func (s *station) reserve(ctx context.Context, q transfer) error {
 	if t.From == nil || !t.From.Moving {
 		return errors.New("a crawl to be taken over must say where it comes from")
 	}
+	if err := s.grownFor(ctx, t); err != nil {
+		return err
+	}
 	return s.keepTask(ctx, q.Name, q.Task)
 }
 
@@ -211,7 +215,9 @@ func (s *station) cancel(ctx context.Context, b []byte) ([]byte, error) {
 // settle lets the nodes begin with a crawl that is here.
 func (s *station) settle(ctx context.Context, was cluster.Spec, t *task) error {
 	done := *t
-	done.Version = taskVersion
+	if err := done.begin(time.Now()); err != nil {
+		return err
+	}
 	from := *t.From
 	from.Moving = false
 	done.From = &from

@@ -452,7 +452,7 @@ func (c *nodeRunCmd) config(e *env, st *station, sp cluster.Spec) (*node.Config,
 		return nil, fmt.Errorf("the crawl that was submitted: %w", err)
 	}
 	roll := t.roll(sp.Name)
-	cfg.Peer = &node.Peer{Name: c.Name, Scheme: scheme, Limit: t.Limit, Weight: c.Weight, Roll: &roll}
+	cfg.Peer = &node.Peer{Name: c.Name, Scheme: scheme, Limit: t.Limit, Weight: c.Weight, Ends: t.Ends, Roll: &roll}
 	bounded(cfg, t.Limit)
 	for _, w := range cfg.Warnings {
 		fmt.Fprintf(e.err, "weir: warning: %s\n", w)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"weir/crawl"
 	"weir/internal/cluster"
@@ -34,6 +35,9 @@ const programsVersion = 6
 
 // nearVersion is that from which on nodes know adaptive:rtt.
 const nearVersion = 7
+
+// boundVersion is that from which on nodes end a crawl together by the clock.
+const boundVersion = 8
 
 // near says that a task takes nodes that know adaptive:rtt.
 func (t *task) near() bool {
@@ -171,7 +175,7 @@ func (s *station) change(ctx context.Context, edit func(*change) (*changed, erro
 				return nil, err
 			}
 			c.t.Changes++
-			c.t.Version, c.t.By = changedVersion, version()
+			c.t.Version, c.t.By = max(c.t.Version, changedVersion), version()
 			body, err := json.Marshal(c.t)
 			if err != nil {
 				return nil, err
@@ -242,9 +246,12 @@ func (s *station) changeable(c *change) error {
 	case c.settings.Warc == store.None.String():
 		return fmt.Errorf("the crawl %s keeps no archive (--warc none): pages that it has could not be read again for another program; %s", c.sp.Name, ownCluster)
 	}
-	if enough, err := s.enough(c); err != nil {
+	switch why, err := s.enough(c); {
+	case err != nil:
 		return err
-	} else if enough {
+	case why == crawl.StopTime:
+		return fmt.Errorf("the time of the crawl %s is over, by its --max-time %s, for all its programs; %s", c.sp.Name, c.settings.MaxTime, ownCluster)
+	case why != "":
 		return fmt.Errorf("the crawl %s has fetched as many pages as its --max-pages %s allows, for all its programs; %s", c.sp.Name, c.settings.MaxPages, ownCluster)
 	}
 	return s.grown(programsVersion, "would not hear that the programs of the crawl have changed")
@@ -264,12 +271,24 @@ func (s *station) grown(version int, lacks string) error {
 	return nil
 }
 
-// grownNear says which node does not know adaptive:rtt, or might not. None has a session
-// before there is a crawl, so each is asked.
-func (s *station) grownNear(ctx context.Context) error {
-	const lacks = "does not know --scheme adaptive:rtt"
+// grownFor says which node does not know what a task asks for, or might not. None has a
+// session before there is a crawl, so each is asked.
+func (s *station) grownFor(ctx context.Context, t *task) error {
+	set, _, _, err := t.open()
+	if err != nil {
+		return err
+	}
+	version, lacks := 0, ""
+	switch {
+	case set.bound():
+		version, lacks = boundVersion, "would not end with the others by --max-time"
+	case t.near():
+		version, lacks = nearVersion, "does not know --scheme adaptive:rtt"
+	default:
+		return nil
+	}
 	strangers := s.cl.Acquaint(ctx)
-	if err := s.grown(nearVersion, lacks); err != nil {
+	if err := s.grown(version, lacks); err != nil {
 		return err
 	}
 	if len(strangers) > 0 {
@@ -278,17 +297,17 @@ func (s *station) grownNear(ctx context.Context) error {
 	return nil
 }
 
-// enough says whether a crawl has as many pages as it should, as its store knows from
-// the start.
-func (s *station) enough(c *change) (bool, error) {
-	if c.settings.MaxPages == 0 {
-		return false, nil
+// enough says why a crawl fetches nothing more, whatever its programs say, as its store
+// knows from the start; "": it does.
+func (s *station) enough(c *change) (string, error) {
+	if c.settings.MaxPages == 0 && !c.settings.bound() {
+		return "", nil
 	}
 	s.mu.Lock()
 	st := s.store
 	s.mu.Unlock()
 	if st == nil {
-		return false, errors.New("the node has only just started, and opens its part of the crawl: ask again")
+		return "", errors.New("the node has only just started, and opens its part of the crawl: ask again")
 	}
 	return crawl.ReadEnough(st)
 }
@@ -309,12 +328,17 @@ func (s *station) submit(ctx context.Context, b []byte) ([]byte, error) {
 		return nil, err
 	}
 	if len(list) == 0 {
-		if t.near() {
-			if err := s.grownNear(ctx); err != nil {
-				return nil, err
-			}
+		if err := s.grownFor(ctx, t); err != nil {
+			return nil, err
 		}
-		err := s.keepTask(ctx, in.Name, in.Task)
+		if err := t.begin(time.Now()); err != nil {
+			return nil, err
+		}
+		body, err := json.Marshal(t)
+		if err != nil {
+			return nil, err
+		}
+		err = s.keepTask(ctx, in.Name, body)
 		if err == nil {
 			return json.Marshal(changed{Crawl: in.Name})
 		}
@@ -531,6 +555,9 @@ func (s *station) heed(sp cluster.Spec) {
 	}
 	if t.near() {
 		s.cl.Require(nearVersion)
+	}
+	if t.Version >= boundTask {
+		s.cl.Require(boundVersion)
 	}
 	r := t.roll(sp.Name)
 	s.mu.Lock()

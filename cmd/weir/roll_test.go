@@ -3,13 +3,14 @@ package main
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"weir/crawl"
 	"weir/internal/store"
 )
 
-// TestNoProgramBesideEnough: a crawl that has as many pages as it should takes no other
-// program, also right after its node has started and when a rule has stopped it besides.
+// TestNoProgramBesideEnough: a crawl that has as many pages as it should, or whose time is
+// over, takes no other program, also right after its node has started and when a rule has stopped it besides.
 func TestNoProgramBesideEnough(t *testing.T) {
 	st, err := store.Create(t.TempDir(), store.Options{})
 	if err != nil {
@@ -17,7 +18,7 @@ func TestNoProgramBesideEnough(t *testing.T) {
 	}
 	defer st.Close()
 	g := st.Begin()
-	crawl.WriteEnough(g)
+	crawl.WriteEnough(g, crawl.StopPages)
 	if err := g.Commit(); err != nil {
 		t.Fatal(err)
 	}
@@ -32,6 +33,13 @@ func TestNoProgramBesideEnough(t *testing.T) {
 	refused("ask again")
 	s.store = st
 	refused("--max-pages 9")
-	s.last.Enough, s.last.Rule = true, "a rule"
-	refused("--max-pages 9")
+	c.settings = &settings{MaxTime: span(time.Hour)}
+	g = st.Begin()
+	crawl.WriteEnough(g, crawl.StopTime)
+	if err := g.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	refused("--max-time 1h")
+	s.last.Enough, s.last.Rule = crawl.StopTime, "a rule"
+	refused("--max-time 1h")
 }

@@ -262,11 +262,12 @@ type nodeStatus struct {
 	Seen    int64   `json:"seen"` // URLs it knows
 	Pages   float64 `json:"pages_per_second"`
 	Rate    float64 `json:"rate"`
-	Enough  bool    `json:"enough,omitempty"`  // nothing more is to be fetched
-	Stopped string  `json:"stopped,omitempty"` // why the crawl's rules have ended it
-	Unacked int     `json:"unacked"`           // bytes that others have not acknowledged
-	Limit   int64   `json:"limit,omitempty"`   // of all nodes
-	Share   int64   `json:"share,omitempty"`   // of that
+	Enough  bool    `json:"enough,omitempty"`   // nothing more is to be fetched
+	By      string  `json:"ended_by,omitempty"` // max-pages, max-time: what says so, if not the rules
+	Stopped string  `json:"stopped,omitempty"`  // why the crawl's rules have ended it
+	Unacked int     `json:"unacked"`            // bytes that others have not acknowledged
+	Limit   int64   `json:"limit,omitempty"`    // of all nodes
+	Share   int64   `json:"share,omitempty"`    // of that
 
 	Promises []node.Promise `json:"promises,omitempty"` // of sites that it owns
 
@@ -333,7 +334,7 @@ func (s *station) status() nodeStatus {
 	st := nodeStatus{
 		Name: cs.Name, Addr: s.cl.Addr(), Version: version(), State: "waiting", Crawl: s.crawl, Cluster: cs.Cluster, Leader: cs.Leader,
 		Owned: m.Owned, Queued: queuedAt(m), Flying: t.Flying, Fetched: t.Totals.Fetched, Errors: t.Totals.Errors(), Bytes: t.Totals.Bytes, Seen: t.Totals.Seen,
-		Pages: t.Pages, Rate: t.Rate, Enough: t.Enough || t.Rule != "", Stopped: t.Rule, Unacked: m.Unacked, Limit: m.Limit, Share: m.Share, Teller: m.Teller, Warned: s.recent(time.Now()),
+		Pages: t.Pages, Rate: t.Rate, Enough: t.Enough != "" || t.Rule != "", By: t.Enough, Stopped: t.Rule, Unacked: m.Unacked, Limit: m.Limit, Share: m.Share, Teller: m.Teller, Warned: s.recent(time.Now()),
 		Promises: node.Promises(t.Promises), Spoken: map[string]int64{}, From: s.from, Programs: s.programs(), Agreed: s.agreed.Number, Changes: max(s.taken, 0),
 	}
 	if s.crawl != "" {

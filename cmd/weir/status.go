@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"weir/crawl"
 	"weir/internal/cluster"
 	"weir/overlay"
 )
@@ -125,6 +126,30 @@ func (f *fleetStatus) stopped() string {
 		if n.Stopped != "" {
 			return n.Stopped
 		}
+	}
+	return ""
+}
+
+// why says what has ended the crawl before all was fetched; "": nothing.
+func (f *fleetStatus) why() string {
+	by := ""
+	for _, n := range f.Nodes {
+		switch {
+		case n.By != "":
+			by = n.By
+		case n.Enough && n.Stopped == "" && by == "":
+			by = crawl.StopPages // the node runs a weir that knows no other reason
+		}
+	}
+	switch {
+	case f.stopped() != "":
+		return "a rule has stopped the crawl: " + f.stopped()
+	case by == crawl.StopTime:
+		return "the time that --max-time gives is over"
+	case by != "" && f.from() != nil:
+		return "with those before as many as --" + by + " asks for"
+	case by != "":
+		return "as many as --" + by + " asks for"
 	}
 	return ""
 }
@@ -373,16 +398,8 @@ func (f *fleetStatus) print(w io.Writer) error {
 		fmt.Fprintln(w, "the cluster is "+move)
 	case len(crawls) == 0:
 		fmt.Fprintln(w, "no crawl was submitted yet: weir submit URL")
-	case f.quiet() && f.stopped() != "":
-		fmt.Fprintf(w, "done: %s, a rule has stopped the crawl: %s\n", f.fetched(), f.stopped())
-	case f.quiet() && slices.ContainsFunc(f.Nodes, func(n nodeStatus) bool { return n.Enough }):
-		with := ""
-		if f.from() != nil {
-			with = "with those before "
-		}
-		fmt.Fprintf(w, "done: %s, %sas many as --max-pages asks for\n", f.fetched(), with)
 	case f.quiet():
-		fmt.Fprintf(w, "done: %s, nothing is left\n", f.fetched())
+		fmt.Fprintf(w, "done: %s, %s\n", f.fetched(), cmp.Or(f.why(), "nothing is left"))
 	default:
 		fmt.Fprintf(w, "%s, %s queued, %s\n", f.fetched(), thousands(sum.Queued), bytesOf(float64(sum.Bytes)))
 	}

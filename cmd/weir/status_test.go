@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/crawl"
 	"weir/internal/node"
 )
 
@@ -117,6 +118,15 @@ func TestDoneByARule(t *testing.T) {
 	f := &fleetStatus{Nodes: []nodeStatus{{Name: "a", State: "quiet", Crawl: "crawl", Fetched: 310, Enough: true, Stopped: "a bean was found"}}}
 	var out bytes.Buffer
 	if want := "done: 310 pages fetched, a rule has stopped the crawl: a bean was found\n"; f.print(&out) != nil || !strings.Contains(out.String(), want) {
+		t.Errorf("%q is not in %s", want, out.String())
+	}
+}
+
+// A crawl whose time is over is done, and says so, though pages wait.
+func TestDoneByTheClock(t *testing.T) {
+	f := &fleetStatus{Nodes: []nodeStatus{{Name: "a", State: "quiet", Crawl: "crawl", Fetched: 310, Queued: 7, Enough: true, By: crawl.StopTime}, {Name: "b", State: "quiet", Crawl: "crawl"}}}
+	var out bytes.Buffer
+	if want := "done: 310 pages fetched, the time that --max-time gives is over\n"; f.print(&out) != nil || !strings.Contains(out.String(), want) {
 		t.Errorf("%q is not in %s", want, out.String())
 	}
 }

@@ -62,6 +62,9 @@ no other crawl. weir submit --cancel calls it off, and weir crawl --dir goes on 
 With --max-pages nodes stop when they have fetched so many pages together. What is left is divided among them, so they
 fetch a few more at most, unless a node dies and comes back with pages that the others had not heard of.
 
+With --max-time no page is asked for after that time, counted from when the cluster has taken the crawl, by the clock of
+each node; also when nodes are away meanwhile, or are started again. What is under way then is finished.
+
 The node that owns a site answers for its deadline, also when the site has moved to another; weir status shows it.
 
 Without --at and --certs the node in the folder weir-node of this machine is asked.`
@@ -266,14 +269,15 @@ func (c *submitCmd) wait(ctx context.Context, stop <-chan struct{}, e *env, cl *
 		sum := all.sum()
 		if all.quiet() && all.changes() >= c.changes {
 			sc.wipe()
-			if sum.Fetched == 0 {
+			why := after(", ", all.why())
+			if sum.Fetched == 0 && why == "" {
 				return failure(errors.New("the crawl has ended, and no page could be fetched"), "weir export pages --dir, with the crawl's folder on each node, tells why")
 			}
 			if len(all.missing()) > 0 {
-				fmt.Fprintf(e.out, "done: %s, %s\n", all.fetched(), bytesOf(float64(sum.Bytes)))
+				fmt.Fprintf(e.out, "done: %s, %s%s\n", all.fetched(), bytesOf(float64(sum.Bytes)), why)
 				return nil
 			}
-			fmt.Fprintf(e.out, "done: %s fetched by %s, %s\n", many(sum.Fetched, "page"), many(int64(len(all.Nodes)), "node"), bytesOf(float64(sum.Bytes)))
+			fmt.Fprintf(e.out, "done: %s fetched by %s, %s%s\n", many(sum.Fetched, "page"), many(int64(len(all.Nodes)), "node"), bytesOf(float64(sum.Bytes)), why)
 			return nil
 		}
 		line := fmt.Sprintf("%s fetched, %.1f/s, %s queued, %s", many(sum.Fetched, "page"), sum.Pages, thousands(sum.Queued), many(int64(len(all.Nodes)), "node"))

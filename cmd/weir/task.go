@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/goccy/go-yaml"
 
@@ -27,6 +28,7 @@ type task struct {
 	Scheme   string     `json:"scheme"`
 	Limit    int64      `json:"limit,omitempty"` // bytes a second, of all nodes together
 	From     *taskFrom  `json:"from,omitempty"`  // it was begun on one machine, see move_at.go
+	Ends     time.Time  `json:"ends,omitzero"`   // when --max-time is over: it counts from when a node has taken the task
 
 	// What the nodes have agreed on since, see roll.go: programs that have joined, the
 	// numbers of those that have left, and how often there was something.
@@ -59,8 +61,11 @@ const movingVersion = 2
 // changedVersion is that of tasks whose programs have changed.
 const changedVersion = 3
 
-// nearTask is that of tasks with adaptive:rtt, and the highest that this weir reads.
+// nearTask is that of tasks with adaptive:rtt.
 const nearTask = 4
+
+// boundTask is that of tasks with --max-time, and the highest that this weir reads.
+const boundTask = 5
 
 // newTask writes down what was asked for.
 func newTask(s *settings, seeds []node.Seed, list []*program.Source, scheme overlay.Scheme, limit int64) (*task, error) {
@@ -69,9 +74,7 @@ func newTask(s *settings, seeds []node.Seed, list []*program.Source, scheme over
 		return nil, err
 	}
 	t := &task{Version: taskVersion, By: version(), Settings: string(text), Scheme: scheme.String(), Limit: limit}
-	if t.near() {
-		t.Version = nearTask
-	}
+	t.Version = t.least(s)
 	for _, seed := range seeds {
 		t.Seeds = append(t.Seeds, taskSeed{seed.URL.String(), seed.Score})
 	}
@@ -79,6 +82,35 @@ func newTask(s *settings, seeds []node.Seed, list []*program.Source, scheme over
 		t.Programs = append(t.Programs, textOf(src))
 	}
 	return t, nil
+}
+
+// least is the version of task that nodes must read.
+func (t *task) least(s *settings) int {
+	switch {
+	case s.bound():
+		return boundTask
+	case t.near():
+		return nearTask
+	}
+	return taskVersion
+}
+
+// bound says that nodes must end a crawl together that older ones would each end alone.
+func (s *settings) bound() bool { return s.MaxTime > 0 }
+
+// longest is how far ahead the end of a crawl may be. Clocks do not count much further.
+const longest = 100 * 365 * 24 * time.Hour
+
+// begin fixes when the crawl ends, now that nodes may start with it.
+func (t *task) begin(now time.Time) error {
+	s, _, _, err := t.open()
+	if err != nil {
+		return err
+	}
+	if t.Version = t.least(s); s.MaxTime > 0 {
+		t.Ends = now.Add(min(time.Duration(s.MaxTime), longest)).UTC()
+	}
+	return nil
 }
 
 func textOf(src *program.Source) taskText {
@@ -103,7 +135,7 @@ func readTask(b []byte) (*task, error) {
 	if err := json.Unmarshal(b, t); err != nil {
 		return nil, fmt.Errorf("the crawl that was submitted cannot be read: %w", err)
 	}
-	if t.Version > nearTask {
+	if t.Version > boundTask {
 		return nil, usage("run that version of weir on all nodes", "the crawl was submitted by weir %s, and this one, %s, does not understand it", t.By, version())
 	}
 	t.Scheme = numbered(t.Scheme)
@@ -157,7 +189,6 @@ var local = map[string]string{
 	"yield-probe": "it is of one node's link: weir node --yield-probe",
 	"memory":      "it is of one machine: weir node --memory",
 	"max-bytes":   "nodes count pages together, and not bytes: --max-pages; weir status shows how many bytes so many pages have",
-	"max-time":    "nodes go on until nothing is left; --max-pages bounds the crawl, and weir drain ends a node's part in it",
 	"stop-gain":   "no node has all pages in the order in which they were worth less and less; --max-pages, --depth, --site-pages and the scope hold",
 	"header":      "its value would be kept where all nodes can read it",
 	"cookies":     "the file would have to be on every node",

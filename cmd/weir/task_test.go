@@ -2,8 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"weir/frontier"
 	"weir/internal/node"
@@ -69,6 +71,37 @@ func TestTaskThatOlderNodesRefuse(t *testing.T) {
 		if got, err := newTask(defaults(), nil, nil, s, 0); err != nil || got.Version != want || got.near() != (want == nearTask) {
 			t.Errorf("%s is of version %d, %v", scheme, got.Version, err)
 		}
+	}
+}
+
+// TestTaskThatEnds: --max-time counts from when a node has taken the task, wherever and
+// whenever that is read; older nodes refuse it, also when its programs have changed.
+func TestTaskThatEnds(t *testing.T) {
+	s := defaults()
+	s.MaxTime = span(time.Hour)
+	made, err := newTask(s, nil, nil, overlay.Scheme{}, 0)
+	if err != nil || made.Version != boundTask || !made.Ends.IsZero() {
+		t.Fatalf("%+v, %v", made, err)
+	}
+	now := time.Date(2026, 11, 16, 20, 0, 0, 5, time.Local)
+	if err := made.begin(now); err != nil {
+		t.Fatal(err)
+	}
+	written, err := json.Marshal(made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := readTask(written)
+	if err != nil || !read.Ends.Equal(now.Add(time.Hour)) || read.Version != boundTask {
+		t.Errorf("%+v, %v", read, err)
+	}
+	s.MaxTime = span(math.MaxInt64)
+	if made, err = newTask(s, nil, nil, overlay.Scheme{}, 0); err != nil || made.begin(now) != nil || made.Ends.UnixNano() < now.UnixNano() {
+		t.Errorf("one that never ends does so at %v, %v", made.Ends, err)
+	}
+	s.MaxTime = -1
+	if made, err = newTask(s, nil, nil, overlay.Scheme{}, 0); err != nil || made.begin(now) != nil || !made.Ends.IsZero() || made.Version != taskVersion {
+		t.Errorf("without --max-time: %+v, %v", made, err)
 	}
 }
 

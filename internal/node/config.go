@@ -96,7 +96,7 @@ type Status struct {
 	Commits Commits       // of this run
 	Bound   Bound
 	Resumed bool
-	Enough  bool          // all nodes together have as many pages as they should
+	Enough  string        // why several nodes fetch nothing more, for good: crawl.StopPages, crawl.StopTime
 	Rule    string        // why the rules have ended a crawl of several nodes
 	Rules   []string      // the same by program, of those that share it; "": it goes on, or has left
 	Lent    int64         // pages of this run that other crawls had fetched
@@ -110,7 +110,7 @@ type Status struct {
 func (s Status) ETA(c Config) (time.Duration, bool) {
 	run := s.Run.Seconds()
 	fetched := float64(s.Totals.Fetched - s.Started.Fetched)
-	if run < 5 || fetched < 1 || s.Enough || s.Rule != "" {
+	if run < 5 || fetched < 1 || s.Enough != "" || s.Rule != "" {
 		return 0, false
 	}
 	slow := min(1, s.Pages/(fetched/run))
@@ -123,7 +123,7 @@ func (s Status) ETA(c Config) (time.Duration, bool) {
 			best = seconds
 		}
 	}
-	if c.MaxTime > 0 {
+	if c.MaxTime > 0 && c.Peer == nil {
 		least((c.MaxTime - s.Run).Seconds())
 	}
 	if c.MaxPages > 0 && c.Peer == nil { // else they are of all nodes together

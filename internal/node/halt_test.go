@@ -41,7 +41,7 @@ func TestHaltAndEnough(t *testing.T) {
 	p.halt("")
 	p.halt("a rule")
 	told(crawl.Hold{Enough: true})
-	p.satisfied(t.Context())
+	p.satisfied(t.Context(), crawl.StopPages)
 	<-n.events
 	if len(p.works) != 1 || <-p.works != overlay.Action(overlay.Enough{}) {
 		t.Error("that there is enough is not kept")

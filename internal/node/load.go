@@ -46,11 +46,11 @@ func (p *peer) limit(ctx context.Context, rate int64) {
 	}
 }
 
-// maxPages is after how many pages this node ends by itself. Where there are others,
-// they are counted together.
-func (n *node) maxPages() int64 {
+// alone are the bounds at which this node ends by itself. Where there are others, these
+// know together when they are through, and stay.
+func (n *node) alone() (pages int64, time time.Duration) {
 	if n.cfg.Peer != nil {
-		return 0
+		return 0, 0
 	}
-	return n.cfg.MaxPages
+	return n.cfg.MaxPages, n.cfg.MaxTime
 }

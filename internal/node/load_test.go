@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/crawl"
 	"weir/internal/testweb"
 	"weir/overlay"
 )
@@ -54,18 +55,15 @@ func TestEnoughOfAll(t *testing.T) {
 	f.nodes[2].kill()
 	f.launch(2)
 	f.quieten(2)
-	pages, asked := int64(0), 0
+	pages := int64(0)
 	f.leave()
 	for _, s := range f.nodes {
-		if s.err != nil {
-			t.Errorf("%s: %v", s.name, s.err)
+		if s.err != nil || !s.cut && s.report.StoppedBy != crawl.StopPages {
+			t.Errorf("%s has ended by %q: %v", s.name, s.report.StoppedBy, s.err)
 		}
 		pages += s.report.Fetched
 	}
-	for _, h := range web.Audit().Hosts {
-		asked += h.Pages
-	}
-	if pages != 60 || asked != 60 {
+	if asked := asked(web); pages != 60 || asked != 60 {
 		// Others do not know what one has fetched that is cut off: at most all that was left.
 		if fenced := f.fenced(); pages < 60 || pages > int64(60+60*fenced) {
 			t.Errorf("%d pages were fetched, %d asked for, and 60 are enough; %d times a node was cut off", pages, asked, fenced)
@@ -83,4 +81,42 @@ func (f *fleet) fenced() (times int) {
 		times += bytes.Count(log, []byte(`"event":"fenced"`))
 	}
 	return times
+}
+
+// TestTimeOfAll: three nodes order nothing after the time that was set, say that they are
+// through though much is left, and fetch nothing more when one is started again.
+func TestTimeOfAll(t *testing.T) {
+	t.Parallel()
+	web := start(t, testweb.Config{Seed: 6, Sites: testweb.Even(6, testweb.Site{Pages: 2000, Links: 10, Size: 500})})
+	f := newFleet(t, web, 3)
+	f.tune = func(_ int, cfg *Config) { cfg.Wait, cfg.PerConn = 100*time.Millisecond, 1 }
+	f.ends = time.Now().Add(12 * time.Second) // hosts have pages for minutes, as they are asked
+	for i := range f.nodes {
+		f.launch(i)
+	}
+	f.quieten(0, 1, 2)
+	if early := time.Until(f.ends); early > 0 {
+		t.Errorf("they are through %v before the time", early)
+	}
+	before := asked(web)
+	f.nodes[2].kill()
+	f.launch(2)
+	f.quieten(2)
+	f.leave()
+	for _, s := range f.nodes {
+		if s.err != nil || !s.cut && s.report.StoppedBy != crawl.StopTime {
+			t.Errorf("%s has ended by %q: %v", s.name, s.report.StoppedBy, s.err)
+		}
+	}
+	if now := asked(web); now != before {
+		t.Errorf("%d pages were asked for, and %d when the time was over", now, before)
+	}
+}
+
+// asked counts the pages that a web was asked for.
+func asked(web *testweb.Web) (pages int) {
+	for _, h := range web.Audit().Hosts {
+		pages += h.Pages
+	}
+	return pages
 }

@@ -116,7 +116,7 @@ func (n *node) step(ctx context.Context, timer *time.Timer, ev crawl.Event) bool
 			n.tellNews(o)
 		case crawl.Load, crawl.Settle, crawl.Give, crawl.Save, crawl.Keep, crawl.Redeliver:
 			n.mail.put(o)
-		case crawl.Lease, crawl.Return:
+		case crawl.Lease, crawl.Return, crawl.Overdue:
 			n.peer.post(o)
 		case crawl.Released:
 			n.peer.post(overlay.Empty{Part: int(o.Part)})
@@ -209,7 +209,7 @@ func (s *speed) status() Status {
 		Wire: s.n.carried().total, Bound: s.n.bound(engine.Link.Used), Commits: s.n.commits.commits(), Resumed: s.n.resumed, Lent: s.n.lender.count() + s.n.peer.count(),
 	}
 	if p := s.n.peer; p != nil {
-		st.Enough, st.Rule, st.Rules = p.enough.Load(), p.why(), p.whys()
+		st.Enough, st.Rule, st.Rules = p.enough(), p.why(), p.whys()
 	}
 	if st.Rest.Host != "" {
 		st.Pause = max(st.Rest.Until.Sub(clock()), 0)

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -25,6 +26,7 @@ type Peer struct {
 	Secret page.Secret // of the cluster: what pages are named by
 	Limit  int64       // bytes a second that all nodes have together; 0: no such limit
 	Weight uint16      // this node's share of the work beside the others'; 0: as theirs
+	Ends   time.Time   // when no more pages are ordered, by each node's clock; zero: never
 
 	// Roll says which programs the crawl has, and Rolls brings what the nodes agree on
 	// later; nil: those of Config.Programs, for good. Took is told of each roll that the
@@ -88,7 +90,6 @@ type peer struct {
 	queue    []overlay.Action    // that works has no room for
 	fences   chan struct{}
 	doubtful atomic.Bool  // pages that were ordered may have ended, or be another node's: see crawl.Ledger.Doubtful
-	enough   atomic.Bool  // all nodes together have fetched as many pages as they should
 	until    atomic.Int64 // no request may be sent from then on, by the crawl's clock
 
 	loans     chan struct{} // that are asked for
@@ -96,6 +97,7 @@ type peer struct {
 	throttled bool          // the others have not heard of all that was found
 
 	mu    sync.Mutex
+	ended string   // why nothing more is to be fetched, for good: crawl.StopPages, crawl.StopTime
 	stop  string   // why the rules have ended the crawl
 	stops []string // and each of its programs, if they are several
 	mail  []any    // of the committer and the loop: events of the Member, orders about leases
@@ -166,11 +168,9 @@ func (p *peer) open() (err error) {
 	for _, x := range parcels {
 		p.post(x)
 	}
-	enough, err := crawl.ReadEnough(p.n.store)
-	if err != nil {
+	if p.ended, err = crawl.ReadEnough(p.n.store); err != nil {
 		return err
 	}
-	p.enough.Store(enough)
 	p.doubtful.Store(p.n.ledger.Doubtful())
 	if p.cfg.Ready != nil {
 		if err := p.cfg.Ready(p.n.store); err != nil {
@@ -256,6 +256,8 @@ func (p *peer) run(ctx context.Context, stop <-chan struct{}) {
 					p.grant(x)
 				case halting:
 					p.hold(ctx)
+				case crawl.Overdue:
+					p.satisfied(ctx, crawl.StopTime)
 				case took:
 					p.took(ctx, x)
 				}
@@ -351,7 +353,7 @@ func (p *peer) step(ctx context.Context, ev overlay.Event) {
 		case overlay.Relieve:
 			p.n.send(ctx, crawl.Relief{Part: uint16(a.Part), Hosts: a.Hosts})
 		case overlay.Enough:
-			p.satisfied(ctx)
+			p.satisfied(ctx, crawl.StopPages)
 		case overlay.Share:
 			p.limit(ctx, a.Rate)
 		case overlay.Quiet:
@@ -363,7 +365,7 @@ func (p *peer) step(ctx context.Context, ev overlay.Event) {
 			if p.cfg.Watch != nil { // there may be no other time
 				p.cfg.Watch(p.member.Status())
 			}
-			by := crawl.StopByUser
+			by := cmp.Or(p.enough(), crawl.StopByUser)
 			if why := p.why(); why != "" {
 				by = crawl.StopRule + why
 			}
@@ -418,13 +420,25 @@ func (p *peer) ring() {
 	}
 }
 
-// satisfied takes note, for good, that all nodes together have enough.
-func (p *peer) satisfied(ctx context.Context) {
-	if !p.enough.Swap(true) {
-		p.n.log.event("enough", map[string]any{"pages": p.n.cfg.MaxPages})
-		p.hold(ctx)
-		p.work(overlay.Enough{})
+// satisfied takes note, for good, that nothing more is to be fetched. The first reason
+// counts.
+func (p *peer) satisfied(ctx context.Context, why string) {
+	if p.enough() != "" {
+		return
 	}
+	p.mu.Lock()
+	p.ended = why
+	p.mu.Unlock()
+	p.n.log.event("enough", map[string]any{"by": why})
+	p.hold(ctx)
+	p.work(overlay.Enough{})
+}
+
+// enough says why nothing more is to be fetched, whatever the rules say; "": it is.
+func (p *peer) enough() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ended
 }
 
 // halting says that a halt has come, or is over.
@@ -459,7 +473,7 @@ func (p *peer) note(s *crawl.Several) {
 }
 
 // full says whether nothing more is to be fetched.
-func (p *peer) full() bool { return p.enough.Load() || p.why() != "" }
+func (p *peer) full() bool { return p.enough() != "" || p.why() != "" }
 
 // hold tells the Engine what it may do. Only the peer's goroutine does, so that the last
 // word is by how things are.
@@ -577,7 +591,7 @@ func (c *committer) share(ctx context.Context, a overlay.Action) error {
 		return nil
 	case overlay.Enough:
 		c.open()
-		crawl.WriteEnough(c.group)
+		crawl.WriteEnough(c.group, n.peer.enough())
 		return nil
 	case overlay.Posted:
 		n.ledger.Posted(a.Seq)

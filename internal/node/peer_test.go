@@ -33,6 +33,7 @@ type fleet struct {
 	scheme overlay.Scheme
 	moves  atomic.Int64 // pages that were handed on
 	limit  int64
+	ends   time.Time
 	watch  func(overlay.Status)
 }
 
@@ -108,7 +109,7 @@ func (f *fleet) launch(i int) {
 	var secret page.Secret
 	copy(secret[:], "all of one fleet")
 	cfg.Peer = &Peer{
-		Name: s.name, Secret: secret, Scheme: f.scheme, Limit: f.limit, Watch: f.watch,
+		Name: s.name, Secret: secret, Scheme: f.scheme, Limit: f.limit, Ends: f.ends, Watch: f.watch,
 		Open: func(tell func(overlay.Event)) (Carrier, error) {
 			c, err := cluster.Open(ctx, cluster.Config{
 				Dir: filepath.Join(s.dir, "cluster"), Certs: certs, Name: s.name, Join: f.lobby, Listen: f.lobby[i], Routes: "127.0.0.1:0", Storage: i < 3,

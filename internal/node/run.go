@@ -284,9 +284,13 @@ func (n *node) openCore() error {
 			Holdable: frontier.Holdable, NoRobots: c.IgnoreRobots, Sites: c.Sites, Leased: c.Peer != nil,
 		},
 		Bandwidth: c.Bandwidth,
-		MaxPages:  n.maxPages(), MaxBytes: c.MaxBytes, MaxTime: c.MaxTime,
-		Batch: c.Batch, StopGain: c.StopGain, Demands: c.Demands, Shared: c.Peer != nil, Rationed: c.Peer != nil && c.MaxPages > 0,
+		MaxBytes:  c.MaxBytes,
+		Batch:     c.Batch, StopGain: c.StopGain, Demands: c.Demands, Shared: c.Peer != nil, Rationed: c.Peer != nil && c.MaxPages > 0,
 		Open: 4*c.Conns + 512, Loads: maxLoads, Resolves: maxResolves,
+	}
+	n.ecfg.MaxPages, n.ecfg.MaxTime = n.alone()
+	if c.Peer != nil && !c.Peer.Ends.IsZero() {
+		n.ecfg.Ends = c.Peer.Ends.UnixNano()
 	}
 	if share != nil && !n.ledger.Several() {
 		n.ecfg.Homes, n.ecfg.Leave = share.Leaves()

@@ -88,7 +88,7 @@ func (n *node) tellWire(w bandwidth.Wire) {
 // tellWall tells the Engine the time of day, at first and when the clock or its
 // zone has jumped.
 func (n *node) tellWall(ctx context.Context, timer *time.Timer) {
-	if n.wire == nil && !n.due {
+	if n.wire == nil && !n.due && n.ecfg.Ends == 0 {
 		return
 	}
 	now, wall := clock(), time.Now()
