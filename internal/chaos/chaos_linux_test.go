@@ -69,6 +69,14 @@ func folder(t testing.TB, name string) string {
 	return dir
 }
 
+// events is who hears of what happens.
+func events() func(string) {
+	if !*verbose {
+		return nil
+	}
+	return func(text string) { fmt.Println(text) }
+}
+
 // TestChaos: whatever happens to the nodes, the web is crawled once, politely and to the end.
 func TestChaos(t *testing.T) {
 	if testing.Short() {
@@ -87,10 +95,7 @@ func TestChaos(t *testing.T) {
 			t.Parallel()
 			cfg := Config{
 				Weir: weir, Dir: folder(t, fmt.Sprintf("seed%d", s)), Seed: s, Nodes: *nodes, Spares: 1, Pages: *pages,
-				Faults: time.Duration(*minutes * float64(time.Minute)), Settle: *settle,
-			}
-			if *verbose {
-				cfg.Log = func(text string) { fmt.Println(text) }
+				Faults: time.Duration(*minutes * float64(time.Minute)), Settle: *settle, Log: events(),
 			}
 			r, err := Run(context.Background(), cfg)
 			if err != nil {

@@ -229,6 +229,7 @@ type said struct {
 		Unacked int64            `json:"unacked"`
 		Spoken  map[string]int64 `json:"coordination_received"`
 		Leader  string           `json:"leader"`
+		Lag     uint64           `json:"lag"`
 		Orphans []int            `json:"orphans"`
 		Warned  []string         `json:"warnings"`
 	} `json:"nodes"`

@@ -127,6 +127,11 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 			return nil, err
 		}
 	}
+	return r.finish(ctx, calm)
+}
+
+// finish waits for the end, and judges. Nothing happens to the nodes since calm.
+func (r *run) finish(ctx context.Context, calm time.Duration) (*Result, error) {
 	last, quiet := r.settle(ctx)
 	now := r.now()
 	for _, m := range r.machines {
