@@ -10,6 +10,7 @@ PLATFORMS = darwin/amd64 darwin/arm64 windows/amd64 linux/arm64
 FUZZTIME  = 30s
 KILLS     = 30
 SEEDS     = 10
+AWAY      = 90m
 BENCH     =
 PROGRAMS  = 2500
 
@@ -78,9 +79,11 @@ kill:
 kill-large:
 	go test -count=1 -v -timeout 60m -run KillGrowing ./internal/node -urls 10000000
 
-## chaos: break five nodes of a cluster in every way for ten minutes, SEEDS times, and look for what was lost; needs root
+## chaos: break five nodes of a cluster in every way for ten minutes, SEEDS times, and look for what was lost;
+## then the same after one of three has been away for AWAY. Needs root, and hours: SEEDS=1 AWAY=6m is shorter
 chaos:
 	go test -count=1 -v -timeout 600m -parallel 1 -run TestChaos ./internal/chaos -seeds $(SEEDS) -nodes 5 -minutes 10 -pages 50000 -settle 20m
+	go test -count=1 -v -timeout 600m -run TestAway ./internal/chaos -away $(AWAY) -pages 30000
 
 ## fuzz: every fuzz target for FUZZTIME
 fuzz:
