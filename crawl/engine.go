@@ -61,8 +61,10 @@ type EngineConfig struct {
 
 	Leave int64 `json:",omitempty"` // of hosts with more pages than that, none are left
 
-	// Rationed: no more pages are begun than Allow says.
+	// Rationed: no more pages are begun than Allow says. Metered: none is when there are
+	// as many bytes.
 	Rationed bool `json:",omitempty"`
+	Metered  bool `json:",omitempty"`
 
 	// Ends is when the nodes of a shared crawl stop ordering requests, Unix nanoseconds;
 	// 0 = never.
@@ -166,7 +168,7 @@ func (e *Engine) Step(now page.Time, ev Event) []Order {
 	case Disowned:
 		e.disowned(now, ev)
 	case Allow:
-		e.estates.allowed = ev.Pages
+		e.estates.allowed = ev
 	case Hold:
 		e.estates.hold = ev
 	case Census:
@@ -239,6 +241,7 @@ func (e *Engine) done(now page.Time, ev Done) {
 		if ev.Outcome.Row().Answer && ev.Outcome.Final(fl.attempt) {
 			e.pages++
 			e.bytes += ev.Bytes
+			fl.bytes = ev.Bytes
 			e.gained(fl.score)
 		}
 	}
@@ -412,9 +415,27 @@ func (e *Engine) room() int {
 		room = min(room, max(e.cfg.MaxPages-begun, 0))
 	}
 	if e.cfg.Rationed {
-		room = min(room, max(e.estates.allowed-begun, 0))
+		room = min(room, max(e.estates.allowed.Pages-begun, 0))
+	}
+	if e.cfg.Metered {
+		room = min(room, e.affords())
 	}
 	return int(room)
+}
+
+// affords is how many pages may be begun before there are as many bytes as Allow says, if
+// they and those under way are as large as the others were: one at least, as long as there
+// are fewer and nothing is under way.
+func (e *Engine) affords() int64 {
+	left := e.estates.allowed.Bytes - e.bytes
+	switch mean := e.bytes / max(e.pages, 1); {
+	case left <= 0:
+		return 0
+	case mean == 0:
+		return int64(e.cfg.Open)
+	default:
+		return max((left+mean-1)/mean-int64(e.asking), 0)
+	}
 }
 
 // nextWake returns when something is due that no answer will bring.

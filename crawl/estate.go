@@ -38,6 +38,7 @@ type Released struct{ Part uint16 }
 type Census struct {
 	Applied uint64
 	Fetched int64  `json:",omitempty"` // pages of partitions that are adopted, see Ledger.Census
+	Bytes   int64  `json:",omitempty"` // of their bodies, where these are counted
 	Print   uint64 `json:",omitempty"` // which these are
 }
 
@@ -54,11 +55,11 @@ type Counted struct {
 	// deadlines, and what could be promised besides.
 	Wanted, Owed, Asked float64
 
-	Fetched int64
+	// Pages, also those that other nodes have fetched as well, and the bytes of their
+	// bodies, of those that are there.
+	Pages, Bytes overlay.Sum
+
 	Print   uint64
-	Begun   int64 // pages that were fetched, or begun to be; also those that other nodes have fetched as well
-	Under   int64 // of these, those whose end is not durable yet
-	Allowed int64 // by the last Allow
 	Applied uint64
 }
 
@@ -129,9 +130,12 @@ type Hold struct {
 	Enough bool `json:",omitempty"`
 }
 
-// Allow says up to how many pages may be begun in all, see Counted; before it, none
-// may where they are rationed.
-type Allow struct{ Pages int64 }
+// Allow says up to how many pages may be begun in all, see Counted, and up to how many
+// bytes another one may; before it, none may where they are rationed.
+type Allow struct {
+	Pages int64
+	Bytes int64 `json:",omitempty"`
+}
 
 func (Allow) event() string    { return "allow" }
 func (Adopted) event() string  { return "adopted" }
@@ -152,7 +156,7 @@ type estates struct {
 	leaving []uint16
 	coming  []arrival
 	hold    Hold
-	allowed int64 // pages, if they are rationed
+	allowed Allow // if pages are rationed
 	late    bool  // EngineConfig.Ends is over
 }
 
@@ -188,7 +192,10 @@ func (e *Engine) later(ev *Committed, foreign map[page.SiteID]uint16) {
 // census answers a Census.
 func (e *Engine) census(now page.Time, ev Census) {
 	n := e.f.Count()
-	c := Counted{Applied: ev.Applied, Fetched: ev.Fetched, Print: ev.Print, Begun: e.pages + int64(e.asking), Under: e.flights.under(), Allowed: e.estates.allowed, Enough: e.estates.hold.Enough, Queued: n.Waiting, Flying: int64(e.flights.n + e.loads + len(e.estates.leaving) + len(e.estates.coming)), Ready: n.Ready}
+	pages, bytes := e.flights.under()
+	c := Counted{Applied: ev.Applied, Print: ev.Print, Enough: e.estates.hold.Enough, Queued: n.Waiting, Flying: int64(e.flights.n + e.loads + len(e.estates.leaving) + len(e.estates.coming)), Ready: n.Ready}
+	c.Pages = overlay.Sum{Fetched: ev.Fetched, Begun: e.pages + int64(e.asking), Under: pages, Allowed: e.estates.allowed.Pages}
+	c.Bytes = overlay.Sum{Fetched: ev.Bytes, Begun: e.bytes, Under: bytes, Allowed: e.estates.allowed.Bytes}
 	idle := max(n.Idle-n.Lent, 0)
 	c.Spare = e.f.Spare(e.gift(maxSpare, func(string, uint16) bool { return true }))
 	if c.Ready == 0 && e.stop == StopByNobody && e.room() > 0 {

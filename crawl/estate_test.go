@@ -16,23 +16,53 @@ func TestUnderWayUntilDurable(t *testing.T) {
 	h.start(monday)
 	h.step(Allow{Pages: 3})
 	asked := h.flying
-	if c := h.census(); len(asked) != 3 || c.Begun != 3 || c.Under != 3 {
-		t.Fatalf("of %d pages %d are begun and %d under way", len(asked), c.Begun, c.Under)
+	if c := h.census(); len(asked) != 3 || c.Pages.Begun != 3 || c.Pages.Under != 3 {
+		t.Fatalf("of %d pages %d are begun and %d under way", len(asked), c.Pages.Begun, c.Pages.Under)
 	}
 	h.done(100, time.Second)
 	h.done(100, time.Second)
 	h.flying = h.flying[1:]
 	h.step(Done{ID: asked[2].ID, Outcome: page.Aborted})
-	if c := h.census(); c.Begun != 2 || c.Under != 3 {
-		t.Errorf("answered, and not durable: %d are begun and %d under way", c.Begun, c.Under)
+	if c := h.census(); c.Pages.Begun != 2 || c.Pages.Under != 3 {
+		t.Errorf("answered, and not durable: %d are begun and %d under way", c.Pages.Begun, c.Pages.Under)
 	}
 	h.step(Committed{IDs: []uint64{asked[0].ID, asked[2].ID}, Totals: Totals{Fetched: 1}})
-	if c := h.census(); c.Begun < 2 || c.Under != c.Begun-1 {
-		t.Errorf("one is durable: %d are begun and %d under way", c.Begun, c.Under)
+	if c := h.census(); c.Pages.Begun < 2 || c.Pages.Under != c.Pages.Begun-1 {
+		t.Errorf("one is durable: %d are begun and %d under way", c.Pages.Begun, c.Pages.Under)
 	}
 	h.step(Committed{IDs: []uint64{asked[1].ID}, Totals: Totals{Fetched: 1}}) // the Ledger knew its end
-	if c := h.census(); c.Begun < 2 || c.Under != c.Begun-2 {
-		t.Errorf("all are durable: %d are begun and %d under way", c.Begun, c.Under)
+	if c := h.census(); c.Pages.Begun < 2 || c.Pages.Under != c.Pages.Begun-2 {
+		t.Errorf("all are durable: %d are begun and %d under way", c.Pages.Begun, c.Pages.Under)
+	}
+}
+
+// Where bytes are counted nothing is begun before some are allowed, nor when there are as
+// many; and before, no more than what would fit, by the size of those that have come.
+func TestMetered(t *testing.T) {
+	h := newHand(t, 40, Bandwidth{})
+	h.cfg.Metered = true
+	h.start(monday)
+	if len(h.flying) != 0 {
+		t.Fatalf("%d pages are begun before any may", len(h.flying))
+	}
+	h.step(Allow{Bytes: 1})
+	all := len(h.flying)
+	if all < 10 {
+		t.Fatalf("%d pages are begun, of which nothing is known", all)
+	}
+	for range all {
+		h.done(100, time.Second)
+	}
+	c := h.census()
+	if sum := int64(100 * all); len(h.flying) != 0 || c.Bytes.Begun != sum || c.Bytes.Under != sum || c.Bytes.Allowed != 1 {
+		t.Errorf("with %d bytes, %d pages are under way: %+v", sum, len(h.flying), c.Bytes)
+	}
+	if h.step(Allow{Bytes: c.Bytes.Begun + 201}); len(h.flying) > 3 {
+		t.Errorf("%d pages of 100 bytes are begun for 201", len(h.flying))
+	}
+	h.step(Hold{Enough: true})
+	for len(h.flying) > 0 {
+		h.done(100, time.Second)
 	}
 }
 

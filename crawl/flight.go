@@ -13,6 +13,7 @@ type flight struct {
 	robots  bool
 	settle  bool
 	hops    int
+	bytes   int64 // of its page, once that has come
 	done    bool
 	saved   bool
 }
@@ -56,14 +57,16 @@ func (f *flights) find(id uint64) *flight {
 	return f.slots[slot]
 }
 
-// under counts the pages whose end is not durable yet. What has landed is saved.
-func (f *flights) under() (n int64) {
+// under counts the pages whose end is not durable yet, and the bytes of those that have
+// come. What has landed is saved.
+func (f *flights) under() (pages, bytes int64) {
 	for _, fl := range f.slots {
 		if !fl.robots && !fl.settle && !fl.saved {
-			n++
+			pages++
+			bytes += fl.bytes
 		}
 	}
-	return n
+	return pages, bytes
 }
 
 // land ends an order that is answered and durable.

@@ -527,6 +527,7 @@ func (l *Ledger) finish(r *pageRecord, f *page.Facts, at Archived) error {
 	if f.Outcome == page.SteeredAway {
 		l.lose(r)
 	}
+	r.told, r.text = true, textRow{rest: f.URL.Rest(), mime: f.Mime, server: f.Server, bytes: f.Bytes, elapsed: f.Elapsed}
 	if l.share != nil {
 		if err := l.logEnd(s, r); err != nil {
 			return err
@@ -535,7 +536,6 @@ func (l *Ledger) finish(r *pageRecord, f *page.Facts, at Archived) error {
 	if l.cfg.Said {
 		l.keepSaid(f)
 	}
-	r.told, r.text = true, textRow{rest: f.URL.Rest(), mime: f.Mime, server: f.Server, bytes: f.Bytes, elapsed: f.Elapsed}
 	l.mark(r)
 	l.totals.Queued--
 	l.totals.Outcomes[f.Outcome]++

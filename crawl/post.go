@@ -87,9 +87,31 @@ func (l *Ledger) logEnd(s *siteRecord, r *pageRecord) error {
 		st.queued--
 	}
 	if r.outcome.Row().Answer {
-		l.tally(int(s.part), 1)
+		bytes, err := l.sizeOf(r)
+		if err != nil {
+			return err
+		}
+		l.tally(int(s.part), 1, bytes)
 	}
 	return l.postEnd(s, r)
+}
+
+// sizeOf is how many bytes the body of a page had that this node has fetched; 0 where they
+// are not counted.
+func (l *Ledger) sizeOf(r *pageRecord) (int64, error) {
+	switch {
+	case !l.share.Bytes || !r.outcome.Row().Answer || r.archive.File == elsewhere:
+		return 0, nil
+	case r.told:
+		return r.text.bytes, nil
+	}
+	b, ok, err := l.kv.Get(pageKey(keyText, r.key))
+	if err != nil || !ok {
+		return 0, err
+	}
+	var t textRow
+	err = t.read(b)
+	return t.bytes, err
 }
 
 // logAgain tells the same of a page that was delivered again.
@@ -106,6 +128,11 @@ func (l *Ledger) postEnd(s *siteRecord, r *pageRecord) (err error) {
 	if l.cfg.Traits.Score && l.purse == nil {
 		e.Score = r.score
 	}
+	bytes, err := l.sizeOf(r)
+	if err != nil {
+		return err
+	}
+	e.Bytes = uint64(bytes)
 	if l.several != nil {
 		if e.Asked, err = l.several.print(r.key); err != nil {
 			return err
@@ -146,7 +173,10 @@ func (l *Ledger) pack(w Writer, ev *Committed) {
 		st := &sh.stakes[part]
 		st.moved = false
 		b := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, st.offset), st.stamp)
-		w.Set(logKey(part), binary.BigEndian.AppendUint64(b, uint64(st.fetched)))
+		if b = binary.BigEndian.AppendUint64(b, uint64(st.fetched)); sh.Bytes { // weirs that do not count them cannot read it
+			b = binary.BigEndian.AppendUint64(b, uint64(st.bytes))
+		}
+		w.Set(logKey(part), b)
 	}
 	sh.offsets = sh.offsets[:0]
 	ev.Waiting = l.Waiting()

@@ -27,6 +27,7 @@ type Sharing struct {
 	Parts  int
 	Node   string // its name
 	Origin uint64 // of its store: says which records it has written itself
+	Bytes  bool   // those of pages are counted: ends tell them
 }
 
 // Leaves returns what an Engine must know to leave hosts to other nodes, see
@@ -76,6 +77,7 @@ type stake struct {
 	offset  uint64 // of its log, as applied
 	stamp   uint64 // of the last batch of that; 0 = not known
 	fetched int64  // pages of it, by whichever node
+	bytes   int64  // of their bodies, where these are counted
 	moved   bool   // the offset, since it was written
 }
 
@@ -90,13 +92,16 @@ func (l *Ledger) openShare(cfg Sharing) error {
 	l.shareRules()
 	var bad error
 	err := l.kv.Scan([]byte{keyShare, shareLog}, []byte{keyShare, shareLog + 1}, func(key, value []byte) bool {
-		if len(key) != 4 || len(value) != 24 {
+		if len(key) != 4 || len(value) != 24 && len(value) != 32 {
 			bad = errRow
 			return false
 		}
 		if p := int(binary.BigEndian.Uint16(key[2:])); p <= cfg.Parts {
 			l.share.stakes[p].offset, l.share.stakes[p].stamp = binary.BigEndian.Uint64(value), binary.BigEndian.Uint64(value[8:])
 			l.share.stakes[p].fetched = int64(binary.BigEndian.Uint64(value[16:]))
+			if len(value) == 32 {
+				l.share.stakes[p].bytes = int64(binary.BigEndian.Uint64(value[24:]))
+			}
 			l.share.doubtful = true // whatever was read by a former run
 		}
 		return true
@@ -132,7 +137,7 @@ func (l *Ledger) shareRules() {
 //	c|h|partition|host   -> the hosts of a partition that something is known of, where that has not all their sites
 //	c|i                  -> the store's own number, see ReadOrigin
 //	c|f                  -> why nothing more is to be fetched, see WriteEnough
-//	c|l|partition        -> offset of its log, as applied, the stamp of the batch there, pages fetched
+//	c|l|partition        -> offset of its log, as applied, the stamp of the batch there, pages fetched; their bytes, where Sharing.Bytes is set
 //	c|o|seq              -> outbox: a parcel that may not be with the others yet
 //	c|s|partition|site   -> the sites of a partition
 //	c|t|host             -> how far it is from the owners of its first partitions, ns; 0: not known, as always of its home
@@ -227,22 +232,24 @@ func (l *Ledger) Stamps() []uint64 {
 }
 
 // Census says how many pages of the partitions that are adopted were fetched, by
-// whichever node.
+// whichever node, and how many bytes if these are counted.
 func (l *Ledger) Census(applied uint64) Census {
 	c := Census{Applied: applied}
 	for i := range l.share.stakes {
 		if st := &l.share.stakes[i]; st.adopted {
 			c.Fetched += st.fetched
+			c.Bytes += st.bytes
 			c.Print += overlay.Print(i, st.epoch)
 		}
 	}
 	return c
 }
 
-// tally counts pages of a partition that were fetched.
-func (l *Ledger) tally(part int, pages int64) {
+// tally counts pages of a partition that were fetched, and their bytes.
+func (l *Ledger) tally(part int, pages, bytes int64) {
 	st := &l.share.stakes[part]
 	st.fetched = max(0, st.fetched+pages)
+	st.bytes += bytes
 	l.move(part, st.offset, st.stamp)
 }
 
@@ -318,7 +325,7 @@ func (l *Ledger) reclaim(s *siteRecord, r *pageRecord, e frontier.Entry) {
 		l.discount(s, r, +1)
 	} else if s.ended--; r.outcome.Row().Answer {
 		s.fetched = max(0, s.fetched-1) // it counts once
-		l.tally(int(s.part), -1)
+		l.tally(int(s.part), -1, 0)     // its bytes have come, and will once more
 	}
 	l.totals.Queued++
 	l.staked(s)
@@ -538,7 +545,7 @@ func (l *Ledger) applyDone(part int, d overlay.Done) error {
 			l.discount(s, r, -1)
 		} else if s.ended++; p.Outcome.Row().Answer {
 			s.fetched++ // budgets of a site hold for all nodes
-			l.tally(part, 1)
+			l.tally(part, 1, int64(p.Bytes))
 		}
 		if r.score = p.Score; l.cfg.Traits.Priority && l.purse == nil {
 			if err := l.load(r); err != nil {

@@ -70,8 +70,15 @@ func TestNearerBeforeEnd(t *testing.T) {
 	once(t, func(t *rapid.T) {
 		f := newFleet(t, sharedPlan(t, fmt.Sprintf(boundedPrograms["a depth"], 3), overlay.Scheme{}), true)
 		f.keys = overlay.NewKeys(overlay.Scheme{}, fleetParts)
+		f.size = 500
 		f.crew(3)
 		a, b, c := f.nodes[0], f.nodes[1], f.nodes[2]
+		had := func(s *ship, pages, bytes int64) {
+			t.Helper()
+			if got := s.l.Census(0); got.Fetched != pages || got.Bytes != bytes {
+				t.Errorf("%s counts %d pages and %d bytes, want %d and %d", s.name, got.Fetched, got.Bytes, pages, bytes)
+			}
+		}
 		u := "http://h.test/p"
 		part := f.keys.Home(mustURL(u))
 		f.web[u] = []string{"http://h.test/child"}
@@ -83,6 +90,7 @@ func TestNearerBeforeEnd(t *testing.T) {
 		f.append(c, row(2)) // a has not read it
 		a.fetch()
 		a.tell()
+		had(a, 1, 500)
 		a.disown(part)
 
 		f.owner[part] = -1
@@ -99,5 +107,10 @@ func TestNearerBeforeEnd(t *testing.T) {
 		if got := slices.Collect(maps.Values(c.queued)); !slices.Equal(got, f.web[u]) {
 			t.Fatalf("%v wait, want the child of the page that was delivered again", got)
 		}
+		had(c, 1, 500) // also the bytes, which were told with the first end
+		c.disown(part)
+		c.open()
+		c.adopt(part)
+		had(c, 1, 500)
 	})
 }

@@ -35,6 +35,7 @@ type fleet struct {
 	moved map[string]string // where pages redirect to
 	asked map[string]int
 	ended map[string]overlay.Ended // as the logs say
+	size  int64                    // of pages, if bytes are counted
 
 	crashes int
 	said    int // batches in the logs
@@ -79,7 +80,7 @@ func (s *ship) open() {
 		cfg.Rules, cfg.Traits = several, several.Traits()
 	}
 	if !s.alone {
-		cfg.Share = &Sharing{Keys: s.fl.keys, Parts: fleetParts, Node: s.name, Origin: s.origin}
+		cfg.Share = &Sharing{Keys: s.fl.keys, Parts: fleetParts, Node: s.name, Origin: s.origin, Bytes: s.fl.size > 0}
 	}
 	s.l, err = NewLedger(s.kv, cfg)
 	s.must(err)
@@ -290,7 +291,7 @@ func (f *fleet) facts(k page.Key, u string) *page.Facts {
 		l.Kind = page.Redirect
 		return &page.Facts{Key: k, URL: mustURL(u), Outcome: page.Redirected, Status: 301, Redirect: l}
 	}
-	x := &page.Facts{Key: k, URL: mustURL(u), Outcome: page.OK, Status: 200}
+	x := &page.Facts{Key: k, URL: mustURL(u), Outcome: page.OK, Status: 200, Bytes: f.size}
 	for _, to := range f.web[u] {
 		x.Links = append(x.Links, link(to))
 	}

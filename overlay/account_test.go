@@ -28,7 +28,7 @@ func TestAccountCountsEveryByte(t *testing.T) {
 
 func TestAccountTellsKindsApart(t *testing.T) {
 	var a, all Account
-	b := AppendBatch(nil, &Batch{Records: []Record{Done{1, "a", []Ended{{"https://a.example", 1, page.OK, 200, 3, 0, 0}}}, Taken{2, "a"}, Mark{Node: "a"}, Spread{[]Wide{{"a", 2, 1}}}}})
+	b := AppendBatch(nil, &Batch{Records: []Record{Done{1, "a", []Ended{{"https://a.example", 1, page.OK, 200, 3, 0, 0, 0}}}, Taken{2, "a"}, Mark{Node: "a"}, Spread{[]Wide{{"a", 2, 1}}}}})
 	a.SentBatch(b, len(b))
 	if a.Sent[Ends] == 0 || a.Sent[Epochs] == 0 || a.Sent[HostNews] == 0 || a.Sent[Rows] != 0 || a.Total() != 0 {
 		t.Errorf("sent %v, received %v", a.Sent, a.Received)

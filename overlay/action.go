@@ -90,15 +90,17 @@ type (
 	// Quiet says that nothing is left to do on any node, or that there is again.
 	Quiet struct{ Is bool }
 
-	// Allow says up to how many pages the node may begin in all, see Load.Begun.
-	Allow struct{ Pages int64 }
+	// Allow says up to how many pages the node may begin in all, see Sum.Begun, and up to
+	// how many bytes of bodies it may have when it begins another.
+	Allow struct{ Pages, Bytes int64 }
 
 	// Relieve says that a node has connections free for so many hosts that wait here:
 	// they may be left to a partition of its.
 	Relieve struct{ Part, Hosts int }
 
-	// Enough says that all nodes together have fetched as many pages as they should.
-	Enough struct{}
+	// Enough says that all nodes together have fetched as many pages as they should, or
+	// bytes.
+	Enough struct{ Bytes bool }
 
 	// Left says that the node owns nothing, and has nothing to say, after a Drain.
 	Left struct{}

@@ -322,6 +322,7 @@ const (
 	newLevel               // depth: other than that of the page before
 	newWorth               // score: likewise
 	newAsked               // what was asked of it: likewise
+	newBytes               // likewise
 )
 
 func (w *writer) ended(e, last *Ended) {
@@ -349,6 +350,10 @@ func (w *writer) ended(e, last *Ended) {
 	if e.Asked != last.Asked {
 		head |= newAsked
 		w.b = binary.LittleEndian.AppendUint32(w.b, e.Asked)
+	}
+	if e.Bytes != last.Bytes {
+		head |= newBytes
+		w.uint(e.Bytes)
 	}
 	*last = *e
 	w.b[at] = head

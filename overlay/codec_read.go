@@ -347,7 +347,7 @@ func (r *reader) head(known byte) byte {
 }
 
 func (r *reader) ended(x *Ended) {
-	head := r.head(newOutcome | newPlace | newLevel | newWorth | newAsked)
+	head := r.head(newOutcome | newPlace | newLevel | newWorth | newAsked | newBytes)
 	if head&newPlace != 0 {
 		r.place()
 	}
@@ -368,6 +368,9 @@ func (r *reader) ended(x *Ended) {
 		if s := r.bytes(4); s != nil {
 			x.Asked = binary.LittleEndian.Uint32(s)
 		}
+	}
+	if head&newBytes != 0 {
+		x.Bytes = r.uint(maxRate)
 	}
 	switch {
 	case r.err != nil:

@@ -87,6 +87,7 @@ var anyRecord = rapid.Custom(func(t *rapid.T) Record {
 				Site: anyURL.Draw(t, "url").Site(), Hash: number.Draw(t, "hash"),
 				Outcome: page.Outcome(rapid.Byte().Draw(t, "outcome")), Status: rapid.SampledFrom([]uint16{0, 200, 200, 404, 65535}).Draw(t, "status"),
 				Depth: rapid.SampledFrom([]uint16{0, 1, 1, 65535}).Draw(t, "depth"), Score: rapid.SampledFrom([]float32{0, 0, 0.5, -1}).Draw(t, "score"), Asked: rapid.SampledFrom([]uint32{0, 0, 7, 1 << 31}).Draw(t, "asked"),
+				Bytes: rapid.SampledFrom([]uint64{0, 0, 1, 5000, maxRate}).Draw(t, "bytes"),
 			}
 		}), 0, 8).Draw(t, "pages")}
 	}
@@ -226,7 +227,7 @@ func TestBadBatch(t *testing.T) {
 
 func FuzzReadBatch(f *testing.F) {
 	f.Add(AppendBatch(nil, realistic(f, 20)))
-	f.Add(AppendBatch(nil, &Batch{Records: []Record{Taken{1, "a"}, Done{2, "a", []Ended{{"https://a.example", 3, page.OK, 200, 4, 0.5, 6}}}, Hosts{[]Host{{Name: "a"}}}, Trips{[]Trip{{"a", 5, time.Second}}}, Shipped{1, []Ship{{2, []byte("y")}}}}}))
+	f.Add(AppendBatch(nil, &Batch{Records: []Record{Taken{1, "a"}, Done{2, "a", []Ended{{"https://a.example", 3, page.OK, 200, 4, 0.5, 6, 7}}}, Hosts{[]Host{{Name: "a"}}}, Trips{[]Trip{{"a", 5, time.Second}}}, Shipped{1, []Ship{{2, []byte("y")}}}}}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		x, err := ReadBatch(b)
 		if err != nil {
@@ -284,7 +285,7 @@ func ended(n int) *Batch {
 	rng := rand.New(rand.NewPCG(1, 2))
 	d := Done{Epoch: 1234, Node: "node-7"}
 	for i := range n {
-		d.Pages = append(d.Pages, Ended{fmt.Sprintf("https://www.site-%d.example", i/20), rng.Uint64(), page.OK, 200, uint16(i / 100), 0, 0})
+		d.Pages = append(d.Pages, Ended{fmt.Sprintf("https://www.site-%d.example", i/20), rng.Uint64(), page.OK, 200, uint16(i / 100), 0, 0, 0})
 	}
 	return &Batch{Origin: 1 << 40, Records: []Record{d}}
 }

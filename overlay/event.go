@@ -98,11 +98,17 @@ type Load struct {
 	Owed   float64 // of these, promised to sites with deadlines
 	Asked  float64 // of these, what it could promise besides
 
-	Fetched int64  // pages of the partitions it has adopted, by whoever owned them then
-	Print   uint64 // of these partitions: the sum of their Prints
-	Begun   int64  // pages that the node itself has fetched or begun to, whoever else has
-	Under   int64  // of these, those whose end is not durable yet
-	Allowed int64  // what the last Allow said when these were counted
+	Print uint64 // of the partitions it has adopted: the sum of their Prints
+	Sum          // of pages
+	Bytes Sum    // of their bodies; of one that is under way nothing counts before it is there
+}
+
+// Sum counts what a bound of all nodes together is for.
+type Sum struct {
+	Fetched int64 // in the partitions that the node has adopted, by whoever owned them then
+	Begun   int64 // by the node itself, fetched or begun to be, whoever else has
+	Under   int64 // of this, that whose end is not durable yet
+	Allowed int64 // what the last Allow said when this was counted
 }
 
 // Turned says that the crawl goes by other rules now, and that there may be more to do

@@ -28,6 +28,7 @@ type Config struct {
 	Stamps  []uint64 // of the last batches that it has; nil = they are not known
 	Limit   int64    // bytes a second that all nodes have together; 0 = no limit
 	Pages   int64    // that all nodes together should fetch; 0 = all there are
+	Bytes   int64    // of bodies, likewise
 	Unacked int      // bytes that may wait for acknowledgement; 0 = 64 MB
 	Rounds  int      // equal rounds in which all are idle before they are Quiet; 0 = 2
 	Cold    bool     // it stands by for nobody: simulations in which nobody dies need not read twice

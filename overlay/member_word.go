@@ -10,7 +10,7 @@ import (
 //	1  'l'  load    to all: how busy the node is, for who wants to look
 //	1  'r'  report  to the teller: is the node idle, what could it use
 //	1  'g'  grant   from the teller to one: its share of the limit
-//	1  'p'  room    from the teller to one: up to how many pages it may fetch
+//	1  'p'  room    from the teller to one: up to how many pages, and bytes, it may fetch
 //	1  'e'  enough  from the teller to all: nothing more is to be fetched
 //	1  'h'  hands   to one whose hosts wait for connections: some are free here
 //	1  'q'  round   from the teller to all: say again whether you are idle
@@ -46,12 +46,19 @@ type report struct {
 	owed    uint64
 	have    uint64 // its share
 	asked   uint64
-	fetched uint64
-	print   uint64 // which partitions' pages these are
-	begun   uint64
-	under   uint64
-	room    uint64 // up to where it may begin pages
+	print   uint64 // of which partitions are the sums
+	sums    [measures]sum
 }
+
+// What a bound may be for.
+const (
+	ofPages = iota
+	ofBytes
+	measures
+)
+
+// sum is a Sum, and up to where the node may begin pages.
+type sum struct{ fetched, begun, under, room uint64 }
 
 type grant struct {
 	term    uint64
@@ -68,11 +75,14 @@ type round struct {
 type room struct {
 	term    uint64
 	session uint64
-	count   uint64 // as with grant
-	pages   uint64 // by the node's own count
+	count   uint64           // as with grant
+	upTo    [measures]uint64 // by the node's own count
 }
 
-type enough struct{ term uint64 }
+type enough struct {
+	term uint64
+	of   uint64 // ofPages, ofBytes
+}
 
 type hands struct {
 	session uint64 // of who is told
@@ -93,18 +103,24 @@ func (w *load) numbers() []*uint64 {
 }
 
 func (w *report) numbers() []*uint64 {
-	return []*uint64{&w.term, &w.session, &w.count, &w.moves, &w.round, &w.idle, &w.owned, &w.wanted, &w.owed, &w.have, &w.asked, &w.fetched, &w.print, &w.begun, &w.under, &w.room}
+	return []*uint64{
+		&w.term, &w.session, &w.count, &w.moves, &w.round, &w.idle, &w.owned, &w.wanted, &w.owed, &w.have, &w.asked,
+		&w.sums[ofPages].fetched, &w.print, &w.sums[ofPages].begun, &w.sums[ofPages].under, &w.sums[ofPages].room,
+		&w.sums[ofBytes].fetched, &w.sums[ofBytes].begun, &w.sums[ofBytes].under, &w.sums[ofBytes].room,
+	}
 }
 
 func (w *grant) numbers() []*uint64 {
 	return []*uint64{&w.term, &w.session, &w.count, &w.rate}
 }
 
-func (w *room) numbers() []*uint64 { return []*uint64{&w.term, &w.session, &w.count, &w.pages} }
+func (w *room) numbers() []*uint64 {
+	return []*uint64{&w.term, &w.session, &w.count, &w.upTo[ofPages], &w.upTo[ofBytes]}
+}
 
 func (w *hands) numbers() []*uint64 { return []*uint64{&w.session, &w.part, &w.hosts} }
 
-func (w *enough) numbers() []*uint64 { return []*uint64{&w.term} }
+func (w *enough) numbers() []*uint64 { return []*uint64{&w.term, &w.of} }
 
 func (w *round) numbers() []*uint64 { return []*uint64{&w.term, &w.number, &w.quiet, &w.reach} }
 
@@ -116,8 +132,9 @@ func writeWord(w word) []byte {
 	return b
 }
 
-// oldLoad is how many numbers a load of protocol 5 has. What it does not tell is 0.
-const oldLoad = 9
+// older is how many numbers a word of the oldest protocol that is understood has, where
+// it has fewer. What it does not tell is 0.
+var older = map[byte]int{'l': 9, 'r': 16, 'p': 4, 'e': 1}
 
 var errWord = errors.New("not a word of a member")
 
@@ -145,8 +162,9 @@ func readWord(b []byte) (word, error) {
 		return nil, errWord
 	}
 	b = b[2:]
+	had, fewer := older[w.kind()]
 	for i, n := range w.numbers() {
-		if i == oldLoad && len(b) == 0 && w.kind() == 'l' {
+		if fewer && i >= had && len(b) == 0 {
 			break
 		}
 		x, size := binary.Uvarint(b)

@@ -39,12 +39,12 @@ type talk struct {
 	quiet  bool   // the teller says that nothing is left
 	still  uint64 // moves when it said so
 
-	room     int64  // pages that the node may begin in all
-	peak     int64  // the most that it was since the Load
-	enough   bool   // the teller says that nothing more is to be fetched
-	have     int64  // share of the limit
-	hurry    bool   // the teller waits for what has changed
-	sent     report // the last one
+	room     [measures]int64 // up to where the node may begin pages
+	peak     [measures]int64 // the most that it was since the Load
+	enough   bool            // the teller says that nothing more is to be fetched
+	have     int64           // share of the limit
+	hurry    bool            // the teller waits for what has changed
+	sent     report          // the last one
 	sentAt   page.Time
 	said     load // the last one
 	saidAt   page.Time
@@ -74,8 +74,11 @@ func (m *Member) onLoad(ev Load) {
 	if ev.Queued+ev.Flying+ev.Unsent != 0 {
 		t.moves++
 	}
-	if t.load = ev; ev.Allowed == t.room {
-		t.peak = t.room
+	t.load = ev
+	for k, allowed := range [measures]int64{ev.Allowed, ev.Bytes.Allowed} {
+		if allowed == t.room[k] {
+			t.peak[k] = t.room[k]
+		}
 	}
 	m.seek()
 }
@@ -93,7 +96,7 @@ func (m *Member) forget() {
 	t.term, t.round, t.done, t.begun = 0, 0, 0, 0
 	m.setQuiet(false)
 	m.setShare(0)
-	m.setRoom(0)
+	m.setRoom([measures]int64{})
 }
 
 // missed drops what was heard of nodes that are not there any more.
@@ -142,12 +145,12 @@ func (m *Member) hear(from string, w word) {
 	case *room:
 		if w.term == t.term && w.session == m.session && w.count == t.sent.count && m.held {
 			t.hurry = true
-			m.setRoom(int64(min(w.pages, maxRate)))
+			m.setRoom([measures]int64{int64(min(w.upTo[ofPages], maxRate)), int64(min(w.upTo[ofBytes], maxRate))})
 		}
 	case *enough:
 		if w.term == t.term && m.held && !t.enough {
 			t.enough = true
-			m.do(Enough{})
+			m.do(Enough{Bytes: w.of == ofBytes})
 		}
 	case *round:
 		if w.term == t.term && w.number >= t.round && m.held {
@@ -173,11 +176,15 @@ func (m *Member) setShare(rate int64) {
 	}
 }
 
-func (m *Member) setRoom(pages int64) {
-	if m.talk.room != pages {
-		m.talk.room, m.talk.peak = pages, max(m.talk.peak, pages)
-		m.do(Allow{pages})
+func (m *Member) setRoom(upTo [measures]int64) {
+	t := &m.talk
+	if t.room == upTo {
+		return
 	}
+	for k := range upTo {
+		t.room[k], t.peak[k] = upTo[k], max(t.peak[k], upTo[k])
+	}
+	m.do(Allow{Pages: upTo[ofPages], Bytes: upTo[ofBytes]})
 }
 
 // chat says what is due to be said.
@@ -246,10 +253,11 @@ func (m *Member) report() {
 		term: t.term, session: m.session, count: t.sent.count, moves: t.moves, round: t.done, owned: uint64(m.owned),
 		wanted: whole(t.load.Wanted), owed: whole(t.load.Owed), asked: whole(t.load.Asked), have: uint64(t.have),
 	}
-	if m.cfg.Pages > 0 {
-		r.fetched, r.print = whole(float64(t.load.Fetched)), t.load.Print
-		r.begun, r.under = whole(float64(t.load.Begun)), whole(float64(t.load.Under))
-		r.room = uint64(t.peak)
+	if m.cfg.Pages > 0 || m.cfg.Bytes > 0 {
+		r.print = t.load.Print
+		for k, s := range [measures]Sum{t.load.Sum, t.load.Bytes} {
+			r.sums[k] = sum{whole(float64(s.Fetched)), whole(float64(s.Begun)), whole(float64(s.Under)), uint64(t.peak[k])}
+		}
 	}
 	if m.idle() {
 		r.idle = 1

@@ -26,13 +26,13 @@ type desk struct {
 	term  uint64
 	seats []chair // in the order of peers
 	peers []Peer
-	at    page.Time // of the next beat
-	said  page.Time // when it has called last
-	deals page.Time // when it may offer more to anyone
-	full  page.Time // when it has said last that it is enough; 0 = never
-	pages int64     // that all have fetched, at least
-	spent int64     // these, those under way, and those of which that is not known
-	known bool      // whether both were ever counted
+	at    page.Time       // of the next beat
+	said  page.Time       // when it has called last
+	deals page.Time       // when it may offer more to anyone
+	full  page.Time       // when it has said last that it is enough; 0 = never
+	had   [measures]int64 // that all have fetched, at least
+	spent [measures]int64 // this, what is under way, and that of which it is not known
+	known bool            // whether both were ever counted
 
 	round uint64 // the last one called
 	fresh bool   // the Mark for it is not sent yet
@@ -43,13 +43,12 @@ type desk struct {
 
 // chair is what the teller knows of a node.
 type chair struct {
-	last   report // zero = none in this term and session
-	prev   uint64 // moves in the round before
-	offer  grant  // the last one
-	ration room   // the last one
-	print  uint64 // its partitions when pages were counted last
-	pages  uint64 // what it had of them then
-	begun  uint64
+	last   report        // zero = none in this term and session
+	prev   uint64        // moves in the round before
+	offer  grant         // the last one
+	ration room          // the last one
+	print  uint64        // its partitions when pages were counted last
+	was    [measures]sum // what it had of them then, and had begun
 	heard  bool
 }
 
@@ -79,7 +78,7 @@ func (m *Member) tell() {
 		if m.cfg.Limit > 0 {
 			d.deal(m)
 		}
-		if m.cfg.Pages > 0 {
+		if m.cfg.Pages > 0 || m.cfg.Bytes > 0 {
 			d.weigh(m)
 		}
 	}
@@ -108,7 +107,9 @@ func (d *desk) invite(peers []Peer) {
 		if at, ok := seat(peers, p.Name); ok && peers[at].Session == p.Session {
 			seats[at] = d.seats[i]
 		} else {
-			d.spent += d.seats[i].unused()
+			for k := range d.spent {
+				d.spent[k] += d.seats[i].unused(k)
+			}
 		}
 	}
 	d.peers, d.seats = peers, seats
@@ -127,10 +128,9 @@ func (d *desk) hear(now page.Time, from string, r *report) {
 		c.last.owed = min(r.owed, maxRate)
 		c.last.asked = min(r.asked, maxRate)
 		c.last.have = min(r.have, maxRate)
-		c.last.fetched = min(r.fetched, maxRate)
-		c.last.begun = min(r.begun, maxRate)
-		c.last.under = min(r.under, maxRate)
-		c.last.room = min(r.room, maxRate)
+		for k, s := range r.sums {
+			c.last.sums[k] = sum{min(s.fetched, maxRate), min(s.begun, maxRate), min(s.under, maxRate), min(s.room, maxRate)}
+		}
 	}
 }
 

@@ -126,7 +126,27 @@ func TestIdle(t *testing.T) {
 	is(true, "when all was told")
 }
 
-// Nodes of the version before tell less of their load, and are heard.
+// Nodes of versions before tell less, and are heard.
+func TestOldWords(t *testing.T) {
+	r := report{term: 3, session: 1, count: 1, print: 5}
+	r.sums[ofPages] = sum{6, 7, 8, 9}
+	b := writeWord(&r)
+	if w, err := readWord(b[:len(b)-4]); err != nil || *w.(*report) != r { // the last four are 0, and a byte each
+		t.Errorf("%+v, %v", w, err)
+	}
+	if _, err := readWord(b[:len(b)-5]); err == nil {
+		t.Error("half a report is taken for one")
+	}
+	b = writeWord(&enough{term: 3})
+	if w, err := readWord(b[:len(b)-1]); err != nil || *w.(*enough) != (enough{term: 3}) {
+		t.Errorf("%+v, %v", w, err)
+	}
+	b = writeWord(&room{term: 3, upTo: [measures]uint64{7}})
+	if w, err := readWord(b[:len(b)-1]); err != nil || w.(*room).upTo != [measures]uint64{7} {
+		t.Errorf("%+v, %v", w, err)
+	}
+}
+
 func TestOldLoads(t *testing.T) {
 	b := writeWord(&load{session: 7, queued: 5, free: 3})
 	w, err := readWord(b[:len(b)-1])
@@ -139,7 +159,7 @@ func TestOldLoads(t *testing.T) {
 }
 
 func FuzzReadWord(f *testing.F) {
-	for _, w := range []word{&load{session: 1, pages: 300}, &report{term: 1, wanted: 1 << 60}, &grant{rate: 5}, &round{term: 1 << 63, quiet: 1}} {
+	for _, w := range []word{&load{session: 1, pages: 300}, &report{term: 1, wanted: 1 << 60}, &grant{rate: 5}, &round{term: 1 << 63, quiet: 1}, &room{count: 1}, &enough{of: 1}} {
 		f.Add(writeWord(w))
 	}
 	f.Add([]byte{2, 'l', 0})

@@ -88,6 +88,7 @@ type Ended struct {
 	Depth   uint16
 	Score   float32 // 0 where rules do not look at it
 	Asked   uint32  // a print of what several programs asked of it; 0 where one does
+	Bytes   uint64  // of its body; 0 where nobody counts them
 }
 
 // Lost says that a node is gone for good with the records of pages that it had

@@ -116,38 +116,56 @@ func TestGrant(t *testing.T) {
 	want(s, Share{0})
 }
 
-// When all nodes together have fetched as many pages as they should, all are told, also
-// those who come later; whoever counts goes by what each says of its partitions.
+// When all nodes together have fetched as much as they should, all are told, also those who
+// come later; whoever counts goes by what each says of its partitions.
 func TestEnough(t *testing.T) {
-	s := newRig(t, Config{Pages: 100, Parts: 2})
+	t.Run("pages", func(t *testing.T) { enoughOf(t, ofPages, Config{Pages: 100, Parts: 2}) })
+	t.Run("bytes", func(t *testing.T) { enoughOf(t, ofBytes, Config{Bytes: 100, Parts: 2}) })
+	t.Run("bytes before pages", func(t *testing.T) { enoughOf(t, ofBytes, Config{Bytes: 100, Pages: 1000, Parts: 2}) })
+}
+
+func enoughOf(t *testing.T, k int, cfg Config) {
+	s := newRig(t, cfg)
 	s.join(Peer{Name: "b", Session: 1, Draining: true})
 	s.own(3, 10)
 	s.step(Owner{Part: 1, Node: "b", Session: 1, Epoch: 4})
 	mine, others := Print(0, 3), Print(1, 4)
 	tell := func(count, fetched uint64) {
-		s.step(Heard{"b", writeWord(&report{term: 3, session: 1, count: count, fetched: fetched, print: others})})
+		r := report{term: 3, session: 1, count: count, print: others}
+		r.sums[k].fetched = fetched
+		s.step(Heard{"b", writeWord(&r)})
 		s.after(2 * talkSoon)
 		s.after(2 * deskBeat)
+	}
+	load := func(fetched int64, print uint64) {
+		l, sum := Load{Print: print}, Sum{Fetched: fetched}
+		if l.Sum = sum; k == ofBytes {
+			l.Sum, l.Bytes = Sum{}, sum
+		}
+		s.step(l)
 	}
 	says := func() (n int) {
 		for _, a := range done[Say](s) {
 			if w, err := readWord(a.Data); err == nil && w.kind() == 'e' {
+				if of := w.(*enough).of; of != uint64(k) {
+					t.Errorf("there is enough of %d", of)
+				}
 				n++
 			}
 		}
 		return n
 	}
-	s.step(Load{Fetched: 40, Print: mine})
+	load(40, mine)
 	tell(1, 59)
 	if s.m.talk.enough || says() > 0 {
 		t.Fatal("99 pages are enough")
 	}
-	s.step(Load{Fetched: 99, Print: mine + others}) // it has taken over what the other one still counts
+	load(99, mine+others) // it has taken over what the other one still counts
 	tell(2, 59)
 	if s.m.talk.enough || says() > 0 {
 		t.Fatal("99 pages are enough, if 59 of them are counted twice")
 	}
-	s.step(Load{Fetched: 41, Print: mine})
+	load(41, mine)
 	tell(3, 59)
 	if !s.m.talk.enough {
 		t.Fatal("100 pages are not enough")
@@ -172,4 +190,24 @@ func TestEnoughIsHeard(t *testing.T) {
 	want(s, Enough{})
 	s.step(Heard{"b", writeWord(&enough{term: 3})})
 	want[Enough](s)
+}
+
+// Nobody gets more of a bound than is left, each of both as it says; and what one measure
+// is short of does not keep the other from being dealt.
+func TestRoomOfBoth(t *testing.T) {
+	s := newRig(t, Config{Pages: 10, Bytes: 5000, Parts: 2})
+	s.join(Peer{Name: "b", Session: 1, Draining: true})
+	s.own(3, 10)
+	s.step(Owner{Part: 1, Node: "b", Session: 1, Epoch: 4})
+	s.step(Load{Print: Print(0, 3), Queued: 5, Sum: Sum{Begun: 1, Under: 1}}) // or it would be left with little
+	s.step(Heard{"b", writeWord(&report{term: 3, session: 1, count: 1, print: Print(1, 4)})})
+	for range 8 {
+		s.after(deskBeat)
+	}
+	mine, others := s.m.talk.room, s.m.talk.desk.seats[1].ration.upTo
+	for k, bound := range s.m.bounds() {
+		if mine[k] == 0 || mine[k]+int64(others[k]) > bound {
+			t.Errorf("of %d this node may have %d, and the other one %d", bound, mine[k], others[k])
+		}
+	}
 }

@@ -36,7 +36,7 @@ const programsVersion = 6
 // nearVersion is that from which on nodes know adaptive:rtt.
 const nearVersion = 7
 
-// boundVersion is that from which on nodes end a crawl together by the clock.
+// boundVersion is that from which on nodes end a crawl together by the clock, or by bytes.
 const boundVersion = 8
 
 // near says that a task takes nodes that know adaptive:rtt.
@@ -251,6 +251,8 @@ func (s *station) changeable(c *change) error {
 		return err
 	case why == crawl.StopTime:
 		return fmt.Errorf("the time of the crawl %s is over, by its --max-time %s, for all its programs; %s", c.sp.Name, c.settings.MaxTime, ownCluster)
+	case why == crawl.StopBytes:
+		return fmt.Errorf("the crawl %s has fetched as many bytes as its --max-bytes %s allows, for all its programs; %s", c.sp.Name, c.settings.MaxBytes, ownCluster)
 	case why != "":
 		return fmt.Errorf("the crawl %s has fetched as many pages as its --max-pages %s allows, for all its programs; %s", c.sp.Name, c.settings.MaxPages, ownCluster)
 	}
@@ -281,7 +283,7 @@ func (s *station) grownFor(ctx context.Context, t *task) error {
 	version, lacks := 0, ""
 	switch {
 	case set.bound():
-		version, lacks = boundVersion, "would not end with the others by --max-time"
+		version, lacks = boundVersion, "would not end with the others by --max-time or --max-bytes"
 	case t.near():
 		version, lacks = nearVersion, "does not know --scheme adaptive:rtt"
 	default:

@@ -40,6 +40,13 @@ func TestNoProgramBesideEnough(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused("--max-time 1h")
-	s.last.Enough, s.last.Rule = crawl.StopTime, "a rule"
-	refused("--max-time 1h")
+	c.settings = &settings{MaxBytes: 5000}
+	g = st.Begin()
+	crawl.WriteEnough(g, crawl.StopBytes)
+	if err := g.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	refused("--max-bytes 5KB")
+	s.last.Enough, s.last.Rule = crawl.StopBytes, "a rule"
+	refused("--max-bytes 5KB")
 }

@@ -263,7 +263,7 @@ type nodeStatus struct {
 	Pages   float64 `json:"pages_per_second"`
 	Rate    float64 `json:"rate"`
 	Enough  bool    `json:"enough,omitempty"`   // nothing more is to be fetched
-	By      string  `json:"ended_by,omitempty"` // max-pages, max-time: what says so, if not the rules
+	By      string  `json:"ended_by,omitempty"` // max-pages, max-bytes, max-time: what says so, if not the rules
 	Stopped string  `json:"stopped,omitempty"`  // why the crawl's rules have ended it
 	Unacked int     `json:"unacked"`            // bytes that others have not acknowledged
 	Limit   int64   `json:"limit,omitempty"`    // of all nodes

@@ -146,10 +146,12 @@ func (f *fleetStatus) why() string {
 		return "a rule has stopped the crawl: " + f.stopped()
 	case by == crawl.StopTime:
 		return "the time that --max-time gives is over"
+	case by == crawl.StopBytes:
+		return "as many bytes as --max-bytes asks for"
 	case by != "" && f.from() != nil:
-		return "with those before as many as --" + by + " asks for"
+		return "with those before as many as --max-pages asks for"
 	case by != "":
-		return "as many as --" + by + " asks for"
+		return "as many as --max-pages asks for"
 	}
 	return ""
 }

@@ -62,6 +62,10 @@ no other crawl. weir submit --cancel calls it off, and weir crawl --dir goes on 
 With --max-pages nodes stop when they have fetched so many pages together. What is left is divided among them, so they
 fetch a few more at most, unless a node dies and comes back with pages that the others had not heard of.
 
+With --max-bytes it is the same with the bytes of bodies. How large a page is shows when it has come: so there are more in
+the end, by the pages that are under way when it is enough, as many at most as all nodes have connections. What a crawl
+that was taken over had fetched before does not count.
+
 With --max-time no page is asked for after that time, counted from when the cluster has taken the crawl, by the clock of
 each node; also when nodes are away meanwhile, or are started again. What is under way then is finished.
 

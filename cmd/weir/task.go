@@ -64,7 +64,7 @@ const changedVersion = 3
 // nearTask is that of tasks with adaptive:rtt.
 const nearTask = 4
 
-// boundTask is that of tasks with --max-time, and the highest that this weir reads.
+// boundTask is that of tasks with --max-time or --max-bytes, and the highest that this weir reads.
 const boundTask = 5
 
 // newTask writes down what was asked for.
@@ -96,7 +96,7 @@ func (t *task) least(s *settings) int {
 }
 
 // bound says that nodes must end a crawl together that older ones would each end alone.
-func (s *settings) bound() bool { return s.MaxTime > 0 }
+func (s *settings) bound() bool { return s.MaxTime > 0 || s.MaxBytes > 0 }
 
 // longest is how far ahead the end of a crawl may be. Clocks do not count much further.
 const longest = 100 * 365 * 24 * time.Hour
@@ -188,7 +188,6 @@ var local = map[string]string{
 	"yield":       "it is of one node's link: weir node --yield",
 	"yield-probe": "it is of one node's link: weir node --yield-probe",
 	"memory":      "it is of one machine: weir node --memory",
-	"max-bytes":   "nodes count pages together, and not bytes: --max-pages; weir status shows how many bytes so many pages have",
 	"stop-gain":   "no node has all pages in the order in which they were worth less and less; --max-pages, --depth, --site-pages and the scope hold",
 	"header":      "its value would be kept where all nodes can read it",
 	"cookies":     "the file would have to be on every node",

@@ -100,6 +100,11 @@ func TestTaskThatEnds(t *testing.T) {
 		t.Errorf("one that never ends does so at %v, %v", made.Ends, err)
 	}
 	s.MaxTime = -1
+	s.MaxBytes = 5000
+	if made, err = newTask(s, nil, nil, overlay.Scheme{}, 0); err != nil || made.begin(now) != nil || !made.Ends.IsZero() || made.Version != boundTask {
+		t.Errorf("with --max-bytes: %+v, %v", made, err)
+	}
+	s.MaxBytes = defaults().MaxBytes
 	if made, err = newTask(s, nil, nil, overlay.Scheme{}, 0); err != nil || made.begin(now) != nil || !made.Ends.IsZero() || made.Version != taskVersion {
 		t.Errorf("without --max-time: %+v, %v", made, err)
 	}

@@ -62,7 +62,7 @@ const (
 //	5  pages that are left are divided: older nodes would not keep to it
 //	6  the programs of a crawl change: older nodes would not hear of it, and nobody changes them while one is there, or may come back; once they have changed none is let in (Require)
 //	7  adaptive:rtt: older nodes do not know it, and no crawl is submitted with it while one is there; once one is, none is let in
-//	8  --max-time: the same; older nodes would each count it from their own start, and leave
+//	8  --max-time, --max-bytes: the same; older nodes would each count for themselves, and leave
 const (
 	version = 8
 	least   = 5

@@ -96,7 +96,7 @@ type Status struct {
 	Commits Commits       // of this run
 	Bound   Bound
 	Resumed bool
-	Enough  string        // why several nodes fetch nothing more, for good: crawl.StopPages, crawl.StopTime
+	Enough  string        // why several nodes fetch nothing more, for good: crawl.StopPages, crawl.StopBytes, crawl.StopTime
 	Rule    string        // why the rules have ended a crawl of several nodes
 	Rules   []string      // the same by program, of those that share it; "": it goes on, or has left
 	Lent    int64         // pages of this run that other crawls had fetched
@@ -131,7 +131,7 @@ func (s Status) ETA(c Config) (time.Duration, bool) {
 			least(float64(c.MaxPages-s.Totals.Fetched) / (fetched / run * slow))
 		}
 	}
-	if c.MaxBytes > 0 {
+	if c.MaxBytes > 0 && c.Peer == nil {
 		if bytes := float64(s.Totals.Bytes - s.Started.Bytes); bytes > 0 {
 			least(float64(c.MaxBytes-s.Totals.Bytes) / (bytes / run))
 		}

@@ -17,7 +17,7 @@ const (
 // load tells the others how busy the node is. What it could use is never more than
 // its own link.
 func (n *node) load(o crawl.Counted) overlay.Load {
-	l := overlay.Load{Queued: o.Queued, Flying: o.Flying, Free: int64(o.Free), Spare: int64(o.Spare), Applied: o.Applied, Owed: o.Owed, Asked: o.Asked, Fetched: o.Fetched, Print: o.Print, Begun: o.Begun, Under: o.Under, Allowed: o.Allowed}
+	l := overlay.Load{Queued: o.Queued, Flying: o.Flying, Free: int64(o.Free), Spare: int64(o.Spare), Applied: o.Applied, Owed: o.Owed, Asked: o.Asked, Print: o.Print, Sum: o.Pages, Bytes: o.Bytes}
 	status := n.engine.Status()
 	if o.Enough && n.peer.full() { // else the Engine has not heard yet, or has heard before it changed
 		l.Queued = 0
@@ -48,9 +48,9 @@ func (p *peer) limit(ctx context.Context, rate int64) {
 
 // alone are the bounds at which this node ends by itself. Where there are others, these
 // know together when they are through, and stay.
-func (n *node) alone() (pages int64, time time.Duration) {
+func (n *node) alone() (pages, bytes int64, time time.Duration) {
 	if n.cfg.Peer != nil {
-		return 0, 0
+		return 0, 0, 0
 	}
-	return n.cfg.MaxPages, n.cfg.MaxTime
+	return n.cfg.MaxPages, n.cfg.MaxBytes, n.cfg.MaxTime
 }

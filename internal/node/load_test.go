@@ -83,6 +83,41 @@ func (f *fleet) fenced() (times int) {
 	return times
 }
 
+// TestBytesOfAll: the same with bytes, but for the pages that are under way when it is
+// enough.
+func TestBytesOfAll(t *testing.T) {
+	t.Parallel()
+	const conns, size, enough = 2, 2000, 60_000
+	web := start(t, testweb.Config{Seed: 6, Sites: testweb.Even(6, testweb.Site{Pages: 400, Links: 10, Size: size})})
+	f := newFleet(t, web, 3)
+	f.tune = func(_ int, cfg *Config) {
+		cfg.Wait, cfg.PerConn, cfg.Conns, cfg.MaxBytes = 100*time.Millisecond, 1, conns, enough
+	}
+	for i := range f.nodes {
+		f.launch(i)
+	}
+	f.quieten(0, 1, 2)
+	before := asked(web)
+	f.nodes[2].kill()
+	f.launch(2)
+	f.quieten(2)
+	bytes, pages := int64(0), int64(0)
+	f.leave()
+	for _, s := range f.nodes {
+		if s.err != nil || !s.cut && s.report.StoppedBy != crawl.StopBytes {
+			t.Errorf("%s has ended by %q: %v", s.name, s.report.StoppedBy, s.err)
+		}
+		bytes, pages = bytes+s.report.Bytes, pages+s.report.Fetched
+	}
+	if now := asked(web); now != before {
+		t.Errorf("%d pages were asked for, and %d when it was enough", now, before)
+	}
+	over := 3 * conns * bytes / max(pages, 1) * 3 // pages are of different sizes
+	if fenced := f.fenced(); bytes < enough || bytes > int64(1+fenced)*enough+over {
+		t.Errorf("%d bytes of %d pages were fetched, and %d are enough; %d times a node was cut off", bytes, pages, enough, fenced)
+	}
+}
+
 // TestTimeOfAll: three nodes order nothing after the time that was set, say that they are
 // through though much is left, and fetch nothing more when one is started again.
 func TestTimeOfAll(t *testing.T) {

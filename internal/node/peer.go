@@ -97,7 +97,7 @@ type peer struct {
 	throttled bool          // the others have not heard of all that was found
 
 	mu    sync.Mutex
-	ended string   // why nothing more is to be fetched, for good: crawl.StopPages, crawl.StopTime
+	ended string   // why nothing more is to be fetched, for good: crawl.StopPages, crawl.StopBytes, crawl.StopTime
 	stop  string   // why the rules have ended the crawl
 	stops []string // and each of its programs, if they are several
 	mail  []any    // of the committer and the loop: events of the Member, orders about leases
@@ -150,7 +150,7 @@ func (p *peer) sharing() (*crawl.Sharing, error) {
 		}
 	}
 	p.origin = origin
-	return &crawl.Sharing{Keys: overlay.NewKeys(p.cfg.Scheme, overlay.Parts), Parts: overlay.Parts, Node: p.cfg.Name, Origin: origin}, nil
+	return &crawl.Sharing{Keys: overlay.NewKeys(p.cfg.Scheme, overlay.Parts), Parts: overlay.Parts, Node: p.cfg.Name, Origin: origin, Bytes: p.n.cfg.MaxBytes > 0}, nil
 }
 
 // open joins the others. The committer does not run yet.
@@ -159,7 +159,7 @@ func (p *peer) open() (err error) {
 	p.leases = newLeases(p, session)
 	p.member = overlay.NewMember(overlay.Config{
 		Name: p.cfg.Name, Session: session, Origin: p.origin, Parts: overlay.Parts, Weight: p.cfg.Weight,
-		Offsets: p.n.ledger.Offsets(), Stamps: p.n.ledger.Stamps(), Limit: p.cfg.Limit, Pages: p.n.cfg.MaxPages,
+		Offsets: p.n.ledger.Offsets(), Stamps: p.n.ledger.Stamps(), Limit: p.cfg.Limit, Pages: p.n.cfg.MaxPages, Bytes: p.n.cfg.MaxBytes,
 	})
 	parcels, err := p.n.ledger.Outbox()
 	if err != nil {
@@ -349,11 +349,15 @@ func (p *peer) step(ctx context.Context, ev overlay.Event) {
 			p.throttled = a.On
 			p.hold(ctx)
 		case overlay.Allow:
-			p.n.send(ctx, crawl.Allow{Pages: a.Pages})
+			p.n.send(ctx, crawl.Allow{Pages: a.Pages, Bytes: a.Bytes})
 		case overlay.Relieve:
 			p.n.send(ctx, crawl.Relief{Part: uint16(a.Part), Hosts: a.Hosts})
 		case overlay.Enough:
-			p.satisfied(ctx, crawl.StopPages)
+			why := crawl.StopPages
+			if a.Bytes {
+				why = crawl.StopBytes
+			}
+			p.satisfied(ctx, why)
 		case overlay.Share:
 			p.limit(ctx, a.Rate)
 		case overlay.Quiet:

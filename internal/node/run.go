@@ -284,11 +284,10 @@ func (n *node) openCore() error {
 			Holdable: frontier.Holdable, NoRobots: c.IgnoreRobots, Sites: c.Sites, Leased: c.Peer != nil,
 		},
 		Bandwidth: c.Bandwidth,
-		MaxBytes:  c.MaxBytes,
-		Batch:     c.Batch, StopGain: c.StopGain, Demands: c.Demands, Shared: c.Peer != nil, Rationed: c.Peer != nil && c.MaxPages > 0,
+		Batch:     c.Batch, StopGain: c.StopGain, Demands: c.Demands, Shared: c.Peer != nil, Rationed: c.Peer != nil && c.MaxPages > 0, Metered: c.Peer != nil && c.MaxBytes > 0,
 		Open: 4*c.Conns + 512, Loads: maxLoads, Resolves: maxResolves,
 	}
-	n.ecfg.MaxPages, n.ecfg.MaxTime = n.alone()
+	n.ecfg.MaxPages, n.ecfg.MaxBytes, n.ecfg.MaxTime = n.alone()
 	if c.Peer != nil && !c.Peer.Ends.IsZero() {
 		n.ecfg.Ends = c.Peer.Ends.UnixNano()
 	}

@@ -27,14 +27,40 @@ func TestEnough(t *testing.T) {
 	}
 }
 
+// Of bytes they fetch as many as they should, and above that no more than the pages that
+// all have under way when it is enough.
+func TestEnoughBytes(t *testing.T) {
+	for _, fetch := range []time.Duration{20 * time.Millisecond, 200 * time.Millisecond, 2 * time.Second} {
+		for _, heavy := range []int64{1, 10_000, 300_000} {
+			w := NewWorld(Setting{Seed: uint64(heavy), Parts: 32, Pages: 3000, Fetch: fetch, Heavy: heavy}, 3)
+			w.nodes[0].seed(0)
+			if !w.Net.Run(minutes(30), w.full) {
+				t.Fatalf("%d bytes of %v: the crawl does not end; %d", heavy, fetch, w.weight())
+			}
+			w.report(t)
+			bytes, flying := w.weight(), int64(3*workers*(100+maxSize))
+			if bytes < heavy || bytes >= heavy+flying {
+				t.Errorf("%d bytes were fetched, and %d are enough", bytes, heavy)
+			}
+			t.Logf("%d bytes of %v: %d after %v", heavy, fetch, bytes, time.Duration(w.Net.Now()))
+		}
+	}
+}
+
 // Partitions move all the time, and nodes come, go and die: none of that has them end
 // with less than they should fetch. More is fetched only of what nodes have that died before
 // they could tell.
 func TestEnoughInTrouble(t *testing.T) {
+	t.Run("pages", func(t *testing.T) { enoughInTrouble(t, 250, 0) })
+	t.Run("bytes", func(t *testing.T) { enoughInTrouble(t, 0, 130_000) })
+	t.Run("both", func(t *testing.T) { enoughInTrouble(t, 250, 130_000) })
+}
+
+func enoughInTrouble(t *testing.T, enough int, heavy int64) {
 	most := 0
 	for seed := range uint64(*seeds / 4) {
 		s := trouble(seed)
-		s.Fetch, s.Enough, s.Pages = 500*time.Millisecond, 250, 2000
+		s.Fetch, s.Enough, s.Heavy, s.Pages = 500*time.Millisecond, enough, heavy, 2000
 		w := NewWorld(s, 4)
 		w.nodes[0].seed(0, 1, 2)
 		untold := 0
@@ -59,7 +85,11 @@ func TestEnoughInTrouble(t *testing.T) {
 			t.Errorf("seed %d: %s", seed, f)
 		}
 		pages := w.ended()
-		if most = max(most, pages); pages > s.Enough+untold {
+		over := int64((untold + workers*len(w.nodes)) * (100 + maxSize))
+		if bytes := w.weight(); heavy > 0 && enough == 0 && bytes > heavy+over {
+			t.Errorf("seed %d: %d bytes were fetched, %d are enough", seed, bytes, heavy)
+		}
+		if most = max(most, pages); enough > 0 && pages > s.Enough+untold {
 			t.Errorf("seed %d: %d pages were fetched, %d are enough, and nodes had %d when they died that they had not told of", seed, pages, s.Enough, untold)
 		}
 		if t.Failed() {
@@ -67,7 +97,7 @@ func TestEnoughInTrouble(t *testing.T) {
 			break
 		}
 	}
-	t.Logf("at most %d pages, where 250 are enough", most)
+	t.Logf("at most %d pages, where %d are enough", most, enough)
 }
 
 // untold counts the pages that the node has fetched and of which others may not have

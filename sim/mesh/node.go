@@ -57,10 +57,11 @@ type node struct {
 	total    int
 	fences   int // those before mean nothing to what is under way
 	group    []fetched
-	ended    int64  // pages in this life that had not ended before
-	twice    int64  // pages that another node had ended meanwhile
-	allowed  int64  // of both, those under way included
-	leaving  []bool // by partition: an Empty is owed
+	ended    int64         // pages in this life that had not ended before
+	twice    int64         // pages that another node had ended meanwhile
+	allowed  overlay.Allow // of both, those under way included
+	bytes    int64         // of those that have come
+	leaving  []bool        // by partition: an Empty is owed
 	wake     page.Time
 	throttle bool
 	idle     bool // said so
@@ -87,7 +88,7 @@ func (n *node) start() {
 	n.born = w.Net.now
 	n.rate = 1 + w.Skew*(2*w.random.Float64()-1)
 	n.m = w.New(overlay.Config{
-		Name: n.name, Session: n.life << 32, Origin: uint64(n.id) + 1, Parts: w.Parts, Limit: w.Limit, Rounds: w.Rounds, Pages: int64(w.Enough),
+		Name: n.name, Session: n.life << 32, Origin: uint64(n.id) + 1, Parts: w.Parts, Limit: w.Limit, Rounds: w.Rounds, Pages: int64(w.Enough), Bytes: w.Heavy,
 		Offsets: slices.Clone(n.disk.offsets), Stamps: slices.Clone(n.disk.stamps), Homes: w.homes,
 	})
 	n.epochs = make([]uint64, w.Parts)
@@ -97,7 +98,7 @@ func (n *node) start() {
 	n.leaving = make([]bool, w.Parts)
 	n.applied = 0
 	n.total, n.queued, n.group, n.events, n.waiting = 0, 0, nil, nil, nil
-	n.ended, n.twice, n.allowed = 0, 0, 0
+	n.ended, n.twice, n.bytes, n.allowed = 0, 0, 0, overlay.Allow{}
 	n.paused, n.throttle, n.idle, n.quiet, n.left = false, false, false, false, false
 	n.share, n.wake = 0, -1
 	life := n.life
@@ -207,7 +208,7 @@ func (n *node) do(a overlay.Action) {
 		n.share = a.Rate
 		n.w.checkShares()
 	case overlay.Allow:
-		n.allowed = a.Pages
+		n.allowed = a
 	case overlay.Enough:
 		n.disk.full = true
 		n.w.checkEnough(n)
@@ -311,6 +312,7 @@ func (n *node) order() {
 					n.w.visits[p] = visit{n, n.w.Net.now}
 				}
 				n.group = append(n.group, fetched{id, epoch})
+				n.bytes += size(id)
 				if len(n.group) == 1 {
 					n.after(commit, n.commit)
 				}
@@ -389,7 +391,7 @@ func (n *node) load() overlay.Load {
 	l := overlay.Load{
 		Applied: n.applied, Queued: int64(n.queued), Flying: int64(n.total), Unsent: int64(len(n.group)), Wanted: wanted, Pages: wanted / 1e4,
 	}
-	if n.w.Enough == 0 {
+	if n.w.Enough == 0 && n.w.Heavy == 0 {
 		return l
 	}
 	if n.disk.full {
@@ -403,11 +405,16 @@ func (n *node) load() overlay.Load {
 		for _, id := range n.w.pagesOf[p] {
 			if n.disk.ended[id] {
 				l.Fetched++
+				l.Bytes.Fetched += size(id)
 			}
 		}
 	}
-	l.Allowed = n.allowed
+	l.Allowed = n.allowed.Pages
 	l.Begun, l.Under = n.begun(), n.under()
+	l.Bytes.Allowed, l.Bytes.Begun = n.allowed.Bytes, n.bytes
+	for _, f := range n.group {
+		l.Bytes.Under += size(f.page)
+	}
 	return l
 }
 
@@ -418,7 +425,14 @@ func (n *node) begun() int64 { return n.ended + n.twice + n.under() }
 func (n *node) under() int64 { return int64(n.total + len(n.group)) }
 
 // may reports whether another page may be begun.
-func (n *node) may() bool { return n.w.Enough == 0 || n.begun() < n.allowed && !n.disk.full }
+func (n *node) may() bool {
+	return (n.w.Enough == 0 || n.begun() < n.allowed.Pages) && (n.w.Heavy == 0 || n.bytes < n.allowed.Bytes) && !n.disk.full
+}
+
+// size is how many bytes a page has.
+func size(id int) int64 { return int64(100 + 37*id%maxSize) }
+
+const maxSize = 900
 
 // tellIdle tells the Member when it falls idle, or has work again.
 func (n *node) tellIdle() {

@@ -26,6 +26,7 @@ type Setting struct {
 	Limit  int64         // of all nodes together
 	Rounds int           // see overlay.Config
 	Enough int           // pages of all nodes together after which they end; 0 = all
+	Heavy  int64         // bytes, likewise
 
 	New    func(overlay.Config) Machine          // nil = overlay.NewMember
 	Wanted func(node int, now page.Time) float64 // bytes a second that a node could use; nil = none
@@ -279,9 +280,19 @@ func (w *World) known(id int) bool {
 
 // checkEnough hears a node say that all together have fetched enough.
 func (w *World) checkEnough(n *node) {
-	if pages := w.ended(); pages < w.Enough {
-		w.fail("%v has enough, with %d pages of %d", n, pages, w.Enough)
+	if pages, bytes := w.ended(), w.weight(); (w.Enough == 0 || pages < w.Enough) && (w.Heavy == 0 || bytes < w.Heavy) {
+		w.fail("%v has enough, with %d pages of %d and %d bytes of %d", n, pages, w.Enough, bytes, w.Heavy)
 	}
+}
+
+// weight counts the bytes of the pages that some node has fetched.
+func (w *World) weight() (bytes int64) {
+	for id := range w.Pages {
+		if slices.ContainsFunc(w.nodes, func(n *node) bool { return n.disk.ended[id] }) {
+			bytes += size(id)
+		}
+	}
+	return bytes
 }
 
 // ended counts the pages that some node has fetched.
