@@ -35,6 +35,9 @@ func startServer(cfg Config, c *certs, id *identity, routes address, release fun
 		Port:       server.RANDOM_PORT,
 		NoSigs:     true,
 		MaxPayload: maxMessage,
+		// A node that is away is tried for each second: the log says so at first, and
+		// then every ten minutes.
+		ReconnectErrorReports: 600,
 
 		JetStream:              cfg.Storage,
 		StoreDir:               filepath.Join(cfg.Dir, "server"),
