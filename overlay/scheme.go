@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -103,10 +104,17 @@ func ParseScheme(text string) (Scheme, error) {
 	if !more {
 		return s, nil
 	}
+	var had []string
 	for word := range strings.SplitSeq(settings, ",") {
-		if err := s.set(strings.TrimSpace(word)); err != nil {
+		word = strings.TrimSpace(word)
+		if err := s.set(word); err != nil {
 			return Scheme{}, fmt.Errorf("scheme %s: %w", name, err)
 		}
+		what := setting(word)
+		if slices.Contains(had, what) {
+			return Scheme{}, fmt.Errorf("scheme %s: %.40s: %s was said before", name, word, what)
+		}
+		had = append(had, what)
 	}
 	return s, nil
 }
@@ -164,6 +172,18 @@ func (s *Scheme) set(word string) (err error) {
 		return err
 	}
 	return fmt.Errorf("no setting %.40q: there are host, url, host-8, load, rtt, over=500 (or over=80ms), max=1 and n=80", word)
+}
+
+// setting is what a word is about.
+func setting(word string) string {
+	name, _, _ := strings.Cut(word, "=")
+	switch {
+	case name == "url" || strings.HasPrefix(name, "host"):
+		return "which pages stay together"
+	case name == "rtt" || name == "load":
+		return "load or rtt"
+	}
+	return name
 }
 
 // setOver reads a threshold: how much is too much, or how far too far.

@@ -73,6 +73,7 @@ type change struct {
 	t        *task
 	settings *settings
 	roll     node.Roll
+	whys     []string // why rules have stopped programs, by number, as this node has heard
 	options  flow.Options
 }
 
@@ -136,6 +137,12 @@ func (c *change) join(src *program.Source) error {
 // leave marks a program as one that has left.
 func (c *change) leave(n int) {
 	c.t.Left = append(c.t.Left, n)
+	if n < len(c.whys) && c.whys[n] != "" {
+		if c.t.Halted == nil {
+			c.t.Halted = map[int]string{}
+		}
+		c.t.Halted[n] = c.whys[n]
+	}
 	c.roll = c.t.roll(c.sp.Name)
 }
 
@@ -209,7 +216,9 @@ func (s *station) openChange(sp cluster.Spec) (*change, error) {
 	if err := moving(sp.Name, t); err != nil {
 		return nil, err
 	}
-	c := &change{sp: sp, t: t, roll: t.roll(sp.Name)}
+	s.mu.Lock()
+	c := &change{sp: sp, t: t, roll: t.roll(sp.Name), whys: s.last.Rules}
+	s.mu.Unlock()
 	if c.settings, _, _, err = t.open(); err != nil {
 		return nil, err
 	}
@@ -444,6 +453,10 @@ var ofProgram = []string{"deadline-as", "header-hosts", "dir", "seeds", "config"
 func (c *change) agrees(s *settings, t *task, in *submission) error {
 	var differ []string
 	note := func(name, is, was string) {
+		if name == "sites" { // no flag is called so
+			differ = append(differ, "settings of single sites, in the list sites of a config file, that the crawl does not have")
+			return
+		}
 		differ = append(differ, fmt.Sprintf("--%s %s, and the crawl has %s", name, cmp.Or(is, "none"), cmp.Or(was, "none")))
 	}
 	was, plain := fields(c.settings), fields(defaults())
@@ -563,7 +576,7 @@ func (s *station) heed(sp cluster.Spec) {
 	}
 	r := t.roll(sp.Name)
 	s.mu.Lock()
-	s.agreed = r
+	s.agreed, s.halted = r, t.Halted
 	s.mu.Unlock()
 	select {
 	case <-s.rolls:
@@ -584,7 +597,7 @@ func (s *station) programs() (list []programStatus) {
 		}
 		switch {
 		case p.Left:
-			x.State, x.Why = cancelled, ""
+			x.State, x.Why = cancelled, s.halted[i]
 		case x.Why != "":
 			x.State = "stopped"
 		}

@@ -56,6 +56,7 @@ type station struct {
 	from    *taskFrom      // where the crawl was before
 	scheme  overlay.Scheme // of the crawl
 	agreed  node.Roll      // which programs it has, as this node has heard
+	halted  map[int]string // why rules had stopped programs that have left since
 	taken   int            // the number of the roll that the node goes by; -1: none yet
 
 	streams map[uint64]*stream // see stream.go

@@ -35,6 +35,10 @@ func (c *statusCmd) Help() string {
 A node that does not answer within two seconds is shown as silent. Partitions are the parts of the web that
 nodes own; those without an owner wait until a node takes them.
 
+Of several programs that share the crawl it is said how each is: new, until all nodes have begun with it; crawling; looking,
+when nothing waits and the nodes find out whether anything follows from what they have; done; stopped, by its own rules;
+cancelled.
+
 What a node has fetched it knows itself: a page that two nodes have fetched, since one was cut off or its disk was lost,
 counts twice, and the pages of a node that does not answer are not counted.`
 }
@@ -407,7 +411,10 @@ func (f *fleetStatus) print(w io.Writer) error {
 	}
 	for _, p := range f.programs() {
 		fmt.Fprintf(w, "  %s: %s", p.Name, p.State)
-		if p.Why != "" {
+		switch {
+		case p.Why != "" && p.State == cancelled:
+			fmt.Fprintf(w, ", after a rule had stopped it: %s", p.Why)
+		case p.Why != "":
 			fmt.Fprintf(w, " by a rule: %s", p.Why)
 		}
 		if p.Seeds > 0 {

@@ -190,6 +190,7 @@ func TestProgramsOfACrawl(t *testing.T) {
 		{"nothing waits", "one: looking, two: looking", []nodeStatus{node("a", "crawling", 1, 2, one, two)}},
 		{"one node has heard that a rule has stopped one", "one: crawling, two: stopped by a rule: it was found", []nodeStatus{node("a", "crawling", 1, 2, one, two), busy}},
 		{"one is called off", "one: done, two: cancelled", []nodeStatus{node("a", "quiet", 1, 2, one, programStatus{Name: "two", State: cancelled})}},
+		{"one is called off that a rule had stopped", "one: done, two: cancelled, after a rule had stopped it: it was found", []nodeStatus{node("a", "quiet", 1, 2, one, programStatus{Name: "two", State: cancelled, Why: "it was found"})}},
 		{"a node has not begun with one", "one: looking, two: looking, late: new", []nodeStatus{node("a", "crawling", 2, 3, one, two, late), behind}},
 	} {
 		f := &fleetStatus{Nodes: c.nodes}

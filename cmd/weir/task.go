@@ -35,6 +35,8 @@ type task struct {
 	Joined  []taskText `json:"joined,omitempty"`
 	Left    []int      `json:"left,omitempty"`
 	Changes int        `json:"changes,omitempty"`
+
+	Halted map[int]string `json:"halted,omitempty"` // why rules had stopped programs that have left, by number
 }
 
 type taskSeed struct {

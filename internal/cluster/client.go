@@ -35,7 +35,7 @@ func (c *Client) At(addr string) *Client { return &Client{addr, c.certs} }
 // Ask asks a node, through the one that was dialled; "" is that one.
 func (c *Client) Ask(ctx context.Context, node, topic string, data []byte) ([]byte, error) {
 	if len(data) > maxAsk {
-		return nil, fmt.Errorf("ask %s about %s: %d bytes are too many, %d are not", node, topic, len(data), maxAsk)
+		return nil, fmt.Errorf("ask the node %s (%s): %d bytes are too many, %d are not", node, topic, len(data), maxAsk)
 	}
 	a, err := call(ctx, c.addr, c.certs, maxFrame, &request{Ask: &question{Node: node, Topic: topic, Data: data}})
 	if err != nil {

@@ -162,17 +162,17 @@ func (n *Node) Ask(ctx context.Context, node, topic string, data []byte) ([]byte
 		return n.talk.reply(ctx, topic, data)
 	}
 	if checkName(node) != nil || checkName(topic) != nil {
-		return nil, fmt.Errorf("ask %q about %q: %w", node, topic, ErrSilent)
+		return nil, fmt.Errorf("ask the node %q (%q): %w", node, topic, ErrSilent)
 	}
 	if len(data) > maxAsk {
-		return nil, fmt.Errorf("ask %s about %s: %d bytes are too many, %d are not", node, topic, len(data), maxAsk)
+		return nil, fmt.Errorf("ask the node %s (%s): %d bytes are too many, %d are not", node, topic, len(data), maxAsk)
 	}
 	m, err := n.nc.RequestWithContext(ctx, "q."+node+"."+topic, data)
 	if errors.Is(err, nats.ErrNoResponders) {
-		return nil, fmt.Errorf("ask %s about %s: %w", node, topic, ErrSilent)
+		return nil, fmt.Errorf("ask the node %s (%s): %w", node, topic, ErrSilent)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("ask %s about %s: %w", node, topic, err)
+		return nil, fmt.Errorf("ask the node %s (%s): %w", node, topic, err)
 	}
 	if text := m.Header.Get(errHeader); text != "" {
 		return nil, fmt.Errorf("%s: %s", node, text)
