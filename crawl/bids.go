@@ -138,7 +138,7 @@ func (l *Ledger) partOf(u page.URL) (part int, here bool) {
 		return 0, true
 	}
 	part = l.share.Keys.Home(u)
-	return part, l.share.stakes[part].adopted
+	return part, l.share.stakes.mine(part)
 }
 
 // siteOf returns the number of a site in a partition.

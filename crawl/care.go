@@ -15,7 +15,7 @@ import (
 // group.
 func (l *Ledger) Adopt(part int, epoch uint64) (Adopted, error) {
 	ev := Adopted{Part: uint16(part)}
-	st := &l.share.stakes[part]
+	st := l.share.stakes.of(part)
 	st.adopted, st.epoch, st.queued, st.parked, st.known = true, epoch, 0, 0, 0
 	l.share.spreads.forget(part) // what was under way when it went may have noted some
 	var ids []page.SiteID
@@ -96,7 +96,7 @@ func partHostKey(part int, host string) []byte {
 // the host is its own by now.
 func (l *Ledger) applyHost(part int, h overlay.Host) {
 	l.noteHost(part, h.Name)
-	if l.share.stakes[part].adopted {
+	if l.share.stakes.mine(part) {
 		l.ev.Hosts = append(l.ev.Hosts, Care{
 			Host: h.Name, Delay: h.Delay, State: frontier.HostState{Failures: int(h.Failures), Last: h.Last, Rest: min(h.Rest, page.MaxAsked), Pace: h.Pace},
 		})
@@ -147,8 +147,8 @@ func (l *Ledger) care(host string, s *siteRecord) (Care, error) {
 
 // own returns the stake in the partition of a site, if it is adopted.
 func (l *Ledger) own(s *siteRecord) *stake {
-	if l.share != nil && l.share.stakes[s.part].adopted {
-		return &l.share.stakes[s.part]
+	if l.share != nil && l.share.stakes.mine(int(s.part)) {
+		return l.share.stakes.of(int(s.part))
 	}
 	return nil
 }
@@ -159,8 +159,7 @@ func (l *Ledger) shown() Totals {
 	t := l.totals
 	if l.share != nil {
 		t.Seen, t.Queued, t.Parked = 0, 0, 0
-		for i := range l.share.stakes {
-			st := &l.share.stakes[i]
+		for _, st := range l.share.stakes.list {
 			t.Seen += st.known
 			t.Queued += st.queued
 			t.Parked += st.parked

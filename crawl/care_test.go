@@ -27,7 +27,7 @@ func TestRestsAreInherited(t *testing.T) {
 		a.l.Host("slow.test", frontier.HostState{Failures: 1, Rest: time.Hour})
 		a.tell()
 		b.read(part)
-		b.l.share.stakes[part].fetched = 7
+		b.l.share.stakes.of(part).fetched = 7
 		for _, s := range []*ship{b, a} { // who has read of it, and who has said it
 			ev, err := s.l.Adopt(part, 2)
 			s.must(err)
@@ -35,7 +35,7 @@ func TestRestsAreInherited(t *testing.T) {
 				t.Fatalf("%s knows of its hosts: %+v", s.name, ev.Hosts)
 			}
 		}
-		if n := b.l.share.stakes[part].fetched; n != 7 {
+		if n := b.l.share.stakes.of(part).fetched; n != 7 {
 			t.Fatalf("%d pages of the partition were fetched, not 7", n)
 		}
 	})

@@ -30,7 +30,7 @@ type Desk struct {
 	check    page.Time             // when to see to them although nothing has
 	sends    []overlay.Send
 
-	owners []string  // by partition: who was told of what rests for long
+	owners []string  // by partition: who was told of what rests for long; nil: nothing has so far
 	look   page.Time // when to see whether they are others
 }
 
@@ -86,7 +86,7 @@ const (
 func NewDesk(cfg DeskConfig) *Desk {
 	return &Desk{
 		cfg: cfg, granter: overlay.NewGranter(cfg.Keys, cfg.Manners), holder: overlay.NewHolder(cfg.Keys, cfg.Session),
-		lent: map[string]netip.Addr{}, owners: make([]string, cfg.Keys.Parts()),
+		lent: map[string]netip.Addr{},
 	}
 }
 
@@ -274,6 +274,12 @@ func (d *Desk) moved(now page.Time) {
 		return
 	}
 	d.look = now.Add(ownersLook)
+	if d.owners == nil {
+		if !d.holder.Resting() {
+			return
+		}
+		d.owners = make([]string, d.cfg.Keys.Parts())
+	}
 	for part, was := range d.owners {
 		if is := d.cfg.Owner(part); is != was {
 			d.owners[part] = is

@@ -225,7 +225,7 @@ func (l *Ledger) write(w Writer, r *pageRecord, ev *Committed) error {
 // entries follow one by one. Of a site that is another node's it hears nothing.
 func (l *Ledger) tell(id page.SiteID, ev *Committed) (bool, error) {
 	s, err := l.site(id)
-	if err != nil || l.share != nil && !l.share.stakes[s.part].adopted {
+	if err != nil || l.share != nil && !l.share.stakes.mine(int(s.part)) {
 		return false, err
 	}
 	if s.told {

@@ -25,24 +25,24 @@ import (
 // spreads are over how many partitions hosts are spread, as far as this node has to
 // know: those at home here.
 type spreads struct {
-	table *overlay.Spreads // nil: the scheme spreads none
-	calm  bool             // the node has connections for all its hosts
-	away  []map[string]int // by partition: those that its hosts were left to
+	table *overlay.Spreads       // nil: the scheme spreads none
+	calm  bool                   // the node has connections for all its hosts
+	away  map[int]map[string]int // by partition: those that its hosts were left to; nil: hosts are left to none
 }
 
 // awayKept is how many hosts of a partition are known to be left to others. All are
 // forgotten when there are more: what is found of them stays, until they are left again.
 const awayKept = 1 << 10
 
-func newSpreads(s overlay.Scheme, parts int) spreads {
+func newSpreads(s overlay.Scheme) spreads {
 	if s.Second != overlay.Adapt {
 		return spreads{}
 	}
-	return spreads{table: overlay.NewSpreads(s), away: make([]map[string]int, parts)}
+	return spreads{table: overlay.NewSpreads(s), away: map[int]map[string]int{}}
 }
 
 // send notes that a host was left to another partition.
-func (x *spreads) send(host string, part uint16, to int) {
+func (x *spreads) send(host string, part, to int) {
 	if x.away[part] == nil || len(x.away[part]) >= awayKept {
 		x.away[part] = map[string]int{}
 	}
@@ -52,9 +52,7 @@ func (x *spreads) send(host string, part uint16, to int) {
 // forget forgets to whom the hosts of a partition were left, which may be others when
 // it comes back.
 func (x *spreads) forget(part int) {
-	if x.away != nil {
-		x.away[part] = nil
-	}
+	delete(x.away, part)
 }
 
 // openSpreads reads over how many partitions hosts were spread.
@@ -105,7 +103,7 @@ func (l *Ledger) Pressed(c Counted) {
 
 // fetcher returns the partition that is to fetch a new page in place of its own.
 func (l *Ledger) fetcher(s *siteRecord, row *Row) (part int, ok bool, err error) {
-	if l.share == nil || !l.share.stakes[s.part].adopted || l.several != nil { // whose programs' rows stay at home
+	if l.share == nil || !l.share.stakes.mine(int(s.part)) || l.several != nil { // whose programs' rows stay at home
 		return 0, false, nil
 	}
 	keys := l.share.Keys
@@ -190,7 +188,7 @@ func (l *Ledger) Give(o Give) error {
 	if l.share.spreads.away == nil || l.several != nil || o.To == s.part || e.Attempt > 0 { // no row says how often it was tried
 		return l.again(r, &page.Facts{Key: r.key, Outcome: page.Aborted})
 	}
-	l.share.spreads.send(page.SiteHost(s.name), s.part, int(o.To))
+	l.share.spreads.send(page.SiteHost(s.name), int(s.part), int(o.To))
 	row := Row{
 		URL: page.Join(s.name, e.Rest), Hash: r.key.Hash, Depth: r.depth, Hops: e.Hops, Root: r.root, Seed: r.seed, Score: e.Score, By: r.rule,
 	}
@@ -212,12 +210,12 @@ func (l *Ledger) Give(o Give) error {
 // of it stays.
 func (l *Ledger) left(s *siteRecord, host string, over int) (part int, ok bool) {
 	x := &l.share.spreads
-	if part, ok = x.away[s.part][host]; !ok || !x.calm {
+	if part, ok = x.away[int(s.part)][host]; !ok || !x.calm {
 		return part, ok
 	}
 	if s.since++; s.since >= over {
 		s.since = 0
-		delete(x.away[s.part], host)
+		delete(x.away[int(s.part)], host)
 	}
 	return part, true
 }

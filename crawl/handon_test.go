@@ -205,7 +205,7 @@ func TestGiveGoesByTheLedger(t *testing.T) {
 			t.Fatalf("the partition is back, and hosts are left: %v", x.away[home])
 		}
 		for i := range 3 * awayKept {
-			x.send(fmt.Sprintf("%d.test", i), uint16(home), to)
+			x.send(fmt.Sprintf("%d.test", i), home, to)
 		}
 		if n := len(x.away[home]); n > awayKept {
 			t.Fatalf("%d hosts are known to be left", n)
@@ -261,7 +261,7 @@ func TestHostsAreLeft(t *testing.T) {
 		}
 		bring("http://h.test/last", 1)
 		for k, u := range a.queued {
-			if part := a.site[k.Site].Part; u == "http://h.test/last" && part != uint16(home) {
+			if part := a.site[k.Site].Part; u == "http://h.test/last" && int(part) != home {
 				t.Errorf("the host is gathered, and its page waits in partition %d", part)
 			}
 		}

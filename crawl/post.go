@@ -52,20 +52,19 @@ func (p *post) ship(program uint8, row overlay.Ship) {
 // priorities: most links lead to pages that were named a moment ago.
 type sent struct{ slots []sentSlot }
 
+func newSent(slots int) sent { return sent{make([]sentSlot, min(slots, sentSlots))} }
+
 type sentSlot struct {
 	print uint64
 	score float32
 	depth uint16
 }
 
-const sentSlots = 1 << 16
+const sentSlots = 1 << 16 // at most: a small budget has as many as links that seen has met
 
 // add says whether the row is news, and remembers it.
 func (s *sent) add(print uint64, depth uint16, score float32) bool {
-	if s.slots == nil {
-		s.slots = make([]sentSlot, sentSlots)
-	}
-	x := &s.slots[print%sentSlots]
+	x := &s.slots[print%uint64(len(s.slots))]
 	if x.print == print && x.depth <= depth && x.score >= score {
 		return false
 	}
@@ -83,7 +82,7 @@ func (l *Ledger) logRow(part int, row *Row) {
 
 // logEnd tells a page's partition that it has ended.
 func (l *Ledger) logEnd(s *siteRecord, r *pageRecord) error {
-	if st := &l.share.stakes[s.part]; st.adopted {
+	if st := l.share.stakes.of(int(s.part)); st.adopted {
 		st.queued--
 	}
 	if r.outcome.Row().Answer {
@@ -170,7 +169,7 @@ func (l *Ledger) pack(w Writer, ev *Committed) {
 		w.Delete(outboxKey(sh.gone + 1))
 	}
 	for _, part := range sh.offsets {
-		st := &sh.stakes[part]
+		st := sh.stakes.of(part)
 		st.moved = false
 		b := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, st.offset), st.stamp)
 		if b = binary.BigEndian.AppendUint64(b, uint64(st.fetched)); sh.Bytes { // weirs that do not count them cannot read it
@@ -206,7 +205,7 @@ func (l *Ledger) pack(w Writer, ev *Committed) {
 			ev.Parcel.Rows = append(ev.Parcel.Rows, overlay.Post{Part: p.part, Records: rows})
 		}
 		if len(p.ended) > 0 {
-			done := overlay.Done{Epoch: sh.stakes[p.part].epoch, Node: sh.Node, Pages: p.ended}
+			done := overlay.Done{Epoch: sh.stakes.of(p.part).epoch, Node: sh.Node, Pages: p.ended}
 			ev.Parcel.Ended = append(ev.Parcel.Ended, overlay.Post{Part: p.part, Records: []overlay.Record{done}})
 		}
 	}

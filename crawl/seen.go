@@ -21,12 +21,15 @@ import (
 // is sixteen bits of the fingerprint, the tag in the bucket the other 48, so
 // nothing of it is lost. A bucket that is full spills into the next. A shard that
 // is seven eighths full grows by an eighth: some hundred entries move, and
-// nobody waits. That is 8 to 9 bytes a page, and ten megabytes before the first. When the table would pass its budget
+// nobody waits. That is 8 to 9 bytes a page, and up to ten megabytes before the first million.
+// Shards are made sixteen at a time, as a simulation has thousands of tables with
+// little in them. When the table would pass its budget
 // it stops growing and is no longer whole: what it does not know may be known to
 // the store, which must then be asked. A small table of links met a moment ago
 // then saves most of these questions.
 type seen struct {
-	shards [1 << shardBits]shard
+	shards [1 << shardBits / shardGroup]*[shardGroup]shard
+	none   shard    // in place of those that were not made
 	recent []uint64 // by fingerprint and depth, direct-mapped
 	budget int64    // bytes, 0 = none
 	bytes  int64
@@ -45,6 +48,7 @@ const (
 
 const (
 	shardBits   = 16
+	shardGroup  = 16
 	perBucket   = 9
 	bucketBytes = 64
 	recentSize  = 1 << 20 // at most: a smaller budget has fewer
@@ -103,9 +107,13 @@ func (s *seen) hasMet(print uint64, depth uint8) bool {
 	return s.recent[print%uint64(len(s.recent))] == print^uint64(depth)<<56
 }
 
-// split returns the shard and the tag of a fingerprint.
+// split returns the shard and the tag of a fingerprint. The shard is there to be read.
 func (s *seen) split(print uint64) (*shard, uint64) {
-	return &s.shards[print%(1<<shardBits)], print >> shardBits
+	n, tag := print%(1<<shardBits), print>>shardBits
+	if group := s.shards[n/shardGroup]; group != nil {
+		return &group[n%shardGroup], tag
+	}
+	return &s.none, tag
 }
 
 // find returns the least depth a page is known with. ok is false when the table
@@ -134,6 +142,11 @@ func (s *seen) near(prints []uint64) {
 // add notes a page with its depth; a page that is there keeps the lesser depth.
 func (s *seen) add(print uint64, depth uint8) {
 	sh, tag := s.split(print)
+	if sh == &s.none {
+		n := print % (1 << shardBits)
+		s.shards[n/shardGroup] = new([shardGroup]shard)
+		sh = &s.shards[n/shardGroup][n%shardGroup]
+	}
 	if sh.n >= len(sh.buckets)*perBucket*7/8 && !s.grow(sh) {
 		if sh.n > 0 {
 			if b, j := sh.at(tag); j < int(b.n) {
@@ -165,15 +178,26 @@ func (s *seen) lose(print uint64) {
 
 // loseAll is lose for every page.
 func (s *seen) loseAll() {
-	for i := range s.shards {
-		for j := range s.shards[i].buckets {
-			b := &s.shards[i].buckets[j]
-			for k := range b.depth {
-				b.depth[k] = lost
+	s.each(func(_ uint64, b *bucket) {
+		for k := range b.depth {
+			b.depth[k] = lost
+		}
+	})
+	clear(s.recent)
+}
+
+// each calls a function for every bucket, with the number of its shard.
+func (s *seen) each(do func(shard uint64, b *bucket)) {
+	for g, group := range s.shards {
+		if group == nil {
+			continue
+		}
+		for i := range group {
+			for j := range group[i].buckets {
+				do(uint64(g*shardGroup+i), &group[i].buckets[j])
 			}
 		}
 	}
-	clear(s.recent)
 }
 
 // grow gives a shard an eighth more buckets. It returns false when the budget

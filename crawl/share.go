@@ -45,7 +45,7 @@ func (l *Ledger) Several() bool { return l.several != nil }
 // share is the state of a Ledger that shares.
 type share struct {
 	Sharing
-	stakes   []stake // by partition, and that of the common log
+	stakes   stakes
 	rules    sharing // nil: what they derive stays where it is
 	seq      uint64  // of the last parcel
 	offsets  []int   // partitions whose offset is to be written
@@ -67,8 +67,32 @@ type sharing interface {
 	Tuple(program uint8, t flow.Tuple, out *Out) error
 }
 
+// stakes are what this node has to do with partitions: in a large cluster with few.
+type stakes struct {
+	at   map[int]*stake // by partition; that of the common log comes after them
+	list []*stake
+}
+
+// of returns the stake in a partition.
+func (x *stakes) of(part int) *stake {
+	st := x.at[part]
+	if st == nil {
+		st = &stake{part: part}
+		x.at[part] = st
+		x.list = append(x.list, st)
+	}
+	return st
+}
+
+// mine says whether a partition is adopted.
+func (x *stakes) mine(part int) bool {
+	st := x.at[part]
+	return st != nil && st.adopted
+}
+
 // stake is what this node has to do with a partition.
 type stake struct {
+	part    int
 	adopted bool
 	epoch   uint64
 	queued  int64  // pages of it that wait, while it is adopted
@@ -88,7 +112,7 @@ func (l *Ledger) Doubtful() bool { return l.share != nil && l.share.doubtful }
 
 // openShare reads what a node that shares has kept.
 func (l *Ledger) openShare(cfg Sharing) error {
-	l.share = &share{Sharing: cfg, stakes: make([]stake, cfg.Parts+1), spreads: newSpreads(cfg.Keys.Scheme(), cfg.Parts), applying: -1}
+	l.share = &share{Sharing: cfg, stakes: stakes{at: map[int]*stake{}}, spreads: newSpreads(cfg.Keys.Scheme()), applying: -1, sent: newSent(len(l.seen.recent))}
 	l.shareRules()
 	var bad error
 	err := l.kv.Scan([]byte{keyShare, shareLog}, []byte{keyShare, shareLog + 1}, func(key, value []byte) bool {
@@ -97,10 +121,11 @@ func (l *Ledger) openShare(cfg Sharing) error {
 			return false
 		}
 		if p := int(binary.BigEndian.Uint16(key[2:])); p <= cfg.Parts {
-			l.share.stakes[p].offset, l.share.stakes[p].stamp = binary.BigEndian.Uint64(value), binary.BigEndian.Uint64(value[8:])
-			l.share.stakes[p].fetched = int64(binary.BigEndian.Uint64(value[16:]))
+			st := l.share.stakes.of(p)
+			st.offset, st.stamp = binary.BigEndian.Uint64(value), binary.BigEndian.Uint64(value[8:])
+			st.fetched = int64(binary.BigEndian.Uint64(value[16:]))
 			if len(value) == 32 {
-				l.share.stakes[p].bytes = int64(binary.BigEndian.Uint64(value[24:]))
+				st.bytes = int64(binary.BigEndian.Uint64(value[24:]))
 			}
 			l.share.doubtful = true // whatever was read by a former run
 		}
@@ -127,7 +152,7 @@ func (l *Ledger) openShare(cfg Sharing) error {
 func (l *Ledger) shareRules() {
 	var ok bool
 	if l.share.rules, ok = l.cfg.Rules.(sharing); ok {
-		l.share.rules.Share(l.share.Parts, func(part int) bool { return l.share.stakes[part].adopted })
+		l.share.rules.Share(l.share.Parts, l.share.stakes.mine)
 	}
 }
 
@@ -215,18 +240,18 @@ func (l *Ledger) Posted(seq uint64) { l.share.posted = max(l.share.posted, seq) 
 // Offsets returns how far the log of each partition was applied, and last the
 // common one.
 func (l *Ledger) Offsets() []uint64 {
-	offsets := make([]uint64, len(l.share.stakes))
-	for i, s := range l.share.stakes {
-		offsets[i] = s.offset
+	offsets := make([]uint64, l.share.Parts+1)
+	for _, st := range l.share.stakes.list {
+		offsets[st.part] = st.offset
 	}
 	return offsets
 }
 
 // Stamps returns those of the batches there, 0 where they are not known.
 func (l *Ledger) Stamps() []uint64 {
-	stamps := make([]uint64, len(l.share.stakes))
-	for i, s := range l.share.stakes {
-		stamps[i] = s.stamp
+	stamps := make([]uint64, l.share.Parts+1)
+	for _, st := range l.share.stakes.list {
+		stamps[st.part] = st.stamp
 	}
 	return stamps
 }
@@ -235,11 +260,11 @@ func (l *Ledger) Stamps() []uint64 {
 // whichever node, and how many bytes if these are counted.
 func (l *Ledger) Census(applied uint64) Census {
 	c := Census{Applied: applied}
-	for i := range l.share.stakes {
-		if st := &l.share.stakes[i]; st.adopted {
+	for _, st := range l.share.stakes.list {
+		if st.adopted {
 			c.Fetched += st.fetched
 			c.Bytes += st.bytes
-			c.Print += overlay.Print(i, st.epoch)
+			c.Print += overlay.Print(st.part, st.epoch)
 		}
 	}
 	return c
@@ -247,7 +272,7 @@ func (l *Ledger) Census(applied uint64) Census {
 
 // tally counts pages of a partition that were fetched, and their bytes.
 func (l *Ledger) tally(part int, pages, bytes int64) {
-	st := &l.share.stakes[part]
+	st := l.share.stakes.of(part)
 	st.fetched = max(0, st.fetched+pages)
 	st.bytes += bytes
 	l.move(part, st.offset, st.stamp)
@@ -271,8 +296,8 @@ func WriteEnough(w Writer, why string) { w.Set(enoughKey, []byte(why)) }
 // Waiting returns how many pages wait in the partitions that are adopted, those
 // of the open group included.
 func (l *Ledger) Waiting() (n int64) {
-	for i := range l.share.stakes {
-		n += l.share.stakes[i].queued
+	for _, st := range l.share.stakes.list {
+		n += st.queued
 	}
 	return n
 }
@@ -387,7 +412,7 @@ func (l *Ledger) short(r *pageRecord, e *overlay.Ended) (bool, error) {
 
 // Disown says that the pages of a partition are not this node's any more.
 func (l *Ledger) Disown(part int) {
-	st := &l.share.stakes[part]
+	st := l.share.stakes.of(part)
 	st.adopted, st.queued, st.parked, st.known = false, 0, 0, 0
 	l.share.spreads.forget(part)
 }
@@ -396,7 +421,7 @@ func (l *Ledger) Disown(part int) {
 // about ends and hosts it knows; rows it may not: it was not the owner when it
 // sent them.
 func (l *Ledger) Apply(part int, offset uint64, b overlay.Batch) error {
-	st := &l.share.stakes[part]
+	st := l.share.stakes.of(part)
 	if offset <= st.offset {
 		return nil
 	}
@@ -440,14 +465,14 @@ func (l *Ledger) Apply(part int, offset uint64, b overlay.Batch) error {
 // Rewind says that the log of a partition has lost its end, and what was applied of
 // it after an offset. That stays: whoever has written it writes it again.
 func (l *Ledger) Rewind(part int, offset uint64) {
-	if offset < l.share.stakes[part].offset {
+	if offset < l.share.stakes.of(part).offset {
 		l.move(part, offset, 0)
 	}
 }
 
 // move notes how far a log was applied.
 func (l *Ledger) move(part int, offset, stamp uint64) {
-	st := &l.share.stakes[part]
+	st := l.share.stakes.of(part)
 	if st.offset, st.stamp = offset, stamp; !st.moved {
 		st.moved = true
 		l.share.offsets = append(l.share.offsets, part)
@@ -536,7 +561,7 @@ func (l *Ledger) applyDone(part int, d overlay.Done) error {
 				return err
 			}
 		}
-		if st := &l.share.stakes[part]; st.adopted {
+		if st := l.share.stakes.of(part); st.adopted {
 			st.queued--
 			l.share.doubtful = true
 		}
@@ -576,7 +601,7 @@ func (l *Ledger) place(rows []Row) error {
 			part = sh.Keys.Home(rows[i].URL)
 		}
 		k := page.Key{Hash: rows[i].Hash}
-		if sh.applying >= 0 || sh.stakes[part].adopted {
+		if sh.applying >= 0 || sh.stakes.mine(part) {
 			if name := rows[i].URL.Site(); name != last || part != lastPart {
 				var err error
 				if id, err = l.siteIn(name, part); err != nil {
@@ -613,7 +638,7 @@ func (l *Ledger) known(s *siteRecord) frontier.Known {
 	if l.share != nil && s.ended > 0 {
 		// The first time that the Engine hears of it under an epoch, others may have
 		// visited it a moment ago.
-		if st := &l.share.stakes[s.part]; st.adopted && s.met != st.epoch {
+		if st := l.share.stakes.of(int(s.part)); st.adopted && s.met != st.epoch {
 			k.Met, s.met = true, st.epoch
 		}
 	}

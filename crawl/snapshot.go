@@ -53,18 +53,15 @@ func (l *Ledger) Snapshot(w io.Writer, stamp uint64) (bool, error) {
 		out.Write(block)
 		block = block[:0]
 	}
-	for i := range l.seen.shards {
-		for j := range l.seen.shards[i].buckets {
-			b := &l.seen.shards[i].buckets[j]
-			for k := range b.n {
-				print := (uint64(b.high[k])<<32|uint64(b.low[k]))<<shardBits | uint64(i)
-				block = append(binary.BigEndian.AppendUint64(block, print), b.depth[k])
-				if len(block) == cap(block) {
-					flush()
-				}
+	l.seen.each(func(shard uint64, b *bucket) {
+		for k := range b.n {
+			print := (uint64(b.high[k])<<32|uint64(b.low[k]))<<shardBits | shard
+			block = append(binary.BigEndian.AppendUint64(block, print), b.depth[k])
+			if len(block) == cap(block) {
+				flush()
 			}
 		}
-	}
+	})
 	if len(block) > 0 {
 		flush()
 	}

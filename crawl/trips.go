@@ -44,9 +44,9 @@ func (l *Ledger) Trip(host string, rtt time.Duration) error {
 	home, near := l.share.Keys.HostPart(host), uint8(0)
 	var epochs [overlay.Near]uint64
 	for i := range min(overlay.Near, l.share.Parts) { // home too: nodes of an older weir go by it
-		if st := &l.share.stakes[(home+i)%l.share.Parts]; st.adopted {
+		if part := (home + i) % l.share.Parts; l.share.stakes.mine(part) {
 			near |= 1 << i
-			epochs[i] = st.epoch
+			epochs[i] = l.share.stakes.of(part).epoch
 			news = news || epochs[i] != m.epochs[i] // another owner may have told since
 		}
 	}
@@ -100,7 +100,7 @@ func (l *Ledger) nearest(host string) (part int, err error) {
 	}
 	home := l.share.Keys.HostPart(host)
 	for i := range near {
-		if l.share.stakes[(home+i)%l.share.Parts].adopted {
+		if l.share.stakes.mine((home + i) % l.share.Parts) {
 			near[i] = l.share.trips.here(host)
 		}
 	}

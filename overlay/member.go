@@ -91,7 +91,12 @@ func NewMember(cfg Config) *Member {
 	if cfg.Rounds == 0 {
 		cfg.Rounds = 2
 	}
-	m := &Member{cfg: cfg, session: cfg.Session, parts: make([]part, cfg.Parts), homes: NewOwners(cfg.Parts), doubtAt: never, woken: never, standby: standby{due: never}}
+	m := &Member{cfg: cfg, session: cfg.Session, parts: make([]part, cfg.Parts), doubtAt: never, woken: never, standby: standby{due: never}}
+	if cfg.Homes != nil {
+		m.homes = cfg.Homes(nil)
+	} else {
+		m.homes = NewOwners(cfg.Parts)
+	}
 	for p := range m.parts {
 		if p < len(cfg.Offsets) {
 			m.parts[p].offset = cfg.Offsets[p]

@@ -23,6 +23,7 @@ type ClusterConfig struct {
 	Scheme overlay.Scheme // who has which page
 	Leases bool           // hosts are visited under leases, as live: one node at a time, whatever the scheme
 	Parts  int            // partitions; 0 = overlay.Parts
+	Joined bool           // nodes have found together before it begins; else that is played, too
 	Delay  time.Duration  // that a message takes on the mean; 0 = 80 ms, as between nodes all over the world
 
 	// Trip is how long it takes from a node to a site and back: one such more before an
@@ -262,6 +263,9 @@ const gathering = 2 * time.Minute
 // Run lets the nodes join, and crawl for the time that is set once every partition
 // has an owner. It stops when on returns false.
 func (c *Cluster) Run(on func() bool) error {
+	if c.cfg.Joined {
+		c.join()
+	}
 	for i, p := range c.peers {
 		if err := p.c.begin(); err != nil {
 			return err
@@ -299,6 +303,15 @@ func (c *Cluster) Run(on func() bool) error {
 		p.c.log.busy(c.now, 0)
 	}
 	return err
+}
+
+// join puts the nodes where they would find themselves.
+func (c *Cluster) join() {
+	peers := make([]overlay.Peer, len(c.peers))
+	for i, p := range c.peers {
+		peers[i] = overlay.Peer{Name: p.name, Session: 1}
+	}
+	c.swarm.net.Settle(peers, c.swarm.homes(peers))
 }
 
 const (

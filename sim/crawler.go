@@ -133,7 +133,7 @@ func newCrawler(w *World, who uint16, base int, cfg Config, share *crawl.Sharing
 	}
 	book := crawl.LedgerConfig{Order: order, Trap: frontier.Trap{}, Rules: c.rules, Secret: secret, Kept: 1, Share: share}
 	if share != nil {
-		book.Memory = 4 << 20 // there are many
+		book.Memory = min(4<<20, 1<<30/int64(w.live)) // there are many
 	}
 	c.ledger, err = crawl.NewLedger(c.rows, book)
 	return c, err

@@ -418,7 +418,7 @@ type arena struct {
 }
 
 const (
-	blockBits = 20
+	blockBits = 16      // a cluster has thousands of arenas
 	longText  = 1 << 31 // the place of a long text, with this added
 	elsewhere = 255     // the owner's n of a text that lies here: its room begins with the place
 )

@@ -39,7 +39,8 @@ type Net struct {
 	sessions []session      // in the order of names
 	lapsed   []overlay.Peer // likewise; the slice is never changed
 	view     []overlay.Peer
-	stale    bool // view is to be made anew
+	stale    bool            // view is to be made anew
+	settled  []overlay.Event // what those hear first that were there when nobody looked; nil: none were
 
 	// Appended is called for each batch as it enters a log.
 	Appended func(part int, offset uint64, b overlay.Batch)
@@ -139,6 +140,11 @@ func (n *Net) Open(name string, clock func() page.Time, hear func(overlay.Event)
 	p := &Port{net: n, name: name, clock: clock, hear: hear, open: true}
 	n.ports = append(n.ports, p)
 	n.named[name] = p
+	if n.settled != nil && n.revision == uint64(len(n.owners)) {
+		p.news = n.settled
+		p.flush()
+		return p
+	}
 	for _, o := range n.owners {
 		if o.Epoch != 0 {
 			p.news = append(p.news, o)
@@ -146,6 +152,21 @@ func (n *Net) Open(name string, clock func() page.Time, hear func(overlay.Event)
 	}
 	p.tell(overlay.Members{Peers: n.peers(), Lapsed: n.lapsed})
 	return p
+}
+
+// Settle makes a cluster of nodes that have all had their sessions for a while, and own
+// what they should: it takes thousands of them long to find that out, one claim after the
+// other. It comes before they open their ports.
+func (n *Net) Settle(peers []overlay.Peer, owners *overlay.Owners) {
+	for _, p := range peers {
+		n.renew(p)
+	}
+	for part := range n.owners {
+		n.revision++
+		n.owners[part] = overlay.Owner{Part: part, Node: owners.Of(part), Session: 1, Epoch: n.revision}
+		n.settled = append(n.settled, n.owners[part])
+	}
+	n.settled = slices.Clip(append(n.settled, overlay.Members{Peers: n.peers()}))
 }
 
 // Close ends it. What was said on it may still arrive; nothing comes back.
@@ -402,6 +423,9 @@ func (p *Port) following(part int) *follow {
 
 // renew keeps a session, or begins it.
 func (n *Net) renew(peer overlay.Peer) {
+	if n.settled != nil {
+		peer.Draining = false // it says so as long as it does not know that it has long been here
+	}
 	at, ok := slices.BinarySearchFunc(n.sessions, peer.Name, func(s session, name string) int { return strings.Compare(s.peer.Name, name) })
 	if !ok {
 		n.sessions = slices.Insert(n.sessions, at, session{})
@@ -477,8 +501,9 @@ func (n *Net) claim(c overlay.Claim) {
 	}
 	n.revision++
 	n.owners[c.Part] = overlay.Owner{Part: c.Part, Node: c.Node, Session: c.Session, Epoch: n.revision, Before: c.Before}
+	news := overlay.Event(n.owners[c.Part]) // one for all
 	for _, p := range n.ports {
-		p.tell(n.owners[c.Part])
+		p.tell(news)
 	}
 }
 

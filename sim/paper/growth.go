@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"weir/overlay"
 	"weir/sim/chart"
@@ -28,9 +29,9 @@ func growths() []Experiment {
 			judge: judgeSpread,
 		},
 		{
-			Name: "scale-crawl", Title: "Hundreds of nodes: what a URL costs", Live: true,
+			Name: "scale-crawl", Title: "Up to 5,000 nodes: what a URL costs", Live: true,
 			Paper: "Loo et al. measure up to 80 nodes; nothing is said of more.",
-			Setup: asBefore + "weir alone, adaptive, for two minutes of the exhaustive crawl from one page on, 4,096 partitions from 500 nodes on. Copies of logs and renewals of sessions are not simulated.",
+			Setup: asBefore + "weir alone, adaptive, the exhaustive crawl from one page on: two minutes with up to 1,000 nodes, and 40 seconds with 1,000 and more. 4,096 partitions from 500 nodes on, 8,192 with 5,000. From 2,500 nodes on they have joined before. Copies of logs and renewals of sessions are not simulated. 2,500 nodes need --scale 0.1, and 5,000 --scale 1 and 10 GB.",
 			judge: judgeCrowd, teams: crowdTeams(),
 		},
 	}
@@ -137,20 +138,24 @@ func spread(seed uint64, nodes, parts int) shares {
 	return s
 }
 
-// crowdSizes are the clusters that crawl.
-var crowdSizes = []int{80, 250, 500, 1000}
-
+// crowdTeams are the clusters that crawl. With thousands of nodes a second of theirs takes
+// many of ours, and all are busy soon.
 func crowdTeams() []team {
 	var all []team
-	for _, n := range crowdSizes {
-		all = append(all, team{web: world, scheme: adaptive, nodes: n, brief: true})
+	for _, x := range []struct {
+		lasts time.Duration
+		nodes []int
+	}{{2 * time.Minute, []int{80, 250, 500, 1000}}, {40 * time.Second, []int{1000, 2500, 5000}}} {
+		for _, n := range x.nodes {
+			all = append(all, team{web: world, scheme: adaptive, nodes: n, brief: x.lasts})
+		}
 	}
 	return all
 }
 
 func judgeCrowd(r *record, f *Finding) {
 	kinds := []overlay.Traffic{overlay.Rows, overlay.Ends, overlay.Epochs, overlay.HostNews, overlay.Leases, overlay.Gossip}
-	t := &chart.Table{Title: "bytes for a page asked for", Columns: []string{"nodes", "pages", "asked for"}}
+	t := &chart.Table{Title: "bytes for a page asked for", Columns: []string{"nodes", "crawl, s", "pages", "asked for", "rows a batch"}}
 	for _, k := range kinds {
 		t.Columns = append(t.Columns, k.String())
 	}
@@ -160,7 +165,7 @@ func judgeCrowd(r *record, f *Finding) {
 		if !ok {
 			continue
 		}
-		row := []any{x.nodes, thousands(res.Pages), thousands(res.Seen)}
+		row := []any{x.nodes, x.lasts(r.scale).Seconds(), thousands(res.Pages), thousands(res.Seen), tenths(float64(res.Rows) / float64(res.Batches))}
 		for _, k := range kinds {
 			row = append(row, tenths(float64(res.Account.Received[k])/float64(res.Seen)))
 		}
@@ -168,5 +173,6 @@ func judgeCrowd(r *record, f *Finding) {
 		t.Add(append(row, tenths(res.Account.PerURL(res.Seen)), round(peak(loads)/mean(loads)), percent(r.idle(x)))...)
 	}
 	f.table("", t)
-	f.Comment = "Rows are what grows with a crawl; gossip and leases grow with its time, and two minutes from one page on are little to share them among. "
+	f.Comment = "Rows are what grows with a crawl; gossip and leases grow with its time, and two minutes from one page on are little to share them among. Within 40 seconds thousands of nodes have hardly begun to tell their loads. " +
+		"With more nodes each knows less of what others have sent, so a URL is sent more often, and a batch has fewer rows to share what comes with a message."
 }

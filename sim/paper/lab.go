@@ -90,6 +90,7 @@ type lab struct {
 	done  atomic.Int64
 	total int
 	of    int64
+	heavy sync.Mutex // held while a large cluster crawls
 	mu    sync.Mutex // guards rec and fail
 	rec   record
 	fail  error
@@ -208,7 +209,7 @@ func (l *lab) jobs(chosen []Experiment) []job {
 	seenTeams := map[team]bool{}
 	for _, e := range chosen {
 		for _, t := range e.teams {
-			if !seenTeams[t] {
+			if !seenTeams[t] && t.fits(l.opt.Scale) {
 				seenTeams[t] = true
 				l.total++
 				l.of += t.expected(l.opt.Scale)
@@ -301,7 +302,7 @@ func (r *record) find(e Experiment) (Finding, bool) {
 	for _, t := range e.teams {
 		if _, ok := r.teams[t]; ok {
 			some = true
-		} else {
+		} else if t.fits(r.scale) {
 			f.Gaps = append(f.Gaps, t.String())
 		}
 	}

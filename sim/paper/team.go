@@ -27,8 +27,8 @@ type team struct {
 	web    string
 	scheme string // as overlay.ParseScheme reads it
 	nodes  int
-	brief  bool // two minutes only, and as many partitions as so many nodes need
-	apart  bool // nodes and hosts stand where those of figure 12 do, and not all equally far
+	brief  time.Duration // no longer than that, with as many partitions as so many nodes need; 0: a quarter of an hour
+	apart  bool          // nodes and hosts stand where those of figure 12 do, and not all equally far
 }
 
 func (t team) String() string {
@@ -99,7 +99,7 @@ func (l *lab) cluster(chosen []Experiment) error {
 		var all []team
 		for _, e := range chosen {
 			for _, t := range e.teams {
-				if t.web == name && !slices.Contains(all, t) {
+				if t.web == name && t.fits(l.opt.Scale) && !slices.Contains(all, t) {
 					all = append(all, t)
 				}
 			}
@@ -170,6 +170,10 @@ func largest(w *web.Web) (most int) {
 
 // team plays one crawl.
 func (l *lab) team(w *web.Web, t team) error {
+	if t.large() {
+		l.heavy.Lock()
+		defer l.heavy.Unlock()
+	}
 	if !l.on() {
 		return errStopped
 	}
@@ -182,7 +186,7 @@ func (l *lab) team(w *web.Web, t team) error {
 	}
 	cfg := sim.ClusterConfig{
 		Config: sim.Config{Order: "depth", Conns: fetchers, Wait: -1, MaxTime: t.lasts(l.opt.Scale)},
-		Nodes:  t.nodes, Scheme: scheme, Leases: t.polite(), Parts: t.parts(), Seed: l.opt.Seed,
+		Nodes:  t.nodes, Scheme: scheme, Leases: t.polite(), Parts: t.parts(), Joined: t.large(), Seed: l.opt.Seed,
 	}
 	if t.apart {
 		cfg.Trip = ping(l.opt.Seed).between(l.opt.Seed)
@@ -219,18 +223,31 @@ func (l *lab) team(w *web.Web, t team) error {
 
 // lasts is how long a crawl takes at a scale.
 func (t team) lasts(scale float64) time.Duration {
-	if t.brief {
-		return min(quarterOf(scale), 2*time.Minute)
+	if t.brief > 0 {
+		return min(quarterOf(scale), t.brief)
 	}
 	return quarterOf(scale)
 }
 
 // parts is how many partitions there are; 0 means as many as live.
 func (t team) parts() int {
-	if t.brief && t.nodes >= 500 {
+	switch {
+	case t.brief == 0 || t.nodes < 500:
+		return 0
+	case t.nodes <= 2500:
 		return 4096
 	}
-	return 0
+	return 8192
+}
+
+// large says that a crawl takes minutes and gigabytes: there is one at a time, and none
+// on webs that are not whole.
+func (t team) large() bool { return t.nodes > 1000 }
+
+// fits says that a crawl is played at a scale. More than 2,500 nodes take ten gigabytes, for
+// which somebody has to ask.
+func (t team) fits(scale float64) bool {
+	return !t.large() || part(scale) == 1 && (t.nodes <= 2500 || scale >= 1)
 }
 
 // expected is about how many pages a crawl fetches.
