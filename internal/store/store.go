@@ -267,13 +267,18 @@ func (s *Store) openState(o Options) error {
 	sched := newScheduler()
 	opts.Experimental.CompactionScheduler = sched
 	filter := newLookups(o.Ordered)
+	// For the deep levels zstd of level 1: it takes a twelfth less of a commit's CPU
+	// than level 3, for a byte a URL more. Pebble's own profile would give up on
+	// rows that are mostly hashes, which costs two bytes.
+	lower := *sstable.BalancedCompression
+	lower.AdaptiveReductionCutoffPercent = 0
 	for i := range opts.Levels {
 		l := &opts.Levels[i]
 		l.BlockSize = 32 << 10
 		l.FilterPolicy = filter
 		profile := sstable.SnappyCompression
 		if i >= len(opts.Levels)-2 {
-			profile = sstable.ZstdCompression
+			profile = &lower
 		}
 		l.Compression = func() *sstable.CompressionProfile { return profile }
 	}
