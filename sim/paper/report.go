@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"weir/sim/chart"
@@ -15,16 +16,32 @@ import (
 func Report(all []Finding, scale float64) *chart.Report {
 	r := &chart.Report{
 		Title: "The papers, repeated",
-		Intro: lines(
-			"Tables and figures of chapter 6, Scheduling Algorithms for Web Crawling, of Castillo's thesis, Effective Web Crawling (2004), made again with weir's own scheduler in virtual time; "+
-				"and the figures of Zhu, Li, Xu and Cui, Optimal Bandwidth Allocation for Web Crawler Systems (2019), made again with weir's planner, and with live crawls where the paper has them; "+
-				"and the figures of Loo, Cooper and Krishnamurthy, Distributed Web Crawling over DHTs (2004), made again with weir's own nodes.",
-			fmt.Sprintf("Castillo's webs at a scale of %g of the paper's 3.5 million pages; Zhu et al. as they are. %s.", scale, Summary(all))),
+		Intro: lines(append(sources(all, scale), Summary(all)+".")...),
 	}
 	for _, f := range all {
 		r.Parts = append(r.Parts, f.parts()...)
 	}
 	return r
+}
+
+// sources says which papers the findings are of.
+func sources(all []Finding, scale float64) (list []string) {
+	for _, by := range []struct {
+		names []string // begin so
+		text  string
+	}{
+		{[]string{"table-", "figure-", "beyond-"}, "Tables and figures of chapter 6, Scheduling Algorithms for Web Crawling, of Castillo's thesis, Effective Web Crawling (2004), " +
+			fmt.Sprintf("made again with weir's own scheduler in virtual time, on webs at a scale of %g of the paper's 3.5 million pages.", scale)},
+		{[]string{"zhu-"}, "Figures of Zhu, Li, Xu and Cui, Optimal Bandwidth Allocation for Web Crawler Systems (2019), made again with weir's planner, and with live crawls where the paper has them."},
+		{[]string{"loo-"}, "Figures of Loo, Cooper and Krishnamurthy, Distributed Web Crawling over DHTs (2004), made again with weir's own nodes."},
+	} {
+		if slices.ContainsFunc(all, func(f Finding) bool {
+			return slices.ContainsFunc(by.names, func(begin string) bool { return strings.HasPrefix(f.Name, begin) })
+		}) {
+			list = append(list, by.text)
+		}
+	}
+	return list
 }
 
 // heading writes an experiment's name for people.
