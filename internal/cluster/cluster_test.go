@@ -302,7 +302,7 @@ func TestCluster(t *testing.T) {
 			tune func(*Config)
 		}{
 			{"b2", NameTaken, func(c *Config) { c.Name, c.Certs = "b", filepath.Join(w.dir, "ca", "b") }},
-			{"v", OtherVersion, func(c *Config) { c.Version, c.Least = 9, 8 }},
+			{"v", OtherVersion, func(c *Config) { c.Version, c.Least = version+2, version+1 }},
 			{"x", OtherCluster, func(c *Config) {
 				id := &identity{Node: draw(8), Name: "x", Cluster: draw(8), Secret: draw(16), Storage: true}
 				if err := errors.Join(os.MkdirAll(c.Dir, 0o700), id.save(c.Dir)); err != nil {
