@@ -177,6 +177,9 @@ func (l *Ledger) Again(f *page.Facts) error {
 	if f.Robots {
 		return l.robotsAgain(f)
 	}
+	if r, err := l.page(f.Key); err != nil || r != nil && r.state == stateEnded && r.at != f.At {
+		return err // it was fetched again since these were read
+	}
 	r, due, err := l.settled(f.Key)
 	if err != nil || r == nil || r.version != l.cfg.Version {
 		return err
@@ -212,12 +215,17 @@ func (l *Ledger) settled(k page.Key) (r *pageRecord, due bool, err error) {
 		return nil, false, err
 	}
 	if due = r.due; due {
-		r.due = false
-		l.totals.Due--
-		l.extra = append(l.extra, Pair{Key: againKey(r.depth, k), Gone: true})
-		l.mark(r)
+		l.undue(r)
 	}
 	return r, due, nil
+}
+
+// undue notes that a page is not due any more.
+func (l *Ledger) undue(r *pageRecord) {
+	r.due = false
+	l.totals.Due--
+	l.extra = append(l.extra, Pair{Key: againKey(r.depth, r.key), Gone: true})
+	l.mark(r)
 }
 
 // writeSweep writes how far the sweep has come, if it has moved.

@@ -84,17 +84,41 @@ func (l *Ledger) claimOf(k page.Key, row []byte) (Claim, error) {
 	return c, err
 }
 
-// ReadWaits says whether a page waits still, and whether another node has fetched it
-// before, which may have it. A page that was ordered may have ended meanwhile: other
-// nodes deliver it again, too, if they have it and read who asks for it.
-func ReadWaits(kv KV, k page.Key) (waits, had bool, err error) {
+// Waits is how it stands with a page that was ordered. It may have ended meanwhile:
+// other nodes deliver it again, too, if they have it and read who asks for it.
+type Waits struct {
+	Still bool
+	Had   bool  // another node has fetched it before, which may have it
+	Since int64 // what was fetched before is too old for who asks for it, see Member
+}
+
+// ReadWaits returns how it stands with a page.
+func ReadWaits(kv KV, k page.Key) (w Waits, err error) {
 	b, ok, err := kv.Get(pageKey(keyURL, k))
 	var r urlRow
 	if err == nil && ok {
 		err = r.read(b)
 	}
-	if err != nil {
-		return false, false, fmt.Errorf("look up whether a page waits: %w", err)
+	if w.Still, w.Had = r.state == stateQueued, r.had; err == nil && w.Had {
+		w.Since, err = readSince(kv, k)
 	}
-	return r.state == stateQueued, r.had, nil
+	if err != nil {
+		return Waits{}, fmt.Errorf("look up whether a page waits: %w", err)
+	}
+	return w, nil
+}
+
+// readSince returns since when a page must have been fetched for all who ask for it.
+func readSince(kv KV, k page.Key) (since int64, err error) {
+	programs, _, err := ReadPrograms(kv)
+	for _, n := range programs.Each {
+		if err != nil || n.Left || n.Since <= since {
+			continue
+		}
+		var asks bool
+		if _, asks, err = readClaim(kv, n.Number, k); asks {
+			since = n.Since
+		}
+	}
+	return since, err
 }

@@ -3,6 +3,7 @@ package crawl
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -21,24 +22,41 @@ func (s *ship) enrolled() *Several {
 	if len(had.Each) == 0 || len(s.fl.later) == 0 {
 		return nil
 	}
-	members := []Member{{Name: "0", Rules: s.rules}}
 	s.others = nil
-	for i, plan := range s.fl.later[:len(had.Each)-1] {
-		p, err := NewProgram(ProgramConfig{Plan: plan, Own: true, Secret: worldSecret, Version: uint8(i + 1)}, s.kv)
-		s.must(err)
-		s.others = append(s.others, p)
-		members = append(members, Member{Name: fmt.Sprint(i + 1), Rules: p, Joined: true})
+	for i := range had.Each[1:] {
+		s.others = append(s.others, s.newcomer(i+1))
 	}
-	return NewSeveral(s.kv, members)
+	return s.members(had.Each)
 }
 
-// enrol has a node take up the next program, if there is one that it has not.
-func (s *ship) enrol() {
-	n := len(s.others)
-	if n == len(s.fl.later) {
-		return
+// newcomer is one of the programs that come later, by its number.
+func (s *ship) newcomer(i int) *Program {
+	p, err := NewProgram(ProgramConfig{Plan: s.fl.later[i-1], Own: true, Secret: worldSecret, Version: uint8(i)}, s.kv)
+	s.must(err)
+	return p
+}
+
+// members are the node's programs.
+func (s *ship) members(each []Named) *Several {
+	var list []Member
+	for i, n := range each {
+		m := Member{Name: n.Name, Rules: s.rules, Joined: n.Joined, Left: n.Left, Since: n.Since}
+		if i > 0 {
+			m.Rules = s.others[i-1]
+		}
+		list = append(list, m)
 	}
-	if n == 0 {
+	return NewSeveral(s.kv, list)
+}
+
+// enrol has a node take up the next program, if there is one that it has not, and which
+// have left.
+func (s *ship) enrol() {
+	had, _, err := ReadPrograms(s.kv)
+	s.must(err)
+	each := had.Each
+	if len(each) == 0 {
+		each = []Named{{Name: "0"}}
 		w := &batch{}
 		s.must(s.l.Divide(func(p Pair) error {
 			w.Set(p.Key, p.Value)
@@ -46,22 +64,46 @@ func (s *ship) enrol() {
 		}))
 		s.kv.commit(w)
 	}
-	members := []Member{{Name: "0", Rules: s.rules}}
-	for i, p := range s.others {
-		members = append(members, Member{Name: fmt.Sprint(i + 1), Rules: p, Joined: true})
+	if n := len(each); n <= len(s.fl.later) {
+		s.fl.submit(n)
+		s.others = append(s.others, s.newcomer(n))
+		each = append(each, Named{Name: fmt.Sprint(n), Number: uint8(n), Joined: true, Since: s.fl.since[n]})
 	}
-	p, err := NewProgram(ProgramConfig{Plan: s.fl.later[n], Own: true, Secret: worldSecret, Version: uint8(n + 1)}, s.kv)
-	s.must(err)
-	s.others = append(s.others, p)
-	members = append(members, Member{Name: fmt.Sprint(n + 1), Rules: p, Joined: true})
-	s.must(s.l.Change(NewSeveral(s.kv, members)))
+	for i := range each {
+		each[i].Left = s.fl.left[i]
+	}
+	if slices.Equal(each, had.Each) {
+		return
+	}
+	s.must(s.l.Change(s.members(each)))
 	s.commit()
+}
+
+// submit notes when a program comes, with the first node that hears of it. If it wants
+// young pages, the web is another one from then on.
+func (f *fleet) submit(program int) {
+	if len(f.since) > program {
+		return
+	}
+	f.since = append(f.since, 0)
+	if f.was != nil {
+		f.now++
+		f.since[program] = f.now
+		f.turn = min(f.turn, f.now)
+	}
+}
+
+// leave has a program leave that is there.
+func (f *fleet) leave(program int) {
+	if len(f.since) > program {
+		f.left[program] = true
+	}
 }
 
 // enrol has all nodes take up all programs.
 func (f *fleet) enrol() {
 	for _, s := range f.nodes {
-		for range f.later {
+		for range len(f.later) + 1 {
 			s.commit()
 			s.enrol()
 		}
@@ -78,9 +120,11 @@ live named.
 named(V, max count<U>) :- link(U, V).`, digits)
 }
 
-// TestNodesEnrolPrograms: programs come to share a crawl of one, which nodes take up at
-// different moments while they crash, hand over and come late. In the end each has the
-// pages and rows that it has on one node which had all of them from the start.
+// TestNodesEnrolPrograms: programs come to share a crawl of one, and leave it, which
+// nodes take up at different moments while they crash, hand over and come late. In the
+// end each that has stayed has the pages and rows that it has on one node which had all
+// of them from the start. One that wants young pages has nothing but what the web says
+// since it came.
 func TestNodesEnrolPrograms(t *testing.T) {
 	programs := []string{narrow("02468"), narrow("13579"), narrow("0-4")}
 	for _, name := range slices.Sorted(maps.Keys(sharedPrograms)) {
@@ -95,18 +139,36 @@ func TestNodesEnrolPrograms(t *testing.T) {
 		}
 		f := newFleet(t, pick(), true)
 		f.later = []*flow.Plan{pick(), pick()}
+		f.since, f.left = []int64{0}, make([]bool, 3)
 		f.keys = overlay.NewKeys(scheme, fleetParts)
 		all := fleetPages(14, 5)
 		f.link(all, 2)
 		f.seeds = all[:2]
+		if rapid.Bool().Draw(t, "young") {
+			f.was = newFleet(t, nil, false)
+			f.was.link(all, 2)
+			f.turn = math.MaxInt64
+		}
 		f.sail()
 
 		f.more, f.later = f.later, nil
-		alone := f.alike()
+		var alone *ship
+		if f.was == nil && !slices.Contains(f.left, true) {
+			alone = f.alike()
+		} else {
+			alone = f.single()
+		}
 		got, want := map[string]bool{}, map[string]bool{}
 		alone.claimed(want)
 		for _, s := range f.nodes {
 			s.claimed(got)
+		}
+		for i := range f.left {
+			if f.left[i] || f.was != nil && f.since[i] == 0 {
+				other := func(row string, _ bool) bool { return strings.HasPrefix(row, fmt.Sprint(i, " ")) }
+				maps.DeleteFunc(got, other)
+				maps.DeleteFunc(want, other)
+			}
 		}
 		if !maps.Equal(got, want) {
 			t.Fatalf("together they have\n%s\nand one alone\n%s", strings.Join(slices.Sorted(maps.Keys(got)), "\n"), strings.Join(slices.Sorted(maps.Keys(want)), "\n"))

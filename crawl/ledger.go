@@ -318,6 +318,15 @@ func (l *Ledger) Page(id uint64, f *page.Facts, at Archived, repeat bool) error 
 	if !f.Outcome.Final(f.Attempt) {
 		return l.again(r, f)
 	}
+	if f.Lent && l.several != nil {
+		since, err := l.several.since(r.key)
+		if err != nil {
+			return err
+		}
+		if f.At < since { // who wants it younger came to ask for it a moment ago
+			return l.again(r, &page.Facts{Key: r.key, Outcome: page.Aborted})
+		}
+	}
 	f.Depth, f.Root = r.depth, f.Root || r.root // it may have improved meanwhile
 	if l.cfg.Traits.Priority {
 		if err := l.load(r); err != nil {
@@ -328,8 +337,13 @@ func (l *Ledger) Page(id uint64, f *page.Facts, at Archived, repeat bool) error 
 	if err := l.finish(r, f, at); err != nil {
 		return err
 	}
-	if err := l.vary(f, repeat); err != nil || r.version != l.cfg.Version {
-		return err // the program of now has not asked for it
+	if !r.renewed { // else it has counted, and what it says may well be the same
+		if err := l.vary(f, repeat); err != nil {
+			return err
+		}
+	}
+	if r.version != l.cfg.Version {
+		return nil // the program of now has not asked for it
 	}
 	if l.totals.Steered { // it was asked for before, and read for the last program
 		l.deliver(r, r.depth)

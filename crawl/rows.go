@@ -158,6 +158,7 @@ type urlRow struct {
 	free    bool // released by the user: never parked again
 	plain   bool // while queued: no redirects led to it and it was not tried before, so its entry follows from this row and its URL
 	had     bool // while queued: another node has fetched it, see ReadWaits
+	renewed bool // while queued: this one has, too long ago for who asks for it now
 	depth   uint16
 	rule    Rule
 	version uint8    // of the program that asked for it last
@@ -207,6 +208,9 @@ func (r *urlRow) append(b []byte) []byte {
 	case stateQueued:
 		b = append(b, r.place.Class)
 		b = binary.AppendUvarint(b, r.place.Seq)
+		if r.renewed {
+			b = append(b, 1)
+		}
 	case stateEnded:
 		if r.score != 0 {
 			b = binary.BigEndian.AppendUint32(b, math.Float32bits(r.score))
@@ -243,6 +247,7 @@ func (r *urlRow) read(b []byte) error {
 		r.had = flags&4 != 0
 		r.place.Class = d.byte()
 		r.place.Seq = d.uvarint()
+		r.renewed = d.err == nil && len(d.b) > 0
 	case stateEnded:
 		r.plain, r.due = false, r.plain
 		if flags&4 != 0 {

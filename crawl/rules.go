@@ -68,6 +68,7 @@ type Row struct {
 	Score float32
 	By    Rule
 
+	since int64         // with Anew: should it have ended before, it is fetched again instead
 	moves uint8         // how often it was handed on, see handon.go
 	part  uint16        // of several programs that several nodes run: its partition
 	bids  []overlay.Row // and what each of them asks, as far as its partition's log does not say so

@@ -42,6 +42,10 @@ type Member struct {
 	// Of a crawl that several nodes share.
 	Joined bool // it came when the crawl had begun
 	Left   bool // it asks for nothing more: what it has asked for is known, as all nodes know it, and nothing follows
+
+	// Pages that ended before, Unix nanoseconds, are fetched again when it comes to ask
+	// for them; 0: none are.
+	Since int64
 }
 
 type sharer struct {
@@ -95,7 +99,7 @@ func (s *Several) Stopped() []string {
 func (s *Several) named() []Named {
 	var list []Named
 	for _, m := range s.members {
-		list = append(list, Named{m.Name, m.number, m.Joined, m.Left})
+		list = append(list, Named{m.Name, m.number, m.Joined, m.Left, m.Since})
 	}
 	return list
 }
@@ -199,6 +203,23 @@ func (s *Several) Wants(k page.Key) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// since returns when a page must have been fetched for all who ask for it.
+func (s *Several) since(k page.Key) (since int64, err error) {
+	for _, m := range s.members {
+		if m.stopped != "" || m.Since <= since {
+			continue
+		}
+		_, asks, err := s.claims.get(claimID{m.number, k})
+		if err != nil {
+			return 0, err
+		}
+		if asks {
+			since = m.Since
+		}
+	}
+	return since, nil
 }
 
 // deliver gives a program facts, and takes what it derives.
@@ -308,6 +329,9 @@ func (s *Several) better(m *sharer, f *page.Facts, k page.Key, row *Row, out *Ou
 	}
 	if !ok {
 		row.Anew = true
+		if m.stopped == "" {
+			row.since = m.Since
+		}
 		s.claims.put(id, Claim{Depth: row.Depth, Root: row.Root, Score: row.Score, By: row.By, Parent: f.Key}, out)
 		return true, true, s.visit(m, k.Site, row, out)
 	}
@@ -363,6 +387,6 @@ func (r *Row) merge(o *Row) {
 	}
 	r.Root, r.Seed = r.Root || o.Root, r.Seed || o.Seed
 	r.Anew, r.Hear = r.Anew || o.Anew, r.Hear || o.Hear
-	r.Score = max(r.Score, o.Score)
+	r.Score, r.since = max(r.Score, o.Score), max(r.since, o.since)
 	r.bids = append(r.bids, o.bids...)
 }

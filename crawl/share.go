@@ -311,8 +311,11 @@ func (l *Ledger) staked(s *siteRecord) {
 }
 
 // refetch queues a page again whose facts would mean more, and lie with another
-// node.
+// node, or are too old for who asks for them.
 func (l *Ledger) refetch(f *page.Facts, r *pageRecord, row *Row) error {
+	if r.due { // it is delivered with what is fetched
+		l.undue(r)
+	}
 	nearer, dearer := row.Depth < r.depth, l.purse == nil && row.Score > r.score
 	if nearer {
 		r.depth, r.rule, r.parent = row.Depth, row.By, f.Key
@@ -337,12 +340,26 @@ func (l *Ledger) refetch(f *page.Facts, r *pageRecord, row *Row) error {
 	if l.cfg.Traits.Priority && l.purse == nil {
 		e.Score = r.score
 	}
-	r.had, l.share.doubtful = true, true
+	if r.archive.File == elsewhere {
+		r.had, l.share.doubtful = true, true
+	} else {
+		l.renew(r)
+	}
 	l.reclaim(s, r, e)
 	return nil
 }
 
-// reclaim queues a page again that has ended elsewhere.
+// renew forgets how a page of this node's has ended. Its old record stays in the archive.
+func (l *Ledger) renew(r *pageRecord) {
+	l.totals.Outcomes[r.outcome]--
+	if r.seed && (r.outcome.Row().Kept || r.outcome == page.Redirected) {
+		l.totals.SeedsOK--
+	}
+	r.renewed, r.told = true, false
+	l.gone = append(l.gone, pageKey(keyText, r.key))
+}
+
+// reclaim queues a page again that has ended.
 func (l *Ledger) reclaim(s *siteRecord, r *pageRecord, e frontier.Entry) {
 	r.loaded, r.entry = true, e
 	s.queued++

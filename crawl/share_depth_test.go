@@ -51,14 +51,20 @@ func TestSharedBounds(t *testing.T) {
 
 // alike holds the pages that the fleet has fetched to those of one node alone.
 func (f *fleet) alike() (alone *ship) {
+	alone = f.single()
+	if got, want := slices.Sorted(maps.Keys(f.asked)), slices.Sorted(maps.Keys(alone.fl.asked)); !slices.Equal(got, want) {
+		f.t.Fatalf("together they have fetched\n%s\nand one alone\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	return alone
+}
+
+// single is one node that has crawled the same web alone.
+func (f *fleet) single() *ship {
 	one := newFleet(f.t, f.plan, f.own)
 	one.web, one.moved, one.seeds, one.more = f.web, f.moved, f.seeds, f.more
-	alone = one.board(&ship{name: "alone", alone: true})
+	alone := one.board(&ship{name: "alone", alone: true})
 	for alone.again(); len(alone.queued) > 0; alone.again() {
 		alone.fetch()
-	}
-	if got, want := slices.Sorted(maps.Keys(f.asked)), slices.Sorted(maps.Keys(one.asked)); !slices.Equal(got, want) {
-		f.t.Fatalf("together they have fetched\n%s\nand one alone\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	return alone
 }

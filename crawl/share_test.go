@@ -29,10 +29,15 @@ type fleet struct {
 	plan  *flow.Plan
 	more  []*flow.Plan // of other programs that share the crawl
 	later []*flow.Plan // of those that come to share it
+	since []int64      // by program: see Member
+	left  []bool       // by program
 	own   bool
 	seeds []string
 	web   map[string][]string
 	moved map[string]string // where pages redirect to
+	now   int64             // a moment for each fetch
+	turn  int64             // when the web became another one than it was
+	was   *fleet            // with that one
 	asked map[string]int
 	ended map[string]overlay.Ended // as the logs say
 	size  int64                    // of pages, if bytes are counted
@@ -216,16 +221,53 @@ func (s *ship) fetch() {
 	slices.SortFunc(keys, func(a, b page.Key) int { return strings.Compare(s.queued[a], s.queued[b]) })
 	k := rapid.SampledFrom(keys).Draw(s.fl.t, "page")
 	u := s.queued[k]
-	waits, had, err := ReadWaits(s.kv, k)
+	w, err := ReadWaits(s.kv, k)
 	s.must(err)
-	if !s.alone && (!waits || had) && !s.l.Doubtful() {
-		s.fl.t.Fatalf("%s is sure of %s: it waits %v, another node had it %v", s.name, u, waits, had)
+	if !s.alone && (!w.Still || w.Had) && !s.l.Doubtful() {
+		s.fl.t.Fatalf("%s is sure of %s: %+v", s.name, u, w)
 	}
 	delete(s.queued, k)
-	s.fl.asked[u]++
 	s.id++
+	if away, err := s.l.away(k, 0); err != nil || away {
+		s.must(err)
+		s.must(s.l.Settle(s.id, k.Site, frontier.Entry{Hash: k.Hash, Rest: mustURL(u).Rest()}, page.SteeredAway))
+		return
+	}
+	s.fl.now++
+	x, lent := s.fl.facts(k, u), false
+	if w.Had {
+		if at, ok := s.fl.lent(s, u, w.Since); ok {
+			x, lent = s.fl.factsAt(k, u, at), true
+			x.Lent = true
+		}
+	}
+	if !lent {
+		s.fl.asked[u]++
+	}
 	s.held[k] = u
-	s.must(s.l.Page(s.id, s.fl.facts(k, u), Archived{File: 1, Length: 1}, false))
+	s.must(s.l.Page(s.id, x, Archived{File: 1, Length: 1}, false))
+}
+
+// row is what a node's store says of a page.
+func (s *ship) row(k page.Key) (r urlRow) {
+	b, ok, err := s.kv.Get(pageKey(keyURL, k))
+	s.must(err)
+	if ok {
+		s.must(r.read(b))
+	}
+	return r
+}
+
+// lent says when a page was fetched that another node lends, the oldest that will do.
+func (f *fleet) lent(to *ship, u string, since int64) (at int64, ok bool) {
+	for _, s := range f.nodes {
+		for k, have := range s.held {
+			if r := s.row(k); s != to && have == u && r.state == stateEnded && r.archive.File == 1 && r.at >= since && (!ok || r.at < at) {
+				at, ok = r.at, true
+			}
+		}
+	}
+	return at, ok
 }
 
 // give leaves pages of a host that wait to a later partition than theirs, all of a site.
@@ -285,13 +327,19 @@ func (f *fleet) shown(reader *ship, u string) {
 }
 
 // facts are those of a page.
-func (f *fleet) facts(k page.Key, u string) *page.Facts {
+func (f *fleet) facts(k page.Key, u string) *page.Facts { return f.factsAt(k, u, f.now) }
+
+// factsAt are those that it had at a time.
+func (f *fleet) factsAt(k page.Key, u string, at int64) *page.Facts {
+	if at < f.turn {
+		return f.was.factsAt(k, u, at)
+	}
 	if to := f.moved[u]; to != "" {
 		l := link(to)
 		l.Kind = page.Redirect
-		return &page.Facts{Key: k, URL: mustURL(u), Outcome: page.Redirected, Status: 301, Redirect: l}
+		return &page.Facts{Key: k, URL: mustURL(u), Outcome: page.Redirected, Status: 301, Redirect: l, At: at}
 	}
-	x := &page.Facts{Key: k, URL: mustURL(u), Outcome: page.OK, Status: 200, Bytes: f.size}
+	x := &page.Facts{Key: k, URL: mustURL(u), Outcome: page.OK, Status: 200, Bytes: f.size, At: at}
 	for _, to := range f.web[u] {
 		x.Links = append(x.Links, link(to))
 	}
@@ -305,7 +353,7 @@ func (s *ship) again() {
 		s.must(err)
 		for _, k := range keys {
 			if u, ok := s.held[k]; ok {
-				s.must(s.l.Again(s.fl.facts(k, u)))
+				s.must(s.l.Again(s.fl.factsAt(k, u, s.row(k).at)))
 			} else {
 				s.must(s.l.Skip(k))
 			}
@@ -387,7 +435,7 @@ func (f *fleet) sail() {
 	for range n("steps", 200) {
 		s := f.nodes[n("node", 2)]
 		part := n("part", fleetParts-1)
-		switch n("act", 13+min(len(f.later), 1)) {
+		switch n("act", 13+min(len(f.later), 2)) {
 		case 0, 1, 2:
 			s.fetch()
 		case 3:
@@ -441,6 +489,8 @@ func (f *fleet) sail() {
 			s.enrol()
 			s.again()
 			s.tell()
+		case 15:
+			f.leave(n("leaver", len(f.later)-1))
 		}
 	}
 	f.enrol()

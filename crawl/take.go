@@ -284,7 +284,7 @@ func (l *Ledger) better(f *page.Facts, r *pageRecord, row *Row) (bool, error) {
 		if r.outcome == page.SteeredAway {
 			return true, l.regain(f, r, row)
 		}
-		if r.archive.File == elsewhere {
+		if r.archive.File == elsewhere || r.at < row.since && r.outcome != page.TooManyRedirects {
 			return nearer || dearer, l.refetch(f, r, row)
 		}
 		old := r.depth

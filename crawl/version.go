@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 )
@@ -24,6 +25,7 @@ type Named struct {
 	Number uint8
 
 	Joined, Left bool // see Member
+	Since        int64
 }
 
 // Find returns the number of a program by its name.
@@ -66,6 +68,7 @@ const (
 	hasFlags = 1 << 7
 	isJoined = 1
 	isLeft   = 2
+	hasSince = 4 // which follows
 )
 
 // append writes the version, and behind it, where there are several programs,
@@ -84,10 +87,16 @@ func (p Programs) append(b []byte) []byte {
 		if n.Left {
 			flags |= isLeft
 		}
+		if n.Since != 0 {
+			flags |= hasSince
+		}
 		if flags == 0 {
 			b = append(b, n.Number, byte(len(n.Name)))
 		} else {
 			b = append(b, n.Number, byte(len(n.Name))|hasFlags, flags)
+		}
+		if n.Since != 0 {
+			b = binary.AppendVarint(b, n.Since)
 		}
 		b = append(b, n.Name...)
 	}
@@ -108,6 +117,9 @@ func (p *Programs) read(b []byte) error {
 		if size&hasFlags != 0 {
 			flags := d.byte()
 			n.Joined, n.Left = flags&isJoined != 0, flags&isLeft != 0
+			if flags&hasSince != 0 {
+				n.Since = d.varint()
+			}
 		}
 		n.Name = string(d.take(int(size &^ hasFlags)))
 		p.Each = append(p.Each, n)

@@ -144,6 +144,7 @@ type Facts struct {
 	Root     bool   // a seed, or what a seed redirects to: scope is drawn round the roots
 	Attempt  uint8  // earlier tries that did not count as final
 	Robots   bool   // this is a robots.txt: archived, but not a page
+	Lent     bool   // another node of the crawl has fetched it, At some time
 	Score    float32
 	Outcome  Outcome
 	Status   int    // 0 when no answer came

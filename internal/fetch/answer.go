@@ -46,6 +46,7 @@ type Answer struct {
 	KeepAliveTimeout time.Duration // how long it stays open; 0: it did not say
 	Addr             netip.Addr    // where the connection led; zero behind a proxy
 	Lender           string        // who had it before, of an answer that was replayed; the caller sets it
+	Lent             bool          // that was a node of the same crawl; likewise
 
 	url     page.URL
 	conn    *Conn

@@ -394,12 +394,13 @@ func archived(st *store.Store, u page.URL, within time.Duration) (*store.Entry, 
 	if err != nil {
 		return nil, past{}, err
 	}
-	return record(st, p, within)
+	return record(st, p, time.Now().Add(-within))
 }
 
-// record opens that of a page, nil if there is none that could be lent.
-func record(st *store.Store, p *crawl.PageInfo, within time.Duration) (*store.Entry, past, error) {
-	if p == nil || p.State != "ended" || p.Record.File == 0 || !lendable(p.Outcome) || time.Since(p.At) > within {
+// record opens that of a page, nil if there is none that could be lent: what was fetched
+// before since is too old.
+func record(st *store.Store, p *crawl.PageInfo, since time.Time) (*store.Entry, past, error) {
+	if p == nil || p.State != "ended" || p.Record.File == 0 || !lendable(p.Outcome) || p.At.Before(since) {
 		return nil, past{}, nil
 	}
 	e, err := st.ReadRecord(store.Place(p.Record))

@@ -6,9 +6,11 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
-	"math"
 	"net/netip"
+	"strconv"
+	"strings"
 	"time"
 
 	"weir/crawl"
@@ -21,9 +23,11 @@ import (
 // A page that a node is to have though another one has fetched it, since a program
 // has come to ask for it or since its partition has moved, it takes from that node's
 // archive, as crawls of one machine do (lend.go): its server is not asked again.
-// Nodes that have it no more, or are away, lend nothing, and the page is fetched.
+// Nodes that have it no more, or have had it for longer than who asks for it allows, or
+// are away, lend nothing, and the page is fetched.
 //
-// A question is the URL. The answer is empty, or how the page was had, as JSON after
+// A question is the URL and, behind a space, when the page must have been fetched, Unix
+// nanoseconds, if that is not all the same. The answer is empty, or how the page was had, as JSON after
 // its length, and what the server said, byte for byte.
 
 const (
@@ -34,9 +38,18 @@ const (
 
 // Lend answers a node that asks for a page, from the store of this one's crawl.
 func Lend(st *store.Store, scheme overlay.Scheme, question []byte) ([]byte, error) {
-	u, err := page.Parse(string(question))
+	text, after, aged := strings.Cut(string(question), " ")
+	u, err := page.Parse(text)
 	if err != nil {
 		return nil, err
+	}
+	since := time.Time{}
+	if aged {
+		at, err := strconv.ParseInt(after, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("how old a page may be: %w", err)
+		}
+		since = time.Unix(0, at)
 	}
 	view, err := crawl.NewView(st)
 	if err != nil {
@@ -51,7 +64,7 @@ func Lend(st *store.Store, scheme overlay.Scheme, question []byte) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
-	e, p, err := record(st, info, math.MaxInt64)
+	e, p, err := record(st, info, since)
 	if err != nil || e == nil {
 		return nil, err
 	}
@@ -90,18 +103,19 @@ func (p *peer) spare(ctx context.Context, o crawl.Fetch) (a *fetch.Answer, over 
 	if p == nil || o.Robots || !p.doubtful.Load() {
 		return nil, false
 	}
-	waits, had, err := crawl.ReadWaits(p.n.store, page.Key{Site: o.Site, Hash: o.Entry.Hash})
+	w, err := crawl.ReadWaits(p.n.store, page.Key{Site: o.Site, Hash: o.Entry.Hash})
 	if err != nil {
 		p.n.fail(err)
 	}
-	if err == nil && had && p.cfg.Borrow != nil {
-		a = p.borrow(ctx, o)
+	if w.Had && p.cfg.Borrow != nil {
+		a = p.borrow(ctx, o, w.Since)
 	}
-	return a, !waits
+	return a, !w.Still
 }
 
-// borrow returns the answer to an order, if another node has it; nil: fetch it.
-func (p *peer) borrow(ctx context.Context, o crawl.Fetch) *fetch.Answer {
+// borrow returns the answer to an order, if another node has one that is not too old;
+// nil: fetch it.
+func (p *peer) borrow(ctx context.Context, o crawl.Fetch, since int64) *fetch.Answer {
 	select {
 	case p.loans <- struct{}{}:
 		defer func() { <-p.loans }()
@@ -110,7 +124,11 @@ func (p *peer) borrow(ctx context.Context, o crawl.Fetch) *fetch.Answer {
 	}
 	ctx, cancel := context.WithTimeout(ctx, loanTime)
 	defer cancel()
-	answer, from := p.cfg.Borrow(ctx, []byte(o.URL.String()))
+	question := []byte(o.URL.String())
+	if since > 0 {
+		question = strconv.AppendInt(append(question, ' '), since, 10)
+	}
+	answer, from := p.cfg.Borrow(ctx, question)
 	size, k := binary.Uvarint(answer)
 	var how past
 	if k <= 0 || size > uint64(len(answer)-k) || json.Unmarshal(answer[k:k+int(size)], &how) != nil {
@@ -122,7 +140,7 @@ func (p *peer) borrow(ctx context.Context, o crawl.Fetch) *fetch.Answer {
 		a.Release()
 		return nil
 	}
-	a.Lender = "node " + from
+	a.Lender, a.Lent = "node "+from, true
 	p.borrowed.Add(1)
 	return a
 }

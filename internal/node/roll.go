@@ -26,6 +26,7 @@ type Enrolled struct {
 	Source *program.Source // nil: what the flags mean, which only the first can be
 	Joined bool            // the crawl had begun
 	Left   bool
+	Since  int64 // pages that were fetched before are too old for it, see crawl.Member
 }
 
 // named are the programs of the crawl once a node that has some takes up a roll.
@@ -33,7 +34,7 @@ func (r *Roll) named(had crawl.Programs) []crawl.Named {
 	list := slices.Clone(had.Each)
 	for i, p := range r.Programs {
 		if i == len(list) {
-			list = append(list, crawl.Named{Name: p.Name, Number: uint8(i), Joined: p.Joined})
+			list = append(list, crawl.Named{Name: p.Name, Number: uint8(i), Joined: p.Joined, Since: p.Since})
 		}
 		list[i].Left = list[i].Left || p.Left
 	}
@@ -89,7 +90,7 @@ func (n *node) enrol(r *Roll) (o turn, news bool, err error) {
 				return o, false, fmt.Errorf("program %s: %w", named.Name, err)
 			}
 		}
-		m.Name, m.Joined, m.Left = named.Name, named.Joined, named.Left
+		m.Name, m.Joined, m.Left, m.Since = named.Name, named.Joined, named.Left, named.Since
 		members = append(members, m)
 		if !m.Left {
 			o.number, want = named.Number, want.Merge(m.Rules.Wants())

@@ -152,6 +152,86 @@ func lendOneAnother(t *testing.T, scheme string) {
 	f.same(want, dirs)
 }
 
+// TestNodesFetchOldPagesAgain: a program comes to share a crawl that wants pages of the
+// last while only. Those of its pages that were fetched before are asked for once more,
+// with manners, and no others; its tables are what they are on one node.
+func TestNodesFetchOldPagesAgain(t *testing.T) {
+	t.Parallel()
+	for _, scheme := range []string{"host", "url"} {
+		t.Run(scheme, func(t *testing.T) {
+			t.Parallel()
+			fetchOldAgain(t, scheme)
+		})
+	}
+}
+
+func fetchOldAgain(t *testing.T, scheme string) {
+	sites := testweb.Config{Seed: 5, Sites: testweb.Even(20, testweb.Site{Pages: 12, Links: 5, Size: 1000})}
+	near := &program.Source{As: "near", Name: "near.dl", Text: strings.ReplaceAll(nearProgram, "D < 2", "D < 1")}
+	low := &program.Source{As: "low", Name: "low.dl", Text: strings.ReplaceAll(oddProgram, "13579", "0-4")}
+	odd := &program.Source{As: "odd", Name: "odd.dl", Text: oddProgram}
+	want := alone(t, sites, near, low, odd)
+	var mu sync.Mutex
+	asked := map[string]int{}
+	sites.Heard = func(host, path string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if path != "/robots.txt" {
+			asked[host+path]++
+		}
+	}
+	web := start(t, sites)
+	f := newFleet(t, web, 4)
+	var err error
+	if f.scheme, err = overlay.ParseScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	f.roll.Programs = []Enrolled{{Name: "near", Source: near}}
+	f.tune = func(_ int, cfg *Config) { cfg.Programs, cfg.Wait = []*program.Source{near}, 2*time.Millisecond }
+	for i := range 3 {
+		f.launch(i)
+	}
+	f.quieten(0, 1, 2)
+	old := maps.Clone(asked) // nobody asks for anything now
+	since := time.Now().UnixNano()
+	f.agree(func(list []Enrolled) []Enrolled {
+		return append(list, Enrolled{Name: "low", Source: low, Joined: true})
+	}, 0, 1, 2)
+	f.quieten(0, 1, 2)
+	f.launch(3) // which owns pages that others have, then
+	f.quieten(0, 1, 2, 3)
+	young := maps.Clone(asked)
+	f.agree(func(list []Enrolled) []Enrolled {
+		return append(list, Enrolled{Name: "odd", Source: odd, Joined: true, Since: since})
+	}, 0, 1, 2, 3)
+	f.quieten(0, 1, 2, 3)
+	dirs := f.ended(0, 1, 2, 3)
+	f.same(want, dirs)
+	twice, shared, lent := 0, 0, int64(0)
+	for u := range want["odd"] {
+		switch {
+		case old[u] > 0:
+			twice++
+		case young[u] > 0:
+			shared++
+		}
+	}
+	for u, n := range asked {
+		if again := old[u] > 0 && want["odd"][u]; n != 1 && !again || n != 2 && again {
+			t.Errorf("%s was asked for %d times; it was fetched before: %v", u, n, old[u] > 0)
+		}
+	}
+	for _, s := range f.nodes {
+		lent += s.report.Lent
+	}
+	if twice < 20 || shared < 20 || lent == 0 {
+		t.Errorf("%d pages were old, %d young, and %d were lent", twice, shared, lent)
+	}
+	for _, p := range web.Audit().Problems(testweb.Manners{Wait: 2 * time.Millisecond, Duplicates: twice}) {
+		t.Error(p)
+	}
+}
+
 // TestNodesTakeUpProgramsWhileOneDies: programs come and go while a node is killed, and
 // is back when they have changed again. The others and it end with what one node has.
 func TestNodesTakeUpProgramsWhileOneDies(t *testing.T) {

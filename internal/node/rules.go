@@ -218,7 +218,7 @@ func (n *node) openSeveral(list []*program.Source) (*crawl.Several, error) {
 
 // member makes one of several programs ready.
 func (n *node) member(named crawl.Named, src *program.Source) (crawl.Member, error) {
-	m, own := crawl.Member{Name: named.Name, Joined: named.Joined, Left: named.Left}, src != nil
+	m, own := crawl.Member{Name: named.Name, Joined: named.Joined, Left: named.Left, Since: named.Since}, src != nil
 	plan, err := n.compile(src)
 	if err != nil {
 		return m, err

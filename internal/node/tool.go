@@ -58,7 +58,7 @@ func (t *tool) read(o crawl.Fetch, a *fetch.Answer, done crawl.Done) (*result, e
 	t.reader.Config = t.n.extract() // the program may be another one now
 	f := t.n.facts(o)
 	f.Outcome, f.Status, f.Bytes, f.Wire, f.Elapsed = done.Outcome, a.Status, a.BodyWire, a.Wire, a.Elapsed
-	f.At = a.At.UnixNano()
+	f.At, f.Lent = a.At.UnixNano(), a.Lent
 	f.Digest, f.Digested = a.Digest, a.PayloadSize > 0 && a.Digest != [20]byte{}
 	if a.Addr.IsValid() {
 		f.Server = a.Addr.String()
