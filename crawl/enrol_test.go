@@ -52,6 +52,9 @@ func (s *ship) members(each []Named) *Several {
 // enrol has a node take up the next program, if there is one that it has not, and which
 // have left.
 func (s *ship) enrol() {
+	if len(s.fl.later) == 0 {
+		return
+	}
 	had, _, err := ReadPrograms(s.kv)
 	s.must(err)
 	each := had.Each
@@ -108,6 +111,58 @@ func (f *fleet) enrol() {
 			s.enrol()
 		}
 	}
+}
+
+// TestNothingOldForWhoWantsItYoung: what is on its way when a program comes to ask for a
+// page, from another node or from the archive, is not given to it if it is too old.
+func TestNothingOldForWhoWantsItYoung(t *testing.T) {
+	once(t, func(t *rapid.T) {
+		f := newFleet(t, sharedPlan(t, narrow("0-9"), overlay.Scheme{}), true)
+		f.later = []*flow.Plan{sharedPlan(t, narrow("0-9"), overlay.Scheme{})}
+		f.since, f.left = []int64{0}, make([]bool, 2)
+		f.keys = overlay.NewKeys(overlay.Scheme{}, fleetParts)
+		const u, old, young = "http://h.test/p1", "http://h.test/2", "http://h.test/3"
+		f.was = newFleet(t, nil, false)
+		f.was.web[u], f.web[u], f.turn = []string{old}, []string{young}, math.MaxInt64
+		f.crew(1)
+		s := f.nodes[0]
+		part := f.keys.Home(mustURL(u))
+		asks := func(program uint8) {
+			f.append(&ship{fl: f, origin: 7}, overlay.Post{Part: part, Records: []overlay.Record{overlay.Tuples{Rows: []overlay.Row{{URL: mustURL(u), Program: program}}}}})
+		}
+		asks(0)
+		s.adopt(part)
+		s.fetch()
+		s.commit()
+		k := slices.Collect(maps.Keys(s.held))[0]
+		read := f.factsAt(k, u, s.row(k).at)
+
+		s.enrol()
+		s.again()
+		lent := *read
+		lent.Lent = true
+		asks(1)
+		s.read(part)
+		if r := s.row(k); r.state != stateQueued || !r.renewed {
+			t.Fatalf("a page that is too old is %+v", r)
+		}
+		s.id++
+		s.must(s.l.Page(s.id, &lent, Archived{File: 1, Length: 1}, false))
+		s.commit()
+		if r := s.row(k); r.state != stateQueued {
+			t.Fatalf("with what is too old the page has ended: %+v", r)
+		}
+		for s.queued[k] == u {
+			s.fetch()
+		}
+		s.must(s.l.Again(read))
+		s.commit()
+		rows := map[string]bool{}
+		s.claimed(rows)
+		if rows["1 crawl "+old] || !rows["1 crawl "+young] || !rows["0 crawl "+old] {
+			t.Fatalf("they ask for %v", slices.Sorted(maps.Keys(rows)))
+		}
+	})
 }
 
 // narrow is a program that asks for some pages only.

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 			main()
 		}
 	}
-	testscript.Main(leakless{m}, map[string]func(){"weir": main, "weir-before": as("0.0", 5, 5), "weir-next": as("0.2", 8, 3), "weir-later": as("1.0", 9, 9)})
+	testscript.Main(leakless{m}, map[string]func(){"weir": main, "weir-before": as("0.0", 5, 5), "weir-last": as("0.1", 8, 5), "weir-next": as("0.2", 10, 3), "weir-later": as("1.0", 11, 11)})
 }
 
 // leakless fails a test run that leaves goroutines behind.
@@ -57,7 +57,7 @@ func (l leakless) Run() int {
 //	ports NAME...              $NAME is an address that nobody listens at, for the nodes of a cluster; once, when it may be started
 //	answers ADDR CERTS         wait until the node there answers questions
 //	status-says ADDR CERTS REGEXP  wait until weir status, asked there, says so
-//	exec weir-before, weir-next, weir-later as weir: versions that understand this one, and one that does not
+//	exec weir-before, weir-last, weir-next, weir-later as weir: versions that understand this one, and one that does not
 //	disk DIR SIZE              make the folder a disk of that size, such as 20m; again: resize it. Needs Linux and root
 //	hold DIR                   keep the crawl folder in use until the script ends
 //
@@ -175,15 +175,16 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func asked(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: asked NAME N")
+	if neg || len(args) < 2 || len(args) > 3 {
+		ts.Fatalf("usage: asked NAME N [TWICE]")
 	}
-	n := 0
+	n, twice := 0, 0
 	for _, h := range websOf(ts)[args[0]].Audit().Hosts {
 		n += h.Pages
+		twice += h.Duplicates
 	}
-	if strconv.Itoa(n) != args[1] {
-		ts.Fatalf("%d pages were asked for, want %s", n, args[1])
+	if got := []string{args[0], strconv.Itoa(n), strconv.Itoa(twice)}; !slices.Equal(got[:len(args)], args) {
+		ts.Fatalf("%d pages were asked for, %d of them twice, want %v", n, twice, args[1:])
 	}
 }
 

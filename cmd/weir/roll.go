@@ -39,6 +39,15 @@ const nearVersion = 7
 // boundVersion is that from which on nodes end a crawl together by the clock, or by bytes.
 const boundVersion = 8
 
+// youngVersion is that from which on nodes fetch pages again that are too old for a
+// program.
+const youngVersion = 9
+
+// young says that a task has a program that wants young pages.
+func (t *task) young() bool {
+	return slices.ContainsFunc(t.Joined, func(p taskText) bool { return p.Since != 0 })
+}
+
 // near says that a task takes nodes that know adaptive:rtt.
 func (t *task) near() bool {
 	s, err := overlay.ParseScheme(t.Scheme)
@@ -57,7 +66,7 @@ func (t *task) roll(crawl string) node.Roll {
 	}
 	for i := range t.Joined {
 		p := &t.Joined[i]
-		r.Programs = append(r.Programs, node.Enrolled{Name: p.As, Source: p.source(), Joined: true})
+		r.Programs = append(r.Programs, node.Enrolled{Name: p.As, Source: p.source(), Joined: true, Since: p.Since})
 	}
 	for _, n := range t.Left {
 		if n >= 0 && n < len(r.Programs) {
@@ -115,8 +124,9 @@ func (c *change) source(n int) (*program.Source, error) {
 	return &program.Source{Name: "flags", As: p.Name, Text: text}, err
 }
 
-// join adds a program, once it is sure that every node can run it.
-func (c *change) join(src *program.Source) error {
+// join adds a program, once it is sure that every node can run it. Pages that were
+// fetched before since are too old for it, Unix nanoseconds; 0: none are.
+func (c *change) join(src *program.Source, since int64) error {
 	plan, err := src.Compile(c.options)
 	if err != nil {
 		return err
@@ -129,7 +139,9 @@ func (c *change) join(src *program.Source) error {
 	if len(c.roll.Programs) > crawl.MaxProgram {
 		return fmt.Errorf("this crawl has had %d programs, more than that cannot be told apart: another one needs a cluster of its own", len(c.roll.Programs))
 	}
-	c.t.Joined = append(c.t.Joined, textOf(src))
+	text := textOf(src)
+	text.Since = since
+	c.t.Joined = append(c.t.Joined, text)
 	c.roll = c.t.roll(c.sp.Name)
 	return nil
 }
@@ -183,6 +195,9 @@ func (s *station) change(ctx context.Context, edit func(*change) (*changed, erro
 			}
 			c.t.Changes++
 			c.t.Version, c.t.By = max(c.t.Version, changedVersion), version()
+			if c.t.young() {
+				c.t.Version = youngTask
+			}
 			body, err := json.Marshal(c.t)
 			if err != nil {
 				return nil, err
@@ -265,7 +280,10 @@ func (s *station) changeable(c *change) error {
 	case why != "":
 		return fmt.Errorf("the crawl %s has fetched as many pages as its --max-pages %s allows, for all its programs; %s", c.sp.Name, c.settings.MaxPages, ownCluster)
 	}
-	return s.grown(programsVersion, "would not hear that the programs of the crawl have changed")
+	if err := s.grown(programsVersion, "would not hear that the programs of the crawl have changed"); err != nil || !c.t.young() {
+		return err
+	}
+	return s.grown(youngVersion, "does not know --share-within")
 }
 
 // grown says which node does not speak a version of the protocol, or might not.
@@ -342,10 +360,11 @@ func (s *station) submit(ctx context.Context, b []byte) ([]byte, error) {
 		if err := s.grownFor(ctx, t); err != nil {
 			return nil, err
 		}
-		if err := t.begin(time.Now()); err != nil {
+		first := *t // there are no pages yet that could be too old
+		if err := first.begin(time.Now()); err != nil {
 			return nil, err
 		}
-		body, err := json.Marshal(t)
+		body, err := json.Marshal(first)
 		if err != nil {
 			return nil, err
 		}
@@ -391,6 +410,10 @@ func (c *change) submit(t *task, in *submission) (*changed, error) {
 	} else if in.named() {
 		list[0].As = in.Name
 	}
+	since := int64(0)
+	if t.Version == youngTask {
+		since = time.Now().Add(-time.Duration(s.ShareWithin)).UnixNano()
+	}
 	got := &changed{Same: true}
 	for _, src := range list {
 		for _, seed := range t.Seeds {
@@ -402,7 +425,7 @@ func (c *change) submit(t *task, in *submission) (*changed, error) {
 		if _, taken := c.find(src.As); taken {
 			return nil, fmt.Errorf("a program called %s shares the crawl already, and it is another one: choose another --name, or put this one in its place with weir steer --at HOST:PORT FILE.dl", src.As)
 		}
-		if err := c.join(src); err != nil {
+		if err := c.join(src, since); err != nil {
 			return nil, err
 		}
 		got.Same, got.New = false, append(got.New, src.As)
@@ -545,7 +568,7 @@ func (c *change) steer(t node.Turn) (*changed, error) {
 	}
 	got := &changed{New: []string{src.As}}
 	got.Removed, got.Added = program.Diff(had, src)
-	return got, c.join(src)
+	return got, c.join(src, 0)
 }
 
 // programStatus is one of the programs that share a crawl.
@@ -573,6 +596,9 @@ func (s *station) heed(sp cluster.Spec) {
 	}
 	if t.Version >= boundTask {
 		s.cl.Require(boundVersion)
+	}
+	if t.young() {
+		s.cl.Require(youngVersion)
 	}
 	r := t.roll(sp.Name)
 	s.mu.Lock()

@@ -278,6 +278,9 @@ func setupNetwork(s *settings, cfg *node.Config) error {
 	return nil
 }
 
+// noTime refuses that pages may have no age.
+var noTime = usage("write how old pages may be, as in --share-within 1h", "--share-within is no time")
+
 // setupSharing says from which other crawls pages are taken.
 func setupSharing(s *settings, cfg *node.Config) error {
 	if len(s.ShareWith) == 0 {
@@ -289,7 +292,7 @@ func setupSharing(s *settings, cfg *node.Config) error {
 	}
 	switch {
 	case s.ShareWithin <= 0:
-		return usage("write how old pages may be, as in --share-within 1h", "--share-within is no time")
+		return noTime
 	case len(s.Header) > 0 || len(cfg.Fetch.SiteHeader) > 0 || s.Cookies != "" || len(s.Auth) > 0:
 		return usage("leave one of them out", "--share-with: pages that are asked for with --header, --cookies or --auth are nobody else's")
 	}

@@ -191,7 +191,11 @@ func (c *submitCmd) submit(e *env, given map[string]bool) error {
 		fmt.Fprintln(e.err, got.Faults)
 		return quiet(exitUsage)
 	case len(got.New) > 0:
-		fmt.Fprintf(e.err, "submitted %s, which shares the crawl %s: pages that this has are not fetched again; weir status shows how it goes\n", strings.Join(got.New, ", "), got.Crawl)
+		had := "pages that this has"
+		if t.Version == youngTask {
+			had += " and that are not older than --share-within"
+		}
+		fmt.Fprintf(e.err, "submitted %s, which shares the crawl %s: %s are not fetched again; weir status shows how it goes\n", strings.Join(got.New, ", "), got.Crawl, had)
 	case got.Same && got.Changes > 0:
 		fmt.Fprintf(e.err, "the crawl %s has this already; weir status shows how it goes\n", got.Crawl)
 	default:
@@ -231,6 +235,9 @@ func (c *submitCmd) task(e *env, given map[string]bool) (*task, error) {
 	if err := s.shareable(list, scheme); err != nil {
 		return nil, err
 	}
+	if s.ShareWithin <= 0 {
+		return nil, noTime
+	}
 	if s.ByTerm = s.Index && len(list) == 0; s.Index && len(list) > 0 {
 		return nil, usage("put the index into the program instead:\n"+crawl.IndexRules, "--index is a table of the crawl, and this crawl has a program of its own")
 	}
@@ -244,7 +251,11 @@ func (c *submitCmd) task(e *env, given map[string]bool) (*task, error) {
 	for _, w := range cfg.Warnings {
 		fmt.Fprintf(e.err, "weir: warning: %s\n", w)
 	}
-	return newTask(s, seeds, list, scheme, int64(c.Limit))
+	t, err := newTask(s, seeds, list, scheme, int64(c.Limit))
+	if err == nil && (given["share-within"] || s.ShareWithin != defaults().ShareWithin) {
+		t.Version = youngTask // a node that would not heed it refuses it
+	}
+	return t, err
 }
 
 // wait shows how the crawl goes until nothing is left of it.

@@ -52,6 +52,7 @@ type taskText struct {
 	Settings []query.Setting `json:"settings,omitempty"`
 	Inputs   []program.File  `json:"inputs,omitempty"`
 	Seeds    []taskSeed      `json:"seeds,omitempty"` // its own; none: those of the crawl
+	Since    int64           `json:"since,omitempty"` // of one that has joined: pages that were fetched before are fetched again for it, Unix nanoseconds
 }
 
 // taskVersion is that of tasks that this weir writes.
@@ -66,8 +67,12 @@ const changedVersion = 3
 // nearTask is that of tasks with adaptive:rtt.
 const nearTask = 4
 
-// boundTask is that of tasks with --max-time or --max-bytes, and the highest that this weir reads.
+// boundTask is that of tasks with --max-time or --max-bytes.
 const boundTask = 5
+
+// youngTask is that of tasks with a program that wants young pages, or that ask for one,
+// and the highest that this weir reads.
+const youngTask = 6
 
 // newTask writes down what was asked for.
 func newTask(s *settings, seeds []node.Seed, list []*program.Source, scheme overlay.Scheme, limit int64) (*task, error) {
@@ -137,7 +142,7 @@ func readTask(b []byte) (*task, error) {
 	if err := json.Unmarshal(b, t); err != nil {
 		return nil, fmt.Errorf("the crawl that was submitted cannot be read: %w", err)
 	}
-	if t.Version > boundTask {
+	if t.Version > youngTask {
 		return nil, usage("run that version of weir on all nodes", "the crawl was submitted by weir %s, and this one, %s, does not understand it", t.By, version())
 	}
 	t.Scheme = numbered(t.Scheme)

@@ -63,8 +63,9 @@ const (
 //	6  the programs of a crawl change: older nodes would not hear of it, and nobody changes them while one is there, or may come back; once they have changed none is let in (Require)
 //	7  adaptive:rtt: older nodes do not know it, and no crawl is submitted with it while one is there; once one is, none is let in
 //	8  --max-time, --max-bytes: the same; older nodes would each count for themselves, and leave
+//	9  programs that want young pages (weir submit --share-within): older nodes would give them old ones, and none joins while one is there; once one has, none is let in
 const (
-	version = 8
+	version = 9
 	least   = 5
 )
 
