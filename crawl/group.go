@@ -169,6 +169,9 @@ func (l *Ledger) Flush(w Writer) (Committed, error) {
 	for _, s := range l.told {
 		s.told = false
 	}
+	for _, s := range l.touched {
+		s.back = 0
+	}
 	l.clear()
 	l.sites.age()
 	if l.cfg.Rules != nil {
@@ -234,7 +237,7 @@ func (l *Ledger) tell(id page.SiteID, ev *Committed) (bool, error) {
 	s.told = true
 	l.told = append(l.told, s)
 	k := l.known(s)
-	k.Queued, k.Cash = 0, 0
+	k.Queued, k.Cash, k.Back = 0, 0, s.back
 	ev.Sites = append(ev.Sites, k)
 	return true, nil
 }

@@ -343,15 +343,18 @@ func (l *Ledger) refetch(f *page.Facts, r *pageRecord, row *Row) error {
 	if r.archive.File == elsewhere {
 		r.had, l.share.doubtful = true, true
 	} else {
-		l.renew(r)
+		l.renew(s, r)
 	}
 	l.reclaim(s, r, e)
 	return nil
 }
 
 // renew forgets how a page of this node's has ended. Its old record stays in the archive.
-func (l *Ledger) renew(r *pageRecord) {
+func (l *Ledger) renew(s *siteRecord, r *pageRecord) {
 	l.totals.Outcomes[r.outcome]--
+	if r.outcome.Row().Answer {
+		s.back++
+	}
 	if r.seed && (r.outcome.Row().Kept || r.outcome == page.Redirected) {
 		l.totals.SeedsOK--
 	}

@@ -31,8 +31,9 @@ type siteRecord struct {
 	key   string // that it is filed under; "" = its name
 	met   uint64 // the epoch of its partition in which the Engine has heard of it, see known
 	dirty bool
-	fresh bool // made in this group
-	told  bool // this group describes it to the Engine
+	fresh bool  // made in this group
+	told  bool  // this group describes it to the Engine
+	back  int64 // pages that wait again since this group, see frontier.Known
 
 	robots bool  // its robots.txt came while this record was there
 	looked bool  // whether that is due is known

@@ -192,6 +192,7 @@ type Known struct {
 	Name   string
 	Queued int64         `json:",omitempty"` // entries on disk
 	Used   int64         `json:",omitempty"` // pages of it that were fetched
+	Back   int64         `json:",omitempty"` // pages that were among them until now: they are to be fetched again, and count once
 	Old    bool          `json:",omitempty"` // pages of it have ended: its rules may be on disk
 	Cash   float64       `json:",omitempty"` // the sum of the scores of its entries
 	Part   uint16        `json:",omitempty"` // the partition it belongs to, see Drop
@@ -221,6 +222,12 @@ func (f *Frontier) Add(now page.Time, k Known) {
 		if k.Queued == 0 {
 			f.empty(s)
 		}
+	} else {
+		s.used = max(0, s.used-k.Back)
+	}
+	if k.Back > 0 && f.cfg.DomainPages > 0 {
+		d := page.Domain(s.host.name)
+		f.domains[d] = max(0, f.domains[d]-k.Back)
 	}
 	if k.Met {
 		f.met(now.Add(-k.Ago), s.host)

@@ -534,8 +534,9 @@ func (c *change) steer(t node.Turn) (*changed, error) {
 	if live := c.live(); t.Leave == "" && !t.Beside && len(live) == 1 { // there is one to be replaced, whatever it is called
 		at, there = live[0], true
 	}
-	had := &program.Source{}
+	had, since := &program.Source{}, int64(0)
 	if there {
+		since = c.roll.Programs[at].Since
 		var err error
 		if had, err = c.source(at); err != nil {
 			return nil, err
@@ -568,7 +569,7 @@ func (c *change) steer(t node.Turn) (*changed, error) {
 	}
 	got := &changed{New: []string{src.As}}
 	got.Removed, got.Added = program.Diff(had, src)
-	return got, c.join(src, 0)
+	return got, c.join(src, since)
 }
 
 // programStatus is one of the programs that share a crawl.

@@ -83,7 +83,7 @@ type settings struct {
 	Warc        string   `name:"warc" group:"output" placeholder:"FORM" default:"gzip" keep:"fixed" help:"Archive: gzip, zstd or none. Default: gzip."`
 	Index       bool     `name:"index" group:"output" keep:"yes" help:"Index what pages say while they are crawled, for weir search. Without it the first search does that."`
 	ShareWith   []string `name:"share-with" group:"output" sep:"none" placeholder:"DIR" keep:"yes" help:"Take pages from the crawl in this folder that it has fetched of late, or fetches now, instead of asking their servers; and let it have this crawl's, if it names this folder too. Both must ask in the same name: --user-agent, --contact."`
-	ShareWithin span     `name:"share-within" group:"output" placeholder:"TIME" default:"1h" keep:"yes" help:"How old pages of --share-with may be. Default: 1h."`
+	ShareWithin span     `name:"share-within" group:"output" placeholder:"TIME" default:"1h" keep:"yes" help:"How old pages of --share-with may be. Default: 1h. With weir submit, how old those of the crawl may be that the cluster has: older ones are fetched again. Default there: any age."`
 
 	Trace string `name:"trace" group:"output" placeholder:"FILE" keep:"no" help:"Record every event of the engine, for replay."`
 	JSON  bool   `name:"json" group:"output" keep:"no" help:"JSON lines on standard output: progress, and the report as the last line."`

@@ -46,12 +46,15 @@ Examples:
   weir submit --max-pages 100000 --seeds urls.txt
   weir submit --from big --at a.example.org:7400 --certs me
   weir submit --name docs --depth 2 https://docs.example.org/       beside the crawl that runs, or is done
+  weir submit --name fresh --share-within 1h https://example.org/   the same, with pages of the last hour only
   weir submit --cancel --name docs
 
 A cluster has one crawl, and whatever is submitted after the first comes to share it, as a program of its own with its own
 seeds and tables: weir query --of NAME, weir export NAME.TABLE. Each page is fetched once, for all that ask for it, and those
 that were fetched before are read again from the archive of the node that has them, however old they are; pages of a
-node that is away are fetched again. What holds for the whole crawl stays as it was submitted first (--wait, --warc, --scheme,
+node that is away are fetched again. With --share-within 1h so are those that were fetched more than an hour before it was
+submitted, once, when it comes to ask for them; what they say now goes to all that ask for them. What shares the crawl
+already stays as it is: under another --name it comes anew. What holds for the whole crawl stays as it was submitted first (--wait, --warc, --scheme,
 --order, --user-agent, ...): to ask for something else is refused. So is a second one where pages are handed on (--scheme redirect, adaptive), without an archive (--warc none),
 and when --max-pages is reached. weir status names all, and how they are.
 

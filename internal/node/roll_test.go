@@ -187,7 +187,9 @@ func fetchOldAgain(t *testing.T, scheme string) {
 		t.Fatal(err)
 	}
 	f.roll.Programs = []Enrolled{{Name: "near", Source: near}}
-	f.tune = func(_ int, cfg *Config) { cfg.Programs, cfg.Wait = []*program.Source{near}, 2*time.Millisecond }
+	f.tune = func(_ int, cfg *Config) {
+		cfg.Programs, cfg.Wait, cfg.SitePages = []*program.Source{near}, 2*time.Millisecond, 12
+	}
 	for i := range 3 {
 		f.launch(i)
 	}
