@@ -266,3 +266,29 @@ func TestServersAreForgotten(t *testing.T) {
 		t.Errorf("%d servers are remembered, want the CDN; %+v", n, s.f.Count())
 	}
 }
+
+// TestPagesComeBack: pages that are to be fetched again count once against the budgets,
+// whether their site is known or was forgotten.
+func TestPagesComeBack(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		site, again Known
+		want        Kind
+	}{
+		{"none", Known{Used: 2}, Known{Used: 2}, Settle},
+		{"known", Known{Used: 2}, Known{Used: 1, Back: 1}, Fetch},
+		{"forgotten", Known{}, Known{Used: 1, Back: 1}, Fetch},
+	} {
+		f := New(Config{Order: Length{}, PerConn: 1, Conns: 4, PerServer: 1, Hot: 8, Proxy: true, NoRobots: true, SitePages: 2, DomainPages: 2})
+		f.Used("d.org", 2)
+		if c.site.ID, c.site.Name = 1, "http://a.d.org"; c.site.Used > 0 {
+			f.Add(1, c.site)
+		}
+		c.again.ID, c.again.Name = c.site.ID, c.site.Name
+		f.Add(2, c.again)
+		f.Push(2, 1, Entry{Hash: 7, Rest: "/7", Place: Length{}.Place(0, 0, 1)})
+		if p, ok := f.Next(3, Room{9, 9, 9, 9}); !ok || p.Kind != c.want {
+			t.Errorf("%s: %+v, %v", c.name, p, ok)
+		}
+	}
+}

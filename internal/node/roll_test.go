@@ -187,9 +187,7 @@ func fetchOldAgain(t *testing.T, scheme string) {
 		t.Fatal(err)
 	}
 	f.roll.Programs = []Enrolled{{Name: "near", Source: near}}
-	f.tune = func(_ int, cfg *Config) {
-		cfg.Programs, cfg.Wait, cfg.SitePages = []*program.Source{near}, 2*time.Millisecond, 12
-	}
+	f.tune = func(_ int, cfg *Config) { cfg.Programs, cfg.Wait = []*program.Source{near}, 2*time.Millisecond }
 	for i := range 3 {
 		f.launch(i)
 	}
