@@ -54,7 +54,7 @@ func (c *nodeRemoveCmd) Run(e *env) error {
 	if err := putFor(ctx, refetchTime, cl, "", refetchTopic, c.Name, &pages); err != nil {
 		return err
 	}
-	fmt.Fprintf(e.out, "%s that %s had fetched are asked for again; those that no program wants any more stay out\n", many(pages, "page"), c.Name)
+	fmt.Fprintf(e.out, "%s that %s had fetched wait to be fetched again\n", many(pages, "page"), c.Name)
 	return nil
 }
 
@@ -108,6 +108,6 @@ func (s *station) refetch(ctx context.Context, b []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.note(fmt.Sprintf("%s was removed: %s that it had fetched are asked for again", name, many(int64(pages), "page")))
+	s.note(fmt.Sprintf("%s was removed: %s that it had fetched wait to be fetched again", name, many(int64(pages), "page")))
 	return json.Marshal(pages)
 }
