@@ -213,6 +213,33 @@ func TestGiveGoesByTheLedger(t *testing.T) {
 	})
 }
 
+// A node that has handed on all its pages knows them after a restart, though none is
+// among its numbers: a row that asks for one again is not new.
+func TestHandedOnPagesAreKnown(t *testing.T) {
+	once(t, func(t *rapid.T) {
+		f, a, bring := crew(t, "adaptive:over=20", 2)
+		const u = "http://h.test/p"
+		home := f.keys.HostPart("h.test")
+		to := (home + 1) % fleetParts
+		a.disown(to)
+		bring(u, 1)
+		for _, id := range slices.Sorted(maps.Keys(a.site)) {
+			a.giveSite(a.site[id], to)
+		}
+		a.tell()
+		if n := a.l.totals.Seen; n != 0 {
+			t.Fatalf("%d pages are among its numbers", n)
+		}
+		f.owner[home] = -1
+		a.open()
+		f.append(a, overlay.Post{Part: home, Records: []overlay.Record{overlay.Tuples{Rows: []overlay.Row{{URL: mustURL(u), Depth: 1}}}}})
+		a.adopt(home)
+		if len(a.queued) > 0 {
+			t.Fatalf("these wait again: %v", a.queued)
+		}
+	})
+}
+
 // Over how many partitions a host is spread is known after a restart, though its log is
 // not read again.
 func TestSpreadsAreKept(t *testing.T) {

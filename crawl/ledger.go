@@ -174,14 +174,23 @@ func NewLedger(kv KV, cfg LedgerConfig) (*Ledger, error) {
 	if l.version, err = readVersion(kv); err != nil {
 		return nil, fmt.Errorf("read the ranking's version: %w", err)
 	}
-	l.totals, err = ReadTotals(kv)
+	if l.totals, err = ReadTotals(kv); err != nil {
+		return nil, err
+	}
+	some := false // the totals do not say it: pages that were handed on are not among them
+	if err := kv.Scan([]byte{keyURL}, []byte{keyURL + 1}, func(_, _ []byte) bool {
+		some = true
+		return false
+	}); err != nil {
+		return nil, fmt.Errorf("look for pages: %w", err)
+	}
 	if cfg.Order.Traits().Splits {
 		l.purse = &purse{budget: cfg.Memory / 3}
 		cfg.Memory -= cfg.Memory / 3
 	}
-	l.seen = newSeen(cfg.Memory, l.totals.Seen == 0)
+	l.seen = newSeen(cfg.Memory, !some)
 	l.rows = newRows(cfg.Memory)
-	if err == nil && cfg.Share != nil {
+	if cfg.Share != nil {
 		err = l.openShare(*cfg.Share)
 	}
 	return l, err
