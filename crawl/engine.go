@@ -237,7 +237,9 @@ func (e *Engine) done(now page.Time, ev Done) {
 		defer e.flights.land(fl)
 	}
 	if !fl.robots {
-		e.asking--
+		if e.asking--; !fl.vain {
+			fl.change += int8(frontier.Ended(fl.counted, ev.Outcome, fl.attempt))
+		}
 		if ev.Outcome.Row().Answer && ev.Outcome.Final(fl.attempt) {
 			e.pages++
 			e.bytes += ev.Bytes
@@ -248,7 +250,7 @@ func (e *Engine) done(now page.Time, ev Done) {
 	rate := e.expected(fl.host)
 	e.learn(now, fl, ev)
 	e.f.Done(now, frontier.Visit{
-		Host: fl.host, Site: fl.key.Site, Attempt: fl.attempt, Outcome: ev.Outcome, Elapsed: max(ev.Elapsed-ev.Waited, 0), Waited: min(ev.Waited, ev.Elapsed),
+		Host: fl.host, Site: fl.key.Site, Attempt: fl.attempt, Counted: fl.counted, Vain: fl.vain, Outcome: ev.Outcome, Elapsed: max(ev.Elapsed-ev.Waited, 0), Waited: min(ev.Waited, ev.Elapsed),
 		Asked: ev.Asked, KeepAlive: ev.KeepAlive, Left: ev.Left, Idle: ev.Idle, Robots: fl.robots, Rules: ev.Rules, Redirect: ev.Redirect, Hops: fl.hops,
 	})
 	e.delivered(now, fl, ev, rate)
@@ -268,6 +270,12 @@ func (e *Engine) committed(now page.Time, ev Committed) {
 			foreign = map[page.SiteID]uint16{}
 		}
 		foreign[s.ID] = s.Part
+	}
+	for _, id := range ev.Vain {
+		if fl := e.flights.find(id); fl != nil && !fl.saved && !fl.vain {
+			e.f.Use(fl.key.Site, -int64(fl.change))
+			fl.vain, fl.change = true, 0
+		}
 	}
 	for _, id := range ev.IDs {
 		fl := e.flights.find(id)
@@ -476,9 +484,10 @@ func (e *Engine) order(p frontier.Pick) {
 	case frontier.Fetch, frontier.Robots:
 		id := e.flights.start(flight{
 			key: page.Key{Site: p.Site, Hash: p.Entry.Hash}, host: p.Host,
-			attempt: p.Entry.Attempt, score: p.Entry.Score, robots: p.Kind == frontier.Robots, hops: p.Hops,
+			attempt: p.Entry.Attempt, counted: p.Entry.Counted, score: p.Entry.Score, robots: p.Kind == frontier.Robots, hops: p.Hops,
 		})
 		if p.Kind == frontier.Fetch {
+			e.flights.find(id).change = int8(frontier.Begun(p.Entry.Counted))
 			e.asking++
 			e.ranker.handed()
 		}
@@ -490,16 +499,11 @@ func (e *Engine) order(p frontier.Pick) {
 			Robots: p.Kind == frontier.Robots, Hops: p.Hops, Entry: p.Entry,
 		})
 	case frontier.Settle:
-		id := e.flights.start(flight{key: page.Key{Site: p.Site, Hash: p.Entry.Hash}, host: p.Host, settle: true, done: true})
-		e.settling++
-		e.ranker.handed()
+		id := e.decline(p)
 		e.settled(p.Host, p.Outcome)
 		e.out = append(e.out, Settle{ID: id, Site: p.Site, Entry: p.Entry, Outcome: p.Outcome})
 	case frontier.Give:
-		id := e.flights.start(flight{key: page.Key{Site: p.Site, Hash: p.Entry.Hash}, host: p.Host, settle: true, done: true})
-		e.settling++
-		e.ranker.handed()
-		e.out = append(e.out, Give{ID: id, Site: p.Site, Entry: p.Entry, To: p.To})
+		e.out = append(e.out, Give{ID: e.decline(p), Site: p.Site, Entry: p.Entry, To: p.To})
 	case frontier.Load:
 		e.loads++
 		e.out = append(e.out, Load{Site: p.Site, From: p.From, N: p.N})
@@ -516,6 +520,15 @@ func (e *Engine) order(p frontier.Pick) {
 		}
 		e.out = append(e.out, Close{Host: p.Host})
 	}
+}
+
+// decline starts an order to end a page without a request.
+func (e *Engine) decline(p frontier.Pick) (id uint64) {
+	e.settling++
+	e.ranker.handed()
+	return e.flights.start(flight{
+		key: page.Key{Site: p.Site, Hash: p.Entry.Hash}, host: p.Host, settle: true, done: true, change: int8(frontier.Declined(p.Entry.Counted)),
+	})
 }
 
 // Status is the Engine in numbers, for people and reports.

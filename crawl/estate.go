@@ -240,6 +240,15 @@ func (e *Engine) disowned(now page.Time, ev Disowned) {
 }
 
 func (e *Engine) adopted(now page.Time, ev Adopted) {
+	changes := map[page.SiteID]int64{} // that the Ledger has not heard of
+	for _, fl := range e.flights.slots {
+		if fl.change != 0 && !fl.saved {
+			changes[fl.key.Site] += int64(fl.change)
+		}
+	}
+	for _, s := range ev.Sites {
+		e.f.Recount(s.ID, s.Used+changes[s.ID])
+	}
 	e.estates.coming = append(e.estates.coming, arrival{Adopted: ev})
 	e.handOver(now)
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/frontier"
 	"weir/overlay"
 	"weir/page"
 )
@@ -217,6 +218,57 @@ func TestEnds(t *testing.T) {
 			}
 			if free := h.census().Free; free != 0 {
 				t.Errorf("%d connections are offered to others", free)
+			}
+		})
+	}
+}
+
+// TestOrdersCountOnce: what an order adds to the pages of its site is taken back if it
+// has changed nothing, whether its answer comes before or after that is known; and is
+// added to what others have fetched where the site was theirs meanwhile.
+func TestOrdersCountOnce(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		then func(h *hand, id uint64, site frontier.Known) []Event
+		want int64
+	}{
+		{"it is fetched", func(_ *hand, id uint64, _ frontier.Known) []Event {
+			return []Event{Done{ID: id, Outcome: page.OK}, Committed{IDs: []uint64{id}}}
+		}, 1},
+		{"it cannot be had", func(_ *hand, id uint64, _ frontier.Known) []Event {
+			return []Event{Done{ID: id, Outcome: page.HeaderTooLarge}, Committed{IDs: []uint64{id}}}
+		}, 0},
+		{"it is fetched in vain", func(_ *hand, id uint64, _ frontier.Known) []Event {
+			return []Event{Done{ID: id, Outcome: page.OK}, Committed{IDs: []uint64{id}, Vain: []uint64{id}}}
+		}, 0},
+		{"it is in vain, and then fetched", func(_ *hand, id uint64, _ frontier.Known) []Event {
+			return []Event{Committed{IDs: []uint64{id}, Vain: []uint64{id}}, Done{ID: id, Outcome: page.OK}}
+		}, 0},
+		{"it is in vain, and cannot be had", func(_ *hand, id uint64, _ frontier.Known) []Event {
+			return []Event{Committed{IDs: []uint64{id}, Vain: []uint64{id}}, Done{ID: id, Outcome: page.HeaderTooLarge}}
+		}, 0},
+		{"another node has fetched one more", func(_ *hand, id uint64, site frontier.Known) []Event {
+			site.Used, site.More = 1, 1
+			return []Event{Committed{Sites: []frontier.Known{site}}, Done{ID: id, Outcome: page.OK}, Committed{IDs: []uint64{id}}}
+		}, 2},
+		{"others had the site", func(_ *hand, id uint64, site frontier.Known) []Event {
+			site.Used, site.Queued = 5, 1
+			return []Event{Disowned{Parts: []uint16{site.Part}, Fence: true}, Adopted{Part: site.Part, Sites: []frontier.Known{site}}, Done{ID: id, Outcome: page.OK}, Committed{IDs: []uint64{id}}}
+		}, 6},
+		{"others had the site, and it cannot be had", func(_ *hand, id uint64, site frontier.Known) []Event {
+			site.Used, site.Queued = 5, 1
+			return []Event{Disowned{Parts: []uint16{site.Part}, Fence: true}, Adopted{Part: site.Part, Sites: []frontier.Known{site}}, Done{ID: id, Outcome: page.HeaderTooLarge}, Committed{IDs: []uint64{id}}}
+		}, 5},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := newHand(t, 1, Bandwidth{})
+			h.start(monday)
+			f := h.flying[0]
+			for _, ev := range c.then(h, f.ID, frontier.Known{ID: f.Site, Name: f.URL.Site()}) {
+				h.step(ev)
+			}
+			if n := h.engine.f.Backlog(f.Site).Used; n != c.want {
+				t.Errorf("the site has %d pages, want %d", n, c.want)
 			}
 		})
 	}

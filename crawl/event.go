@@ -68,6 +68,7 @@ type Done struct {
 // sites of those rows, every time: the Engine may have forgotten them.
 type Committed struct {
 	IDs    []uint64         `json:",omitempty"`
+	Vain   []uint64         `json:",omitempty"` // of these, those that have changed nothing: the page had ended before, or waits on as it was
 	Sites  []frontier.Known `json:",omitempty"`
 	Queued []Queued         `json:",omitempty"`
 	Moved  []Moved          `json:",omitempty"`

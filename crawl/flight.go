@@ -9,6 +9,9 @@ type flight struct {
 	key     page.Key
 	host    string
 	attempt uint8
+	counted bool // see frontier.Entry
+	vain    bool // it has changed nothing, see Committed
+	change  int8 // what it has added to the pages of its site so far
 	score   float32
 	robots  bool
 	settle  bool

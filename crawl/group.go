@@ -137,6 +137,11 @@ func (l *Ledger) Flush(w Writer) (Committed, error) {
 			return ev, err
 		}
 	}
+	for _, s := range l.drifted {
+		if _, err := l.tell(s.id, &ev); err != nil {
+			return ev, err
+		}
+	}
 	for _, k := range l.varying {
 		if v := l.varied[k]; v.dirty {
 			w.Set(pageKey(keyVary, k), binary.AppendVarint(binary.AppendVarint(nil, v.fetched), v.repeats))
@@ -169,8 +174,8 @@ func (l *Ledger) Flush(w Writer) (Committed, error) {
 	for _, s := range l.told {
 		s.told = false
 	}
-	for _, s := range l.touched {
-		s.back = 0
+	for _, s := range l.drifted {
+		s.more = 0
 	}
 	l.clear()
 	l.sites.age()
@@ -182,7 +187,7 @@ func (l *Ledger) Flush(w Writer) (Committed, error) {
 
 // write writes one record and tells the Engine of it.
 func (l *Ledger) write(w Writer, r *pageRecord, ev *Committed) error {
-	r.plain = r.state == stateQueued && (r.plain && !r.loaded || r.loaded && r.entry.Hops == 0 && r.entry.Attempt == 0)
+	r.plain = r.state == stateQueued && (r.plain && !r.loaded || r.loaded && r.entry.Hops == 0 && r.entry.Attempt == 0 && !r.counted)
 	moved := r.stored && (r.state != stateQueued || r.old != r.place)
 	if moved {
 		l.key = appendQueueKey(l.key[:0], r.key.Site, r.old)
@@ -237,7 +242,7 @@ func (l *Ledger) tell(id page.SiteID, ev *Committed) (bool, error) {
 	s.told = true
 	l.told = append(l.told, s)
 	k := l.known(s)
-	k.Queued, k.Cash, k.Back = 0, 0, s.back
+	k.Queued, k.Cash, k.More = 0, 0, s.more
 	ev.Sites = append(ev.Sites, k)
 	return true, nil
 }

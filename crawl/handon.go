@@ -174,8 +174,12 @@ func (l *Ledger) spread(s *siteRecord, host string, over int) int {
 func (l *Ledger) Give(o Give) error {
 	l.noted(o.ID)
 	r, err := l.page(page.Key{Site: o.Site, Hash: o.Entry.Hash})
-	if err != nil || r == nil || r.state != stateQueued {
+	if err != nil {
 		return err
+	}
+	if r == nil || r.state != stateQueued {
+		l.vain(o.ID)
+		return nil
 	}
 	s, err := l.site(o.Site)
 	if err != nil {
@@ -186,6 +190,7 @@ func (l *Ledger) Give(o Give) error {
 	}
 	e := &r.entry
 	if l.share.spreads.away == nil || l.several != nil || o.To == s.part || e.Attempt > 0 { // no row says how often it was tried
+		l.vain(o.ID)
 		return l.again(r, &page.Facts{Key: r.key, Outcome: page.Aborted})
 	}
 	l.share.spreads.send(page.SiteHost(s.name), int(s.part), int(o.To))
@@ -223,6 +228,7 @@ func (l *Ledger) left(s *siteRecord, host string, over int) (part int, ok bool) 
 // handOn leaves a new page to another partition.
 func (l *Ledger) handOn(s *siteRecord, r *pageRecord, part int, row *Row) error {
 	l.discount(s, r, -1)
+	l.count(s, r, false, 0)
 	if l.purse == nil {
 		r.score = row.Score
 	}

@@ -76,8 +76,9 @@ type Ledger struct {
 	order   []*pageRecord
 	touched []*siteRecord
 	told    []*siteRecord
-	extra   []Pair // ready-made rows, in order
-	notes   []Keep // about the link, in order
+	drifted []*siteRecord // whose pages others have ended
+	extra   []Pair        // ready-made rows, in order
+	notes   []Keep        // about the link, in order
 	gone    [][]byte
 	varied  map[page.Key]*variants
 	varying []page.Key
@@ -259,7 +260,7 @@ func (l *Ledger) clear() {
 	l.slab.clear()
 	clear(l.order) // or it would hold on to the records of a large group
 	l.order = l.order[:0]
-	l.touched, l.told = l.touched[:0], l.told[:0]
+	l.touched, l.told, l.drifted = l.touched[:0], l.told[:0], l.drifted[:0]
 	clear(l.extra) // or it would hold on to what pages said
 	l.extra = l.extra[:0]
 	l.notes = l.notes[:0]
@@ -322,6 +323,7 @@ func (l *Ledger) Page(id uint64, f *page.Facts, at Archived, repeat bool) error 
 		return err
 	}
 	if r == nil || r.state != stateQueued {
+		l.vain(id)
 		return nil // it ended already; once is enough
 	}
 	if !f.Outcome.Final(f.Attempt) {
@@ -333,6 +335,7 @@ func (l *Ledger) Page(id uint64, f *page.Facts, at Archived, repeat bool) error 
 			return err
 		}
 		if f.At < since { // who wants it younger came to ask for it a moment ago
+			l.vain(id)
 			return l.again(r, &page.Facts{Key: r.key, Outcome: page.Aborted})
 		}
 	}
@@ -369,6 +372,9 @@ func (l *Ledger) noted(id uint64) {
 	}
 	l.ev.IDs = append(l.ev.IDs, id)
 }
+
+// vain notes that an order has changed nothing.
+func (l *Ledger) vain(id uint64) { l.ev.Vain = append(l.ev.Vain, id) }
 
 // Robots takes a robots.txt that was fetched for the site f.Key.Site, with its
 // rules when it could be read. It is no page: it has no row of its own.
@@ -423,8 +429,12 @@ func (l *Ledger) Robots(id uint64, f *page.Facts, rules *robots.Rules) error {
 func (l *Ledger) Settle(id uint64, site page.SiteID, e frontier.Entry, o page.Outcome) error {
 	l.noted(id)
 	r, err := l.page(page.Key{Site: site, Hash: e.Hash})
-	if err != nil || r == nil || r.state != stateQueued {
+	if err != nil {
 		return err
+	}
+	if r == nil || r.state != stateQueued {
+		l.vain(id)
+		return nil
 	}
 	s, err := l.site(site)
 	if err != nil {
@@ -439,6 +449,7 @@ func (l *Ledger) Settle(id uint64, site page.SiteID, e frontier.Entry, o page.Ou
 			return err
 		}
 		if !away { // it was asked for after all, a moment ago
+			l.vain(id)
 			return l.again(r, &page.Facts{Key: r.key, Outcome: page.Aborted})
 		}
 	}
@@ -530,6 +541,27 @@ func (l *Ledger) enqueue(s *siteRecord, r *pageRecord) {
 	l.mark(r)
 }
 
+// count has a page that ends be among those that its site has had, or not. It returns by
+// how many they are more.
+func (l *Ledger) count(s *siteRecord, r *pageRecord, answered bool, bytes int64) int64 {
+	n := int64(bit(answered)) - int64(bit(r.counted))
+	r.counted = false
+	s.fetched += n
+	if l.share != nil && (n != 0 || bytes != 0) {
+		l.tally(int(s.part), n, bytes)
+	}
+	return n
+}
+
+// drift notes that pages of a site count, or count no more, by what another node did.
+func (l *Ledger) drift(s *siteRecord, n int64) {
+	if s.more == 0 {
+		l.drifted = append(l.drifted, s)
+	}
+	s.more += n
+	l.touch(s)
+}
+
 // finish ends a page.
 func (l *Ledger) finish(r *pageRecord, f *page.Facts, at Archived) error {
 	s, err := l.site(r.key.Site)
@@ -551,6 +583,11 @@ func (l *Ledger) finish(r *pageRecord, f *page.Facts, at Archived) error {
 		l.lose(r)
 	}
 	r.told, r.text = true, textRow{rest: f.URL.Rest(), mime: f.Mime, server: f.Server, bytes: f.Bytes, elapsed: f.Elapsed}
+	size, err := l.sizeOf(r)
+	if err != nil {
+		return err
+	}
+	l.count(s, r, f.Outcome.Row().Answer, size)
 	if l.share != nil {
 		if err := l.logEnd(s, r); err != nil {
 			return err
@@ -563,7 +600,6 @@ func (l *Ledger) finish(r *pageRecord, f *page.Facts, at Archived) error {
 	l.totals.Queued--
 	l.totals.Outcomes[f.Outcome]++
 	if f.Outcome.Row().Answer {
-		s.fetched++
 		l.totals.Fetched++
 		l.totals.Bytes += f.Bytes
 		if r.seed && (f.Outcome.Row().Kept || f.Outcome == page.Redirected) {

@@ -85,13 +85,6 @@ func (l *Ledger) logEnd(s *siteRecord, r *pageRecord) error {
 	if st := l.share.stakes.of(int(s.part)); st.adopted {
 		st.queued--
 	}
-	if r.outcome.Row().Answer {
-		bytes, err := l.sizeOf(r)
-		if err != nil {
-			return err
-		}
-		l.tally(int(s.part), 1, bytes)
-	}
 	return l.postEnd(s, r)
 }
 
@@ -99,7 +92,7 @@ func (l *Ledger) logEnd(s *siteRecord, r *pageRecord) error {
 // are not counted.
 func (l *Ledger) sizeOf(r *pageRecord) (int64, error) {
 	switch {
-	case !l.share.Bytes || !r.outcome.Row().Answer || r.archive.File == elsewhere:
+	case l.share == nil || !l.share.Bytes || !r.outcome.Row().Answer || r.archive.File == elsewhere:
 		return 0, nil
 	case r.told:
 		return r.text.bytes, nil

@@ -20,7 +20,7 @@ type rowSlot struct {
 	rule                         Rule
 	version                      uint8
 	seed, root, free, plain, had bool
-	renewed                      bool
+	renewed, counted             bool
 }
 
 // newRows returns room for the budget: a thirty-second of the memory for seen
@@ -43,7 +43,7 @@ func (c rows) find(k page.Key) (urlRow, bool) {
 		return urlRow{}, false
 	}
 	return urlRow{
-		state: stateQueued, seed: s.seed, root: s.root, free: s.free, plain: s.plain, had: s.had, renewed: s.renewed, depth: s.depth, rule: s.rule, version: s.version, parent: s.parent, place: s.place,
+		state: stateQueued, seed: s.seed, root: s.root, free: s.free, plain: s.plain, had: s.had, renewed: s.renewed, counted: s.counted, depth: s.depth, rule: s.rule, version: s.version, parent: s.parent, place: s.place,
 	}, true
 }
 
@@ -53,7 +53,7 @@ func (c rows) put(k page.Key, r *urlRow) {
 	switch {
 	case r.state == stateQueued:
 		*s = rowSlot{
-			key: k, parent: r.parent, place: r.place, depth: r.depth, rule: r.rule, version: r.version, seed: r.seed, root: r.root, free: r.free, plain: r.plain, had: r.had, renewed: r.renewed,
+			key: k, parent: r.parent, place: r.place, depth: r.depth, rule: r.rule, version: r.version, seed: r.seed, root: r.root, free: r.free, plain: r.plain, had: r.had, renewed: r.renewed, counted: r.counted,
 		}
 	case s.key == k:
 		*s = rowSlot{}

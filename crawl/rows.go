@@ -159,6 +159,7 @@ type urlRow struct {
 	plain   bool // while queued: no redirects led to it and it was not tried before, so its entry follows from this row and its URL
 	had     bool // while queued: another node has fetched it, see ReadWaits
 	renewed bool // while queued: this one has, too long ago for who asks for it now
+	counted bool // while queued: it is among the pages of its site, see frontier.Entry
 	depth   uint16
 	rule    Rule
 	version uint8    // of the program that asked for it last
@@ -208,8 +209,8 @@ func (r *urlRow) append(b []byte) []byte {
 	case stateQueued:
 		b = append(b, r.place.Class)
 		b = binary.AppendUvarint(b, r.place.Seq)
-		if r.renewed {
-			b = append(b, 1)
+		if more := bit(r.renewed) | bit(r.counted)<<1; more != 0 {
+			b = append(b, more)
 		}
 	case stateEnded:
 		if r.score != 0 {
@@ -247,7 +248,10 @@ func (r *urlRow) read(b []byte) error {
 		r.had = flags&4 != 0
 		r.place.Class = d.byte()
 		r.place.Seq = d.uvarint()
-		r.renewed = d.err == nil && len(d.b) > 0
+		if d.err == nil && len(d.b) > 0 {
+			more := d.byte()
+			r.renewed, r.counted = more&1 != 0, more&2 != 0
+		}
 	case stateEnded:
 		r.plain, r.due = false, r.plain
 		if flags&4 != 0 {
@@ -270,6 +274,14 @@ func (r *urlRow) read(b []byte) error {
 	return d.err
 }
 
+// bit is 1 for true.
+func bit(set bool) byte {
+	if set {
+		return 1
+	}
+	return 0
+}
+
 // appendEntry writes a queueRow. Its place is in the key; its hash is not
 // written, since it follows from the rest.
 func appendEntry(b []byte, e *frontier.Entry) []byte {
@@ -285,6 +297,9 @@ func appendEntry(b []byte, e *frontier.Entry) []byte {
 	}
 	if e.Version != 0 {
 		flags |= 8
+	}
+	if e.Counted {
+		flags |= 16
 	}
 	b = append(b, flags)
 	if e.Version != 0 {
@@ -309,7 +324,7 @@ func readEntry(key, b []byte) (frontier.Entry, error) {
 	e.Place = frontier.Place{Class: key[5], Seq: binary.BigEndian.Uint64(key[6:])}
 	d := decoder{b: b}
 	flags := d.byte()
-	e.Root = flags&1 != 0
+	e.Root, e.Counted = flags&1 != 0, flags&16 != 0
 	if flags&8 != 0 {
 		e.Version = d.byte()
 	}

@@ -352,9 +352,6 @@ func (l *Ledger) refetch(f *page.Facts, r *pageRecord, row *Row) error {
 // renew forgets how a page of this node's has ended. Its old record stays in the archive.
 func (l *Ledger) renew(s *siteRecord, r *pageRecord) {
 	l.totals.Outcomes[r.outcome]--
-	if r.outcome.Row().Answer {
-		s.back++
-	}
 	if r.seed && (r.outcome.Row().Kept || r.outcome == page.Redirected) {
 		l.totals.SeedsOK--
 	}
@@ -368,10 +365,11 @@ func (l *Ledger) reclaim(s *siteRecord, r *pageRecord, e frontier.Entry) {
 	s.queued++
 	if r.handed() {
 		l.discount(s, r, +1)
-	} else if s.ended--; r.outcome.Row().Answer {
-		s.fetched = max(0, s.fetched-1) // it counts once
-		l.tally(int(s.part), -1, 0)     // its bytes have come, and will once more
+	} else {
+		s.ended--
+		r.counted = r.outcome.Row().Answer // once
 	}
+	r.entry.Counted = r.counted
 	l.totals.Queued++
 	l.staked(s)
 	l.admit(s, r)
@@ -586,11 +584,15 @@ func (l *Ledger) applyDone(part int, d overlay.Done) error {
 			l.share.doubtful = true
 		}
 		r.state, r.outcome, r.status, r.at, r.archive = stateEnded, p.Outcome, int(p.Status), l.wall, Archived{File: elsewhere}
+		var answered bool
+		var bytes int64
 		if r.handed() {
 			l.discount(s, r, -1)
 		} else if s.ended++; p.Outcome.Row().Answer {
-			s.fetched++ // budgets of a site hold for all nodes
-			l.tally(part, 1, int64(p.Bytes))
+			answered, bytes = true, int64(p.Bytes)
+		}
+		if n := l.count(s, r, answered, bytes); n != 0 { // budgets of a site hold for all nodes
+			l.drift(s, n)
 		}
 		if r.score = p.Score; l.cfg.Traits.Priority && l.purse == nil {
 			if err := l.load(r); err != nil {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -61,6 +60,7 @@ type ship struct {
 	queued map[page.Key]string // pages that the Engine would know of
 	site   map[page.SiteID]frontier.Known
 	id     uint64
+	books  books
 }
 
 const fleetParts = 5
@@ -98,7 +98,7 @@ func (s *ship) open() {
 	}
 	s.outbox, err = s.l.Outbox()
 	s.must(err)
-	s.queued, s.site = map[page.Key]string{}, map[page.SiteID]frontier.Known{}
+	s.queued, s.site, s.books = map[page.Key]string{}, map[page.SiteID]frontier.Known{}, newBooks()
 }
 
 func (s *ship) must(err error) {
@@ -112,6 +112,7 @@ func (s *ship) commit() {
 	ev, err := s.l.Flush(w)
 	s.must(err)
 	s.kv.commit(w)
+	s.heard(&ev)
 	if ev.Parcel != nil {
 		s.outbox = append(s.outbox, *ev.Parcel)
 	}
@@ -184,17 +185,26 @@ func (s *ship) adopt(part int) {
 	ev, err := s.l.Adopt(part, s.fl.epoch)
 	s.must(err)
 	for _, k := range ev.Sites {
+		s.books.used[k.ID] = k.Used + s.books.under(k.ID)
+	}
+	landed := false
+	for s.land(func(v *voyage) bool { return int(s.site[v.key.Site].Part) == part }) { // before these nothing new is ordered
+		landed = true
+		s.commit()
+	}
+	for _, k := range ev.Sites {
 		s.site[k.ID] = k
 		got, err := s.l.Load(Load{Site: k.ID, N: 1 << 20})
 		s.must(err)
-		if len(got.Entries) != int(k.Queued) {
+		if len(got.Entries) != int(k.Queued) && !landed {
 			s.fl.t.Fatalf("%s: %d pages of %s, %d are said to wait", s.name, len(got.Entries), k.Name, k.Queued)
 		}
 		for _, e := range got.Entries {
 			if end, ok := s.fl.ended[fmt.Sprint(part, k.Name, e.Hash)]; ok && s.others == nil && s.fl.later == nil && !(s.l.cfg.Traits.Depth && e.Depth < end.Depth || s.l.cfg.Traits.Score && e.Score > end.Score) {
 				s.fl.t.Fatalf("%s: %s%s has ended, and waits", s.name, k.Name, e.Rest)
 			}
-			s.queued[page.Key{Site: k.ID, Hash: e.Hash}] = k.Name + e.Rest
+			key := page.Key{Site: k.ID, Hash: e.Hash}
+			s.queued[key], s.books.counted[key] = k.Name+e.Rest, e.Counted
 		}
 	}
 }
@@ -207,45 +217,18 @@ func (s *ship) disown(part int) {
 			delete(s.queued, k)
 		}
 	}
-}
-
-// fetch takes one page that waits.
-func (s *ship) fetch() {
-	keys := make([]page.Key, 0, len(s.queued))
-	for k := range s.queued {
-		keys = append(keys, k)
-	}
-	if len(keys) == 0 {
-		return
-	}
-	slices.SortFunc(keys, func(a, b page.Key) int { return strings.Compare(s.queued[a], s.queued[b]) })
-	k := rapid.SampledFrom(keys).Draw(s.fl.t, "page")
-	u := s.queued[k]
-	w, err := ReadWaits(s.kv, k)
-	s.must(err)
-	if !s.alone && (!w.Still || w.Had) && !s.l.Doubtful() {
-		s.fl.t.Fatalf("%s is sure of %s: %+v", s.name, u, w)
-	}
-	delete(s.queued, k)
-	s.id++
-	if away, err := s.l.away(k, 0); err != nil || away {
-		s.must(err)
-		s.must(s.l.Settle(s.id, k.Site, frontier.Entry{Hash: k.Hash, Rest: mustURL(u).Rest()}, page.SteeredAway))
-		return
-	}
-	s.fl.now++
-	x, lent := s.fl.facts(k, u), false
-	if w.Had {
-		if at, ok := s.fl.lent(s, u, w.Since); ok {
-			x, lent = s.fl.factsAt(k, u, at), true
-			x.Lent = true
+	for id := range s.books.used {
+		if int(s.site[id].Part) == part {
+			delete(s.books.used, id)
 		}
 	}
-	if !lent {
-		s.fl.asked[u]++
+}
+
+// fetch takes one page that waits, and ends it.
+func (s *ship) fetch() {
+	if v := s.order(); v != nil {
+		s.answer(v)
 	}
-	s.held[k] = u
-	s.must(s.l.Page(s.id, x, Archived{File: 1, Length: 1}, false))
 }
 
 // row is what a node's store says of a page.
@@ -292,6 +275,9 @@ func (s *ship) giveSite(site frontier.Known, to int) {
 		if _, waits := s.queued[k]; waits {
 			delete(s.queued, k)
 			s.id++
+			v := &voyage{id: s.id, key: k, answered: true}
+			s.books.flights[v.id] = v
+			s.books.add(v, frontier.Declined(e.Counted))
 			s.must(s.l.Give(Give{ID: s.id, Site: site.ID, Entry: e, To: uint16(to)}))
 		}
 	}
@@ -435,7 +421,7 @@ func (f *fleet) sail() {
 	for range n("steps", 200) {
 		s := f.nodes[n("node", 2)]
 		part := n("part", fleetParts-1)
-		switch n("act", 13+min(len(f.later), 2)) {
+		switch n("act", 15+min(len(f.later), 2)) {
 		case 0, 1, 2:
 			s.fetch()
 		case 3:
@@ -484,12 +470,16 @@ func (f *fleet) sail() {
 			s.read(part)
 		case 13:
 			s.give(part)
-		case 14: // one has others meet with what it means to them
+		case 14:
+			s.order()
+		case 15:
+			s.land(func(*voyage) bool { return n("lands", 1) == 0 })
+		case 16: // one has others meet with what it means to them
 			s.commit()
 			s.enrol()
 			s.again()
 			s.tell()
-		case 15:
+		case 17:
 			f.leave(n("leaver", len(f.later)-1))
 		}
 	}
@@ -521,10 +511,16 @@ func (f *fleet) finish(n int) {
 			for len(s.queued) > 0 {
 				s.fetch()
 			}
+			for s.land(func(*voyage) bool { return true }) {
+				s.commit()
+			}
 		}
 		if still++; f.said != before {
 			still = 0
 		}
+	}
+	for _, s := range f.nodes {
+		s.audit()
 	}
 }
 

@@ -13,6 +13,8 @@ type Visit struct {
 	Host      string
 	Site      page.SiteID
 	Attempt   uint8 // of the page
+	Counted   bool  // the page's, see Entry
+	Vain      bool  // it changed nothing: the page had ended already, or waits on as it was
 	Outcome   page.Outcome
 	Elapsed   time.Duration // from the request to the end of the answer
 	Waited    time.Duration // for our own limit, beyond Elapsed: the server had rest then
@@ -59,8 +61,8 @@ func (f *Frontier) Done(now page.Time, v Visit) {
 	switch {
 	case v.Robots:
 		had = f.robotsDone(now, s, v, errand)
-	case !row.Answer || !v.Outcome.Final(v.Attempt):
-		f.use(s, -1) // it comes again, or was no page
+	case !v.Vain:
+		f.use(s, Ended(v.Counted, v.Outcome, v.Attempt))
 	}
 	c := h.care
 	gap, held := f.spacing(h, v.Elapsed)

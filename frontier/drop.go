@@ -60,7 +60,7 @@ func (f *Frontier) drop(s *site) {
 	} else {
 		f.work -= s.queued
 	}
-	s.queued, s.asked = 0, 0
+	s.queued, s.asked, s.dropped = 0, 0, true
 	f.earn(s, 0)
 	s.chill()
 	s.setLow(Place{})

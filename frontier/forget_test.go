@@ -267,28 +267,62 @@ func TestServersAreForgotten(t *testing.T) {
 	}
 }
 
-// TestPagesComeBack: pages that are to be fetched again count once against the budgets,
-// whether their site is known or was forgotten.
+// TestPagesComeBack: pages that are to be fetched again keep their place under the
+// budgets, whether their site is known or was forgotten. They lose it if they cannot be
+// had, and not while they may be tried again.
 func TestPagesComeBack(t *testing.T) {
 	for _, c := range []struct {
-		name        string
-		site, again Known
-		want        Kind
+		name    string
+		counted bool
+		more    int64
+		then    page.Outcome // of the first page; None: it is not asked for
+		want    Kind         // of another one, that was not fetched before
 	}{
-		{"none", Known{Used: 2}, Known{Used: 2}, Settle},
-		{"known", Known{Used: 2}, Known{Used: 1, Back: 1}, Fetch},
-		{"forgotten", Known{}, Known{Used: 1, Back: 1}, Fetch},
+		{"new", false, 0, page.None, Settle},
+		{"fetched again", true, 0, page.OK, Settle},
+		{"gone", true, 0, page.ClientError, Settle},
+		{"not to be had", true, 0, page.HeaderTooLarge, Fetch},
+		{"to be tried again", true, 0, page.EarlyClose, Settle},
+		{"others have lost one", false, -1, page.OK, Settle},
 	} {
-		f := New(Config{Order: Length{}, PerConn: 1, Conns: 4, PerServer: 1, Hot: 8, Proxy: true, NoRobots: true, SitePages: 2, DomainPages: 2})
-		f.Used("d.org", 2)
-		if c.site.ID, c.site.Name = 1, "http://a.d.org"; c.site.Used > 0 {
-			f.Add(1, c.site)
+		for _, forgotten := range []bool{false, true} {
+			f := New(Config{Order: Length{}, PerConn: 1, Conns: 4, PerServer: 1, Hot: 8, Proxy: true, NoRobots: true, SitePages: 2, DomainPages: 2})
+			f.Used("d.org", 2)
+			k := Known{ID: 1, Name: "http://a.d.org", Used: 2}
+			if !forgotten {
+				f.Add(1, k)
+			}
+			k.Used, k.More = k.Used+c.more, c.more
+			f.Add(2, k)
+			f.Push(2, 1, Entry{Hash: 7, Rest: "/7", Counted: c.counted, Place: Length{}.Place(0, 0, 1)})
+			p, ok := f.Next(3, Room{9, 9, 9, 9})
+			if asked := ok && p.Kind == Fetch; asked != (c.then != page.None) {
+				t.Fatalf("%s: %+v, %v", c.name, p, ok)
+			}
+			if c.then != page.None {
+				f.Done(4, Visit{Host: "a.d.org", Site: 1, Counted: c.counted, Outcome: c.then})
+				f.Settled(page.Key{Site: 1, Hash: 7})
+			}
+			f.Push(5, 1, Entry{Hash: 8, Rest: "/8", Place: Length{}.Place(0, 0, 2)})
+			if p, ok := f.Next(1<<62, Room{9, 9, 9, 9}); !ok || p.Kind != c.want {
+				t.Errorf("%s: another page: %+v, %v", c.name, p, ok)
+			}
 		}
-		c.again.ID, c.again.Name = c.site.ID, c.site.Name
-		f.Add(2, c.again)
-		f.Push(2, 1, Entry{Hash: 7, Rest: "/7", Place: Length{}.Place(0, 0, 1)})
-		if p, ok := f.Next(3, Room{9, 9, 9, 9}); !ok || p.Kind != c.want {
-			t.Errorf("%s: %+v, %v", c.name, p, ok)
-		}
+	}
+}
+
+// TestDroppedSitesAreCountedAnew: others may have fetched pages of a site while it was
+// theirs.
+func TestDroppedSitesAreCountedAnew(t *testing.T) {
+	f := New(Config{Order: Length{}, PerConn: 1, Conns: 4, PerServer: 1, Hot: 8, Proxy: true, NoRobots: true, SitePages: 9, DomainPages: 9})
+	f.Add(1, Known{ID: 1, Name: "http://a.d.org", Queued: 1, Used: 3})
+	f.Drop([]uint16{0})
+	f.Add(2, Known{ID: 1, Name: "http://a.d.org", Queued: 1, Used: 5, More: 1})
+	if n := f.Backlog(1).Used; n != 5 {
+		t.Errorf("%d pages, want 5", n)
+	}
+	f.Add(3, Known{ID: 1, Name: "http://a.d.org", Used: 6, More: 1})
+	if n := f.Backlog(1).Used; n != 6 {
+		t.Errorf("%d pages, want 6", n)
 	}
 }

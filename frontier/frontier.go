@@ -192,7 +192,7 @@ type Known struct {
 	Name   string
 	Queued int64         `json:",omitempty"` // entries on disk
 	Used   int64         `json:",omitempty"` // pages of it that were fetched
-	Back   int64         `json:",omitempty"` // pages that were among them until now: they are to be fetched again, and count once
+	More   int64         `json:",omitempty"` // pages that are among them since it was described last, or (less than 0) no more, and not by what was handed out here
 	Old    bool          `json:",omitempty"` // pages of it have ended: its rules may be on disk
 	Cash   float64       `json:",omitempty"` // the sum of the scores of its entries
 	Part   uint16        `json:",omitempty"` // the partition it belongs to, see Drop
@@ -222,13 +222,12 @@ func (f *Frontier) Add(now page.Time, k Known) {
 		if k.Queued == 0 {
 			f.empty(s)
 		}
+	} else if s.dropped {
+		f.Recount(k.ID, k.Used)
 	} else {
-		s.used = max(0, s.used-k.Back)
+		s.used += k.More
 	}
-	if k.Back > 0 && f.cfg.DomainPages > 0 {
-		d := page.Domain(s.host.name)
-		f.domains[d] = max(0, f.domains[d]-k.Back)
-	}
+	f.Used(page.Domain(s.host.name), k.More)
 	if k.Met {
 		f.met(now.Add(-k.Ago), s.host)
 	}
@@ -251,14 +250,6 @@ func hostPart(site string) string {
 func (f *Frontier) Used(domain string, pages int64) {
 	if f.cfg.DomainPages > 0 {
 		f.domains[domain] += pages
-	}
-}
-
-// use counts a page of a site, or takes it back.
-func (f *Frontier) use(s *site, pages int64) {
-	s.used += pages
-	if f.cfg.DomainPages > 0 {
-		f.domains[page.Domain(s.host.name)] += pages
 	}
 }
 

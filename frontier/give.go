@@ -89,6 +89,7 @@ func (f *Frontier) give(now page.Time, h *host, s *site) Pick {
 		f.gave(s) // what came meanwhile stays
 	}
 	p.Entry = f.take(s)
+	f.use(s, Declined(p.Entry.Counted))
 	f.decline(h)
 	f.queue(h)
 	f.rest(now, h)

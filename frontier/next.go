@@ -196,6 +196,7 @@ func (f *Frontier) settle(now page.Time, h *host, s *site, o page.Outcome, room 
 		return f.give(now, h, s), true
 	}
 	p := Pick{Kind: Settle, Site: s.id, Host: h.name, Entry: f.take(s), Outcome: o}
+	f.use(s, Declined(p.Entry.Counted))
 	if h.line.conn != nil {
 		f.hold(h)
 		return p, true
@@ -211,21 +212,22 @@ func (f *Frontier) ending(now page.Time, h *host, s *site) page.Outcome {
 	if len(s.live()) == 0 {
 		return page.None
 	}
+	first := &s.live()[0]
 	switch {
-	case s.live()[0].Away:
+	case first.Away:
 		return page.SteeredAway
 	case h.care.dead != page.None:
 		return h.care.dead
 	case s.over != page.None:
 		return s.over
 	}
-	if budget := cmp.Or(f.cfg.Sites[h.name].MaxPages, f.cfg.SitePages); budget > 0 && s.used >= budget {
+	if budget := cmp.Or(f.cfg.Sites[h.name].MaxPages, f.cfg.SitePages); budget > 0 && s.used >= budget && !first.Counted {
 		return page.SiteBudget
 	}
-	if f.cfg.DomainPages > 0 && f.domains[page.Domain(h.name)] >= f.cfg.DomainPages {
+	if f.cfg.DomainPages > 0 && f.domains[page.Domain(h.name)] >= f.cfg.DomainPages && !first.Counted {
 		return page.DomainBudget
 	}
-	if rules := s.rules(now); rules != nil && !rules.Allowed(page.RestPath(s.live()[0].Rest)) {
+	if rules := s.rules(now); rules != nil && !rules.Allowed(page.RestPath(first.Rest)) {
 		return page.Denied
 	}
 	return page.None
@@ -280,7 +282,7 @@ func (f *Frontier) request(now page.Time, h *host, s *site, room Room) (Pick, bo
 	default:
 		p.Kind, p.Site, p.Entry = Fetch, s.id, f.take(s)
 		p.URL = page.Join(s.name, p.Entry.Rest)
-		f.use(s, 1)
+		f.use(s, Begun(p.Entry.Counted))
 	}
 	p.Addr = f.where(h)
 	l.pages++

@@ -34,6 +34,7 @@ type Entry struct {
 	Root    bool
 	Version uint8 `json:",omitempty"` // of the program that asked for it
 	Away    bool  `json:",omitempty"` // the program of now does not ask for it
+	Counted bool  `json:",omitempty"` // it was fetched before, and is among its site's pages: budgets have nothing to say
 	Score   float32
 	Rest    string // of its URL; the frontier only passes it on, and shows it to the site's robots rules
 }

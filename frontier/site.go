@@ -19,12 +19,13 @@ type site struct {
 	id       page.SiteID
 	placed   int32 // in host.sites
 	taken    int32 // entries handed out and not yet settled durably
-	unsaved  int16 // Robots picks whose end is not durable yet
+	unsaved  int8  // Robots picks whose end is not durable yet
 	lowClass uint8
 	complete bool // the window holds every entry that is not taken
 	away     bool // robots.txt is being fetched, here or by an errand, or will be again
 	warm     bool // counted among the sites that hold memory
 	leaving  bool // in the Frontier's list of sites that may be forgotten
+	dropped  bool // others may have fetched pages of it since
 	fate
 }
 

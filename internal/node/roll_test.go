@@ -232,6 +232,63 @@ func fetchOldAgain(t *testing.T, scheme string) {
 	}
 }
 
+// TestOldPagesKeepTheirPlace: where sites have a bound, a program that wants young pages
+// has those fetched again which were within it, and nobody fetches others in their place.
+func TestOldPagesKeepTheirPlace(t *testing.T) {
+	t.Parallel()
+	const bound = 10
+	sites := testweb.Config{Seed: 6, Sites: testweb.Even(6, testweb.Site{Pages: 15, Links: 5, Size: 1000})}
+	odd := &program.Source{As: "odd", Name: "odd.dl", Text: oddProgram}
+	young := &program.Source{As: "young", Name: "young.dl", Text: strings.ReplaceAll(oddProgram, "13579", "0-9")}
+	var mu sync.Mutex
+	asked := map[string]map[string]int{}
+	sites.Heard = func(host, path string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if asked[host] == nil {
+			asked[host] = map[string]int{}
+		}
+		if path != "/robots.txt" {
+			asked[host][path]++
+		}
+	}
+	web := start(t, sites)
+	f := newFleet(t, web, 3)
+	f.roll.Programs = []Enrolled{{Name: "odd", Source: odd}}
+	f.tune = func(_ int, cfg *Config) {
+		cfg.Programs, cfg.Wait, cfg.SitePages = []*program.Source{odd}, time.Millisecond, bound
+	}
+	for i := range f.nodes {
+		f.launch(i)
+	}
+	f.quieten(0, 1, 2)
+	old := map[string]int{} // nobody asks for anything now
+	for host, pages := range asked {
+		for path := range pages {
+			old[host+path] = 1
+		}
+		if n := len(pages); n < 3 || n >= bound {
+			t.Errorf("%d pages of %s were asked for at first", n, host)
+		}
+	}
+	since := time.Now().UnixNano()
+	f.agree(func(list []Enrolled) []Enrolled {
+		return append(list, Enrolled{Name: "young", Source: young, Joined: true, Since: since})
+	}, 0, 1, 2)
+	f.quieten(0, 1, 2)
+	f.ended(0, 1, 2)
+	for host, pages := range asked {
+		for path, n := range pages {
+			if n != 1+old[host+path] {
+				t.Errorf("%s%s was asked for %d times, %d of them before", host, path, n, old[host+path])
+			}
+		}
+		if len(pages) != bound {
+			t.Errorf("%d pages of %s were asked for, %d are to be", len(pages), host, bound)
+		}
+	}
+}
+
 // TestNodesTakeUpProgramsWhileOneDies: programs come and go while a node is killed, and
 // is back when they have changed again. The others and it end with what one node has.
 func TestNodesTakeUpProgramsWhileOneDies(t *testing.T) {
