@@ -206,6 +206,10 @@ func TestNodesEnrolPrograms(t *testing.T) {
 			f.was = newFleet(t, nil, false)
 			f.was.link(all, 2)
 			f.turn = math.MaxInt64
+			f.lost = map[string]bool{}
+			for _, u := range all {
+				f.lost[u] = rapid.IntRange(0, 5).Draw(t, "lost") == 0
+			}
 		}
 		f.sail()
 

@@ -61,7 +61,7 @@ func (f *fleet) alike() (alone *ship) {
 // single is one node that has crawled the same web alone.
 func (f *fleet) single() *ship {
 	one := newFleet(f.t, f.plan, f.own)
-	one.web, one.moved, one.seeds, one.more = f.web, f.moved, f.seeds, f.more
+	one.web, one.moved, one.lost, one.seeds, one.more = f.web, f.moved, f.lost, f.seeds, f.more
 	alone := one.board(&ship{name: "alone", alone: true})
 	for alone.again(); len(alone.queued) > 0; alone.again() {
 		alone.fetch()

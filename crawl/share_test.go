@@ -34,6 +34,7 @@ type fleet struct {
 	seeds []string
 	web   map[string][]string
 	moved map[string]string // where pages redirect to
+	lost  map[string]bool   // pages that cannot be had
 	now   int64             // a moment for each fetch
 	turn  int64             // when the web became another one than it was
 	was   *fleet            // with that one
@@ -319,6 +320,9 @@ func (f *fleet) facts(k page.Key, u string) *page.Facts { return f.factsAt(k, u,
 func (f *fleet) factsAt(k page.Key, u string, at int64) *page.Facts {
 	if at < f.turn {
 		return f.was.factsAt(k, u, at)
+	}
+	if f.lost[u] {
+		return &page.Facts{Key: k, URL: mustURL(u), Outcome: page.HeaderTooLarge, At: at}
 	}
 	if to := f.moved[u]; to != "" {
 		l := link(to)
