@@ -31,10 +31,12 @@ func startServer(cfg Config, c *certs, id *identity, routes address, release fun
 		ServerName: cfg.Name,
 		// Whoever has a question comes to the lobby, but a server that listens to no
 		// clients makes no routes either. Nobody knows the password of this port.
-		Host:       "127.0.0.1",
-		Port:       server.RANDOM_PORT,
-		NoSigs:     true,
-		MaxPayload: maxMessage,
+		Host:   "127.0.0.1",
+		Port:   server.RANDOM_PORT,
+		NoSigs: true,
+		// Who comes is this node itself, and on a busy machine late.
+		AuthTimeout: readyTime.Seconds(),
+		MaxPayload:  maxMessage,
 		// A node that is away is tried for each second: the log says so at first, and
 		// then every ten minutes.
 		ReconnectErrorReports: 600,
@@ -95,9 +97,9 @@ func startServer(cfg Config, c *certs, id *identity, routes address, release fun
 }
 
 // dial connects to the node's own server.
-func dial(s *server.Server, user, password string, log func(string)) (*nats.Conn, error) {
+func dial(s nats.InProcessConnProvider, user, password string, log func(string)) (*nats.Conn, error) {
 	nc, err := nats.Connect("", nats.InProcessServer(s), nats.UserInfo(user, password),
-		nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond),
+		nats.Timeout(readyTime), nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { log("server: " + err.Error()) }))
 	if err != nil {
 		return nil, fmt.Errorf("connect to the node's own server: %w", err)
