@@ -27,7 +27,7 @@ build:
 ## test: what must hold before a commit, and what CI runs. Many tests wait most of
 ## the time, so more of them run than there are cores; lint has vetted everything
 test: tools lint
-	go test -vet=off -parallel 4 -timeout 20m ./...
+	go test -vet=off -parallel 4 -timeout 60m ./...
 
 ## check: test's lints, every platform, and the race detector where it can run
 check: lint cross race
@@ -45,7 +45,7 @@ cross:
 # The rules and the real sites start no goroutines of ours.
 race:
 	@if command -v $$(go env CC) >/dev/null; then \
-		CGO_ENABLED=1 go test -race -short -timeout 20m $$(go list ./... | grep -v -e /rules$$ -e /sitetest$$); \
+		CGO_ENABLED=1 go test -race -short -timeout 60m $$(go list ./... | grep -v -e /rules$$ -e /sitetest$$); \
 	else \
 		echo "race: no C compiler ($$(go env CC)), left out"; \
 	fi

@@ -216,11 +216,13 @@ func fill(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// tries, each after 10 ms, are five minutes: they only end what would wait for ever.
+const tries = 30_000
+
 func listens(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: listens DIR")
 	}
-	const tries = 3000
 	for range tries {
 		if _, err := node.Steer(context.Background(), ts.MkAbs(args[0]), node.Steering{}); err == nil {
 			return
@@ -251,7 +253,6 @@ func answers(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	cl, err := cluster.Dial(args[0], ts.MkAbs(args[1]))
 	ts.Check(err)
-	const tries = 3000
 	for range tries {
 		if _, err = cl.Ask(context.Background(), "", statusTopic, nil); err == nil {
 			return
@@ -269,7 +270,6 @@ func statusSays(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	want := regexp.MustCompile(args[2])
 	var text strings.Builder
-	const tries = 3000
 	for range tries {
 		text.Reset()
 		if all, err := gather(context.Background(), cl); err == nil && all.print(&text) == nil && want.MatchString(text.String()) {

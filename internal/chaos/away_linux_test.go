@@ -100,7 +100,7 @@ func (r *run) caughtUp(ctx context.Context, t *testing.T, stayed, m *machine) {
 	back := r.now()
 	var level, share, page time.Duration
 	for level == 0 || share == 0 || page == 0 {
-		if r.now() > back+2*time.Minute+2*r.cfg.wait() {
+		if r.now() > back+patience+2*r.cfg.wait() {
 			t.Errorf("%s has not caught up in time", m.name())
 			break
 		}

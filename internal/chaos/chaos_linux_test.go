@@ -29,7 +29,7 @@ var (
 	minutes = flag.Float64("minutes", 2.0/3, "how long things break in each run")
 	pages   = flag.Int("pages", 1000, "pages of the web, about")
 	keep    = flag.String("keep", "", "folder that keeps what every run leaves; without it only what went wrong is kept")
-	settle  = flag.Duration("settle", 4*time.Minute, "how long a run may take after its faults")
+	settle  = flag.Duration("settle", 15*time.Minute, "how long a run may take after its faults")
 	binary  = flag.String("weir", "", "binary to use instead of building one")
 	verbose = flag.Bool("events", false, "print what happens as it happens")
 )

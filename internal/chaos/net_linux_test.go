@@ -36,7 +36,7 @@ func TestLoss(t *testing.T) {
 		}
 	}
 	hear := func(at *net.UDPConn) string {
-		at.SetReadDeadline(time.Now().Add(30 * time.Second))
+		at.SetReadDeadline(time.Now().Add(patience))
 		buf := make([]byte, 100)
 		n, err := at.Read(buf)
 		if err != nil {

@@ -16,6 +16,9 @@ import (
 	"weir/internal/testweb"
 )
 
+// patience is how long a run waits for what must come, on whatever machine.
+const patience = 5 * time.Minute
+
 // run is a run under way.
 type run struct {
 	cfg      Config
@@ -203,7 +206,7 @@ func (r *run) found(ctx context.Context) error {
 	}
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(2 * time.Minute)
+	deadline := time.After(patience)
 	for {
 		s, err := r.status(ctx, r.machines[0])
 		waiting := 0
@@ -219,7 +222,7 @@ func (r *run) found(ctx context.Context) error {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			return fmt.Errorf("the nodes are no cluster after two minutes: %v %w", s, err)
+			return fmt.Errorf("the nodes are no cluster after %v: %v %w", patience, s, err)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -240,8 +243,8 @@ func (r *run) submit(ctx context.Context) error {
 	select {
 	case <-r.noticed:
 		return nil
-	case <-time.After(time.Minute):
-		return fmt.Errorf("no page was asked for within a minute")
+	case <-time.After(patience):
+		return fmt.Errorf("no page was asked for within %v", patience)
 	case <-ctx.Done():
 		return ctx.Err()
 	}

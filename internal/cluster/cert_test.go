@@ -145,7 +145,7 @@ func TestBothSidesSayWhatIsWrongWithACertificate(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer l.close()
-			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), patience)
 			defer cancel()
 			_, err = call(ctx, l.ln.Addr().String(), c.client, maxHello, &request{})
 			var ce *CertError
@@ -188,7 +188,7 @@ func TestLobbySpeaksOnlyTLS13WithCertificates(t *testing.T) {
 	bare := *c
 	bare.conf = c.conf.Clone()
 	bare.conf.Certificates = nil
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	for what, c := range map[string]*certs{"TLS 1.2": &old, "no certificate": &bare} {
 		if _, err := call(ctx, l.ln.Addr().String(), c, maxHello, &request{}); err == nil {

@@ -61,7 +61,7 @@ func connects(t *testing.T, addr string, c *certs) bool {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(20 * time.Second))
+	conn.SetDeadline(time.Now().Add(patience))
 	fmt.Fprint(conn, "CONNECT {\"verbose\":false,\"tls_required\":true,\"name\":\"x\",\"cluster\":\"other\"}\r\nPING\r\n")
 	b, _ := io.ReadAll(conn) // it ends: the cluster's name is wrong
 	if !strings.HasPrefix(string(b), "INFO") {
@@ -622,7 +622,7 @@ func TestDeadNodeIsReplaced(t *testing.T) {
 func (w *world) append(n *Node, part int, r overlay.Record) {
 	w.t.Helper()
 	b := overlay.Batch{Origin: 1, Records: []overlay.Record{r}}
-	ctx, cancel := context.WithTimeout(w.ctx, 20*time.Second)
+	ctx, cancel := context.WithTimeout(w.ctx, patience)
 	defer cancel()
 	if _, err := n.js.Publish(ctx, logSubject(overlay.LogOf(part)), pack(nil, appendBundle(nil, []slice{{part, overlay.AppendBatch(nil, &b)}}))); err != nil {
 		w.t.Fatal(err)

@@ -13,7 +13,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"weir/overlay"
 )
@@ -34,7 +33,7 @@ type salon struct {
 }
 
 func newSalon(t *testing.T) *salon {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	return &salon{t, authority(t), ctx}
 }

@@ -69,6 +69,13 @@ func (p *proxy) Do(a overlay.Action) {
 	}
 }
 
+// A machine may be slow for as long as it likes: these times only end a test that
+// would wait for ever.
+const (
+	patience = 5 * time.Minute  // for one thing
+	lifetime = 20 * time.Minute // of a world
+)
+
 // worlds bounds those that are there at once: on a small machine more of them renew
 // their sessions too late.
 var worlds = make(chan struct{}, 2)
@@ -76,7 +83,7 @@ var worlds = make(chan struct{}, 2)
 func newWorld(t testing.TB) *world {
 	worlds <- struct{}{}
 	t.Cleanup(func() { <-worlds })
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), lifetime)
 	w := &world{t: t, dir: t.TempDir(), ctx: ctx, nodes: map[string]*proxy{}, woken: make(chan struct{}, 1)}
 	ca := filepath.Join(w.dir, "ca")
 	if err := InitCA(ca); err != nil {
@@ -182,7 +189,7 @@ func (w *world) Until(what string, done func() bool) {
 	w.t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	late := time.After(60 * time.Second)
+	late := time.After(patience)
 	for !done() {
 		for name, p := range w.nodes {
 			p.mu.Lock()
@@ -196,7 +203,7 @@ func (w *world) Until(what string, done func() bool) {
 		case <-w.woken:
 		case <-tick.C:
 		case <-late:
-			w.t.Fatalf("not after a minute: %s", what)
+			w.t.Fatalf("not after %v: %s", patience, what)
 		}
 	}
 }

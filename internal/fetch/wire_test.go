@@ -143,7 +143,7 @@ func TestWireUnlimited(t *testing.T) {
 		u := p.url(t, "/")
 		cn := open(t, newClient(t, under(w)), u, p.addr.Addr())
 		for range 2 {
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			a := cn.Get(ctx, u, false)
 			cancel()
 			if a.Outcome != page.OK || block(t, a) != long || a.Waited != 0 {

@@ -181,7 +181,7 @@ func (e ear) await(t *testing.T, url string) {
 			if got == url {
 				return
 			}
-		case <-time.After(30 * time.Second):
+		case <-time.After(5 * time.Minute):
 			t.Fatalf("no request for %s", url)
 		}
 	}

@@ -45,7 +45,7 @@ func dial(t testing.TB, w *Web, i int) *client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn.SetDeadline(time.Now().Add(30 * time.Second))
+	conn.SetDeadline(time.Now().Add(5 * time.Minute))
 	t.Cleanup(func() { conn.Close() })
 	return &client{t: t, w: w, host: w.sites[i].name, conn: conn, in: bufio.NewReader(conn)}
 }
@@ -141,7 +141,7 @@ func newCrawler(t testing.TB, w *Web, wait time.Duration) *crawler {
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &crawler{
 		t: t, w: w, wait: wait, rules: make(map[string]rules), last: make(map[string]time.Time),
-		http: &http.Client{Transport: tr, CheckRedirect: stay, Timeout: time.Minute},
+		http: &http.Client{Transport: tr, CheckRedirect: stay, Timeout: 5 * time.Minute},
 	}
 }
 
