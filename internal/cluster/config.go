@@ -43,6 +43,7 @@ type Config struct {
 	// Set by tests only.
 	clock func() time.Time
 	ttl   time.Duration
+	beat  time.Duration // of consumers
 }
 
 const (
@@ -114,6 +115,9 @@ func (c Config) filled() (Config, error) {
 	}
 	if c.ttl == 0 {
 		c.ttl = overlay.TTL
+	}
+	if c.beat == 0 {
+		c.beat = heartbeat
 	}
 	return c, nil
 }
