@@ -133,14 +133,14 @@ func few(list []string) string {
 func table(results []*Result) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "seed\tpages\tlost\trefetched\tunexplained\toldest\thasty\tlongest gap\ttook\tto quiet\t")
+	fmt.Fprintln(w, "seed\tpages\tlost\trefetched\tunexplained\toldest\thasty\tlongest gap\tstall\ttook\tto quiet\t")
 	for _, r := range results {
 		quiet := "never"
 		if r.Quiet {
 			quiet = fmt.Sprintf("%.1fs", r.ToQuiet.Seconds())
 		}
-		fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%d\t%.1fs\t%d\t%.1fs\t%.0fs\t%s\t\n", r.Seed, r.Pages, len(r.Lost), len(r.Again), len(r.Unsound), r.Oldest.Seconds(),
-			len(r.Hasty), r.Gap.Seconds(), r.Took.Seconds(), quiet)
+		fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%d\t%.1fs\t%d\t%.1fs\t%.1fs\t%.0fs\t%s\t\n", r.Seed, r.Pages, len(r.Lost), len(r.Again), len(r.Unsound), r.Oldest.Seconds(),
+			len(r.Hasty), r.Gap.Seconds(), r.Stood.Seconds(), r.Took.Seconds(), quiet)
 	}
 	w.Flush()
 	return b.String()

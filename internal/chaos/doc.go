@@ -69,6 +69,7 @@ type Result struct {
 	ToQuiet  time.Duration // from the last page or the last fault, whichever was later
 	Oldest   time.Duration // of Again: how long a page had been served before the fault that explains it
 	Gap      time.Duration // the longest time without any page
+	Stood    time.Duration // the longest time that this machine stood still, see watch
 	Requests int
 	Spoken   int64 // bytes that nodes received of one another
 	Kinds    map[string]int64

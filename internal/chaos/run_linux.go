@@ -35,6 +35,7 @@ type run struct {
 	spans   []Span
 	shares  []Share
 	failed  []string
+	stood   time.Duration // the longest stall
 	noticed chan struct{} // a page was served
 }
 
@@ -56,6 +57,38 @@ func (r *run) fail(format string, args ...any) {
 	r.mu.Lock()
 	r.failed = append(r.failed, fmt.Sprintf("at %v: %s", r.now(), text))
 	r.mu.Unlock()
+}
+
+// watch notes when this machine itself stands still, its disk or all of it: who reads a result should know, though it
+// excuses nothing.
+func (r *run) watch(ctx context.Context) {
+	const beat, worth = 100 * time.Millisecond, 2 * time.Second
+	f, err := os.Create(filepath.Join(r.cfg.Dir, "beat"))
+	if err != nil {
+		r.fail("watch this machine: %v", err)
+		return
+	}
+	defer f.Close()
+	for ctx.Err() == nil {
+		begin := time.Now()
+		select {
+		case <-ctx.Done():
+		case <-time.After(beat):
+		}
+		slept := time.Since(begin) - beat
+		_, werr := f.WriteAt([]byte{1}, 0)
+		if err := errors.Join(werr, f.Sync()); err != nil {
+			r.fail("watch this machine: %v", err)
+			return
+		}
+		stood := time.Since(begin) - beat
+		if stood >= worth {
+			r.say("this machine stood still for %.1f s, %.1f of them its disk", stood.Seconds(), (stood - slept).Seconds())
+		}
+		r.mu.Lock()
+		r.stood = max(r.stood, stood)
+		r.mu.Unlock()
+	}
 }
 
 func (r *run) certOf(name string) string { return filepath.Join(r.certs, name) }
@@ -81,6 +114,10 @@ func begin(ctx context.Context, cfg Config) (r *run, end func(), err error) {
 		return nil, nil, err
 	}
 	undo = append(undo, func() { r.log.Close() })
+	watching, stop := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() { r.watch(watching) })
+	undo = append(undo, watch.Wait, stop)
 	if r.lan, err = newLAN(cfg.Nodes + cfg.Spares); err != nil {
 		return nil, nil, err
 	}
@@ -467,7 +504,7 @@ func (r *run) judge(last said, quiet bool, calm, now time.Duration) *Result {
 	slices.SortFunc(r.visits, func(a, b Visit) int { return cmp.Compare(a.At, b.At) })
 	res := &Result{
 		Seed: r.cfg.Seed, Pages: len(truth), Quiet: quiet, Took: now, Visits: r.visits, Spans: r.spans, Failed: r.failed,
-		Requests: len(r.visits), Gap: longest(r.visits),
+		Requests: len(r.visits), Gap: longest(r.visits), Stood: r.stood,
 	}
 	got := make(map[string]bool, len(served))
 	for _, u := range served {
