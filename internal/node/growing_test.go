@@ -114,10 +114,7 @@ func (w *growing) page() *page.Facts {
 		Key: page.Key{Site: w.ids[self.site], Hash: l.Hash}, At: 1_800_000_000e9 + int64(w.pages)*1e6,
 	}
 	for range 30 {
-		to := place{site: self.site}
-		if w.rng.IntN(100) >= 88 { // another site, by a power law
-			to.site = int32(math.Pow(float64(len(w.names)), w.rng.Float64())) - 1
-		}
+		to := place{site: w.aim(self.site)}
 		if known := w.known[to.site]; known == 0 || w.rng.IntN(4) == 0 {
 			to.n = w.meet(to.site)
 		} else {
@@ -126,6 +123,15 @@ func (w *growing) page() *page.Facts {
 		w.facts.Links = append(w.facts.Links, w.link(to))
 	}
 	return &w.facts
+}
+
+// aim returns where a link of a site leads: to the site itself or, by a power law,
+// to another.
+func (w *growing) aim(site int32) int32 {
+	if w.rng.IntN(100) < 88 {
+		return site
+	}
+	return int32(math.Pow(float64(len(w.names)), w.rng.Float64())) - 1
 }
 
 // group makes a hundred pages durable.

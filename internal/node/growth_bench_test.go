@@ -1,6 +1,8 @@
 package node
 
 import (
+	"bytes"
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"slices"
@@ -70,20 +72,81 @@ func growth(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.ReportMetric(time.Since(open).Seconds(), "s-reopen")
-	// The same again by one who remembers almost nothing and asks the store.
-	if w, err = grow(s, 1<<20); err != nil {
-		b.Fatal(err)
-	}
-	from, pages := cputime.Used(), w.pages
-	for range 200 {
-		if err := w.group(s); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(micros((cputime.Used()-from)/time.Duration(w.pages-pages)-idle), "us/page-asking")
 	if err := s.Close(); err != nil {
 		b.Fatal(err)
 	}
+	o := growingStore
+	o.ReadOnly = true // nothing is compacted meanwhile
+	b.ReportMetric(micros(w.ask(b, dir, o)), "us/link-asked")
+	o.Cache = 512 << 20
+	b.ReportMetric(micros(w.ask(b, dir, o)), "us/link-asked-512MB")
+}
+
+// ask opens the store of a web that has stopped growing, and returns what a link
+// costs that it is asked for: those of a page at once, in the order of their rows,
+// as the Ledger asks for links that it does not remember.
+func (w *growing) ask(b *testing.B, dir string, o store.Options) time.Duration {
+	s, err := store.Open(dir, o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	const pages = 20_000
+	var used time.Duration
+	asked := 0
+	for range 2 { // the first time fills the cache
+		want, found := 0, 0
+		asked = 0
+		rows := make([][][]byte, pages)
+		for i := range rows {
+			var known int
+			rows[i], known = w.rows()
+			asked += len(rows[i])
+			want += known
+		}
+		from := cputime.Used()
+		for _, keys := range rows {
+			if err := s.Find(keys, func(int, []byte) { found++ }); err != nil {
+				b.Fatal(err)
+			}
+		}
+		used = cputime.Used() - from
+		if found != want {
+			b.Fatalf("%d links were found, %d are known", found, want)
+		}
+	}
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
+	}
+	return used / time.Duration(asked)
+}
+
+// rows returns the keys of the links of a page that was met, in order, and how
+// many of them have a row: a quarter of the links are new.
+func (w *growing) rows() (keys [][]byte, known int) {
+	self := w.queue[w.rng.IntN(len(w.queue))]
+	for range 30 {
+		site := w.aim(self.site)
+		to := place{site, w.known[site]}
+		if w.ids[site] == 0 {
+			continue // nothing of a new site is asked for
+		}
+		if w.rng.IntN(4) == 0 {
+			to.n += w.rng.Int32N(1 << 30)
+		} else {
+			to.n = w.rng.Int32N(to.n)
+		}
+		key := binary.BigEndian.AppendUint32([]byte{'u'}, uint32(w.ids[site]))
+		key = binary.BigEndian.AppendUint64(key, w.link(to).Hash)
+		i, twice := slices.BinarySearchFunc(keys, key, bytes.Compare)
+		if twice {
+			continue
+		}
+		keys = slices.Insert(keys, i, key)
+		if to.n < w.known[site] {
+			known++
+		}
+	}
+	return keys, known
 }
 
 // idleCost is what making a page costs the benchmark itself.
