@@ -251,9 +251,9 @@ func (w *swarm) table(ctx context.Context, name string, out io.Writer, format st
 	return w.hosts(ctx, newTable[hostRow](out, format))
 }
 
-// rowsAt asks all nodes for their rows of a table.
-func rowsAt[T any](ctx context.Context, w *swarm, table string, strays bool, fn func(row *T, last int64) error) error {
-	return w.each(ctx, w.Nodes, want{Export: table, Owners: w.Owners, Strays: strays}, func(b *batch) error {
+// rowsAt asks nodes for their rows of a table.
+func rowsAt[T any](ctx context.Context, w *swarm, nodes []string, table string, strays bool, fn func(row *T, last int64) error) error {
+	return w.each(ctx, nodes, want{Export: table, Owners: w.Owners, Strays: strays}, func(b *batch) error {
 		for _, cells := range b.Rows {
 			row, last, err := uncells[T](cells)
 			if err == nil {
@@ -319,12 +319,12 @@ func fetchedRows[T any](ctx context.Context, w *swarm, name string, out table[T]
 		return err
 	}
 	url := func(row *T) string { return reflect.ValueOf(row).Elem().Field(0).String() }
-	err = rowsAt(ctx, w, name, false, func(row *T, _ int64) error {
+	err = rowsAt(ctx, w, w.Nodes, name, false, func(row *T, _ int64) error {
 		c.owned(url(row))
 		return out.write(row)
 	})
 	if err == nil && len(c.last) > 0 {
-		err = rowsAt(ctx, w, name, true, func(row *T, at int64) error {
+		err = rowsAt(ctx, w, w.Nodes, name, true, func(row *T, at int64) error {
 			if !c.counts(url(row), at) {
 				return nil
 			}
@@ -339,7 +339,7 @@ func ownedRows[T any](ctx context.Context, w *swarm, name string, out table[T]) 
 	if err := w.settled(ctx); err != nil {
 		return err
 	}
-	err := rowsAt(ctx, w, name, false, func(row *T, _ int64) error { return out.write(row) })
+	err := rowsAt(ctx, w, w.owners(), name, false, func(row *T, _ int64) error { return out.write(row) })
 	return errors.Join(err, out.close())
 }
 
@@ -367,7 +367,7 @@ func (w *swarm) hosts(ctx context.Context, out table[hostRow]) error {
 		owned bool
 	}
 	sites := map[string]*site{}
-	err := rowsAt(ctx, w, "hosts", false, func(row *hostRow, mine int64) error {
+	err := rowsAt(ctx, w, w.Nodes, "hosts", false, func(row *hostRow, mine int64) error {
 		s := sites[row.Site]
 		if s == nil {
 			s = &site{hostRow: hostRow{Site: row.Site, Host: row.Host}}

@@ -240,18 +240,70 @@ func (w *swarm) Facts(ctx context.Context, n ask.Need, fn func(*page.Facts) erro
 	})
 }
 
+// news is what comes of asking a node: pieces, and at last its end or an error.
+type news struct {
+	node  string
+	batch *batch
+	parts []int // with the first piece: the partitions that the node owns
+	end   bool
+	err   error
+}
+
+// tally keeps who has told what.
+type tally struct {
+	parts  map[string][]int
+	whole  map[string]bool // nodes that told all of it
+	failed map[string]error
+}
+
+func newTally() *tally {
+	return &tally{map[string][]int{}, map[string]bool{}, map[string]error{}}
+}
+
+func (t *tally) take(n news) {
+	switch {
+	case n.err != nil:
+		t.failed[n.node] = n.err
+	case n.end:
+		t.whole[n.node] = true
+	default:
+		t.parts[n.node] = append(t.parts[n.node], n.parts...)
+	}
+}
+
+// orphans counts the partitions of which nobody has told all.
+func (t *tally) orphans() int {
+	var had [overlay.Parts]bool
+	left := len(had)
+	for node := range t.whole {
+		for _, p := range t.parts[node] {
+			if p >= 0 && p < len(had) && !had[p] {
+				had[p] = true
+				left--
+			}
+		}
+	}
+	return left
+}
+
+// miss notes whom an answer lacks. Of what lies in partitions nobody is missed when
+// all of them were told: others have those of a node that has just left.
+func (w *swarm) miss(t *tally, parted bool) {
+	if parted {
+		orphans := t.orphans()
+		if w.orphans += orphans; orphans == 0 {
+			return
+		}
+	}
+	maps.Copy(w.missing, t.failed)
+}
+
 // each has nodes hand out what is wanted, all of them at a time, and calls fn with
 // what comes. Those that fail are missing.
 func (w *swarm) each(ctx context.Context, nodes []string, what want, fn func(*batch) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	what.Of = w.of
-	type news struct {
-		node  string
-		batch *batch
-		parts []int
-		err   error
-	}
 	out := make(chan news)
 	slots := make(chan struct{}, maxAsked)
 	var wg sync.WaitGroup
@@ -267,29 +319,19 @@ func (w *swarm) each(ctx context.Context, nodes []string, what want, fn func(*ba
 		wg.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			err := pull(ctx, w.cl, name, what, func(parts []int, b *batch) error { return tell(news{name, b, parts, nil}) })
-			if err != nil {
-				_ = tell(news{node: name, err: err}) // or nobody listens
-			}
+			err := pull(ctx, w.cl, name, what, func(parts []int, b *batch) error { return tell(news{node: name, batch: b, parts: parts}) })
+			_ = tell(news{node: name, end: err == nil, err: err}) // or nobody listens
 		})
 	}
 	go func() {
 		wg.Wait()
 		close(out)
 	}()
-	var had [overlay.Parts]bool
+	t := newTally()
 	var bad error
 	for n := range out {
-		for _, p := range n.parts {
-			if p >= 0 && p < len(had) {
-				had[p] = true
-			}
-		}
-		switch {
-		case bad != nil:
-		case n.err != nil:
-			w.missing[n.node] = n.err
-		case n.batch != nil:
+		t.take(n)
+		if n.batch != nil && bad == nil {
 			if bad = fn(n.batch); bad != nil {
 				cancel()
 			}
@@ -298,15 +340,7 @@ func (w *swarm) each(ctx context.Context, nodes []string, what want, fn func(*ba
 	if bad == nil {
 		bad = ctx.Err()
 	}
-	if what.Table != "" && what.First == nil {
-		orphans := 0
-		for _, is := range had {
-			if !is {
-				orphans++
-			}
-		}
-		w.orphans += orphans
-	}
+	w.miss(t, what.Table != "" && what.First == nil)
 	return bad
 }
 
