@@ -234,7 +234,7 @@ func (e *Engine) done(now page.Time, ev Done) {
 	}
 	fl.done = true
 	if fl.saved {
-		defer e.flights.land(fl)
+		defer e.land(fl)
 	}
 	if !fl.robots {
 		if e.asking--; !fl.vain {
@@ -273,7 +273,7 @@ func (e *Engine) committed(now page.Time, ev Committed) {
 	}
 	for _, id := range ev.Vain {
 		if fl := e.flights.find(id); fl != nil && !fl.saved && !fl.vain {
-			e.f.Use(fl.key.Site, -int64(fl.change))
+			e.f.Correct(fl.key.Site, -int64(fl.change))
 			fl.vain, fl.change = true, 0
 		}
 	}
@@ -293,7 +293,7 @@ func (e *Engine) committed(now page.Time, ev Committed) {
 		}
 		e.over(fl)
 		if fl.done {
-			e.flights.land(fl)
+			e.land(fl)
 		}
 	}
 	for _, m := range ev.Moved {
@@ -482,12 +482,15 @@ func (e *Engine) finish(now page.Time, reason string) {
 func (e *Engine) order(p frontier.Pick) {
 	switch p.Kind {
 	case frontier.Fetch, frontier.Robots:
+		var change int8
+		if p.Kind == frontier.Fetch {
+			change = int8(frontier.Begun(p.Entry.Counted))
+		}
 		id := e.flights.start(flight{
 			key: page.Key{Site: p.Site, Hash: p.Entry.Hash}, host: p.Host,
-			attempt: p.Entry.Attempt, counted: p.Entry.Counted, score: p.Entry.Score, robots: p.Kind == frontier.Robots, hops: p.Hops,
+			attempt: p.Entry.Attempt, counted: p.Entry.Counted, change: change, score: p.Entry.Score, robots: p.Kind == frontier.Robots, hops: p.Hops,
 		})
 		if p.Kind == frontier.Fetch {
-			e.flights.find(id).change = int8(frontier.Begun(p.Entry.Counted))
 			e.asking++
 			e.ranker.handed()
 		}

@@ -242,8 +242,12 @@ func (e *Engine) disowned(now page.Time, ev Disowned) {
 func (e *Engine) adopted(now page.Time, ev Adopted) {
 	changes := map[page.SiteID]int64{} // that the Ledger has not heard of
 	for _, fl := range e.flights.slots {
-		if fl.change != 0 && !fl.saved {
+		switch {
+		case fl.id>>slotBits == 0 || e.f.Part(fl.key.Site) != ev.Part:
+		case !fl.saved:
 			changes[fl.key.Site] += int64(fl.change)
+		case !fl.done:
+			fl.vain, fl.change = true, 0 // it is among those that the Ledger counts, whatever its answer is
 		}
 	}
 	for _, s := range ev.Sites {
@@ -251,6 +255,21 @@ func (e *Engine) adopted(now page.Time, ev Adopted) {
 	}
 	e.estates.coming = append(e.estates.coming, arrival{Adopted: ev})
 	e.handOver(now)
+}
+
+// land ends an order that is answered and durable. What it has come to is added to the
+// pages of its site in a partition that is about to come: the Frontier may have forgotten
+// the site by then.
+func (e *Engine) land(fl *flight) {
+	defer e.flights.land(fl)
+	if fl.change == 0 {
+		return
+	}
+	for _, a := range e.estates.coming {
+		if i := slices.IndexFunc(a.Sites, func(s frontier.Known) bool { return s.ID == fl.key.Site }); i >= 0 {
+			a.Sites[i].Used += int64(fl.change)
+		}
+	}
 }
 
 // handOver releases partitions that nothing is under way of, and begins with

@@ -259,6 +259,10 @@ func TestOrdersCountOnce(t *testing.T) {
 			site.Used, site.Queued = 5, 1
 			return []Event{Disowned{Parts: []uint16{site.Part}, Fence: true}, Adopted{Part: site.Part, Sites: []frontier.Known{site}}, Done{ID: id, Outcome: page.HeaderTooLarge}, Committed{IDs: []uint64{id}}}
 		}, 5},
+		{"others had the site, and its end was durable before", func(_ *hand, id uint64, site frontier.Known) []Event {
+			site.Used, site.Queued = 5, 1
+			return []Event{Committed{IDs: []uint64{id}}, Disowned{Parts: []uint16{site.Part}, Fence: true}, Adopted{Part: site.Part, Sites: []frontier.Known{site}}, Done{ID: id, Outcome: page.HeaderTooLarge}}
+		}, 5},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := newHand(t, 1, Bandwidth{})
@@ -271,5 +275,37 @@ func TestOrdersCountOnce(t *testing.T) {
 				t.Errorf("the site has %d pages, want %d", n, c.want)
 			}
 		})
+	}
+}
+
+// TestForgottenWhileItsPartitionComes: a partition is adopted while pages of it from before
+// are under way. What comes of the first counts for its site, though the second takes so
+// long that the site is forgotten.
+func TestForgottenWhileItsPartitionComes(t *testing.T) {
+	h := newHand(t, 2, Bandwidth{})
+	h.start(monday)
+	a, b := h.flying[0], h.flying[1]
+	h.step(Disowned{Parts: []uint16{0}, Fence: true})
+	h.step(Adopted{Sites: []frontier.Known{{ID: a.Site, Name: a.URL.Site(), Used: 5, Queued: 1}, {ID: b.Site, Name: b.URL.Site(), Queued: 1}}})
+	h.step(Done{ID: a.ID, Outcome: page.OK})
+	h.step(Committed{IDs: []uint64{a.ID}})
+	for range 3 {
+		h.now = h.now.Add(2 * time.Minute)
+		h.step(Tick{})
+	}
+	if n := h.engine.f.Count().Sites; n != 1 {
+		t.Fatalf("%d sites are known, want the second", n)
+	}
+	h.flying = nil
+	h.step(Done{ID: b.ID, Outcome: page.OK})
+	h.step(Committed{IDs: []uint64{b.ID}})
+	begun := int64(0)
+	for _, f := range h.flying {
+		if f.Site == a.Site {
+			begun++
+		}
+	}
+	if n := h.engine.f.Backlog(a.Site).Used - begun; n != 6 {
+		t.Errorf("the site has %d pages, want 6", n)
 	}
 }

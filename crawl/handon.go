@@ -202,6 +202,8 @@ func (l *Ledger) Give(o Give) error {
 	if st := l.own(s); st != nil {
 		st.queued--
 	}
+	l.drift(s, int64(bit(o.Entry.Counted))-int64(bit(r.counted)))
+	l.count(s, r, false, 0)
 	if l.purse != nil {
 		if row.Score, err = l.spend(s, r); err != nil {
 			return err
@@ -228,7 +230,6 @@ func (l *Ledger) left(s *siteRecord, host string, over int) (part int, ok bool) 
 // handOn leaves a new page to another partition.
 func (l *Ledger) handOn(s *siteRecord, r *pageRecord, part int, row *Row) error {
 	l.discount(s, r, -1)
-	l.count(s, r, false, 0)
 	if l.purse == nil {
 		r.score = row.Score
 	}

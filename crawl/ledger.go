@@ -76,7 +76,7 @@ type Ledger struct {
 	order   []*pageRecord
 	touched []*siteRecord
 	told    []*siteRecord
-	drifted []*siteRecord // whose pages others have ended
+	drifted []*siteRecord // that have other pages than the Engine thinks
 	extra   []Pair        // ready-made rows, in order
 	notes   []Keep        // about the link, in order
 	gone    [][]byte
@@ -443,19 +443,24 @@ func (l *Ledger) Settle(id uint64, site page.SiteID, e frontier.Entry, o page.Ou
 	if err := l.unreached(page.SiteHost(s.name), o); err != nil {
 		return err
 	}
-	if o == page.SteeredAway {
+	stays := false // things have changed a moment ago
+	switch o {
+	case page.SteeredAway: // it was asked for after all
 		away, err := l.away(r.key, r.version)
 		if err != nil {
 			return err
 		}
-		if !away { // it was asked for after all, a moment ago
-			l.vain(id)
-			return l.again(r, &page.Facts{Key: r.key, Outcome: page.Aborted})
-		}
+		stays = !away
+	case page.SiteBudget, page.DomainBudget: // another node has fetched it, so it has its place
+		stays = r.counted
+	}
+	if stays {
+		l.vain(id)
+		return l.again(r, &page.Facts{Key: r.key, Outcome: page.Aborted})
 	}
 	f := page.Facts{
 		Key: r.key, URL: page.Join(s.name, e.Rest), Depth: e.Depth, Hops: e.Hops, Root: e.Root,
-		Attempt: e.Attempt, Score: e.Score, Outcome: o, At: l.wall,
+		Attempt: e.Attempt, Counted: e.Counted, Score: e.Score, Outcome: o, At: l.wall,
 	}
 	if err := l.finish(r, &f, Archived{}); err != nil || r.version != l.cfg.Version {
 		return err
@@ -547,14 +552,18 @@ func (l *Ledger) count(s *siteRecord, r *pageRecord, answered bool, bytes int64)
 	n := int64(bit(answered)) - int64(bit(r.counted))
 	r.counted = false
 	s.fetched += n
-	if l.share != nil && (n != 0 || bytes != 0) {
-		l.tally(int(s.part), n, bytes)
+	if l.share != nil && answered {
+		l.tally(int(s.part), 1, bytes)
 	}
 	return n
 }
 
-// drift notes that pages of a site count, or count no more, by what another node did.
+// drift notes that pages of a site count, or count no more, otherwise than the Engine's
+// orders say.
 func (l *Ledger) drift(s *siteRecord, n int64) {
+	if n == 0 {
+		return
+	}
 	if s.more == 0 {
 		l.drifted = append(l.drifted, s)
 	}
@@ -587,6 +596,7 @@ func (l *Ledger) finish(r *pageRecord, f *page.Facts, at Archived) error {
 	if err != nil {
 		return err
 	}
+	l.drift(s, int64(bit(f.Counted))-int64(bit(r.counted))) // it may have ended, and waited again, since it was ordered
 	l.count(s, r, f.Outcome.Row().Answer, size)
 	if l.share != nil {
 		if err := l.logEnd(s, r); err != nil {

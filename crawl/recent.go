@@ -24,9 +24,9 @@ type rowSlot struct {
 }
 
 // newRows returns room for the budget: a thirty-second of the memory for seen
-// pages, at most some fifteen megabytes.
+// pages, at most some seventeen megabytes.
 func newRows(memory int64) rows {
-	const slot = 56 // bytes
+	const slot = 64 // bytes
 	n := int64(1 << 18)
 	if memory > 0 {
 		n = min(n, max(memory/32/slot, 1))

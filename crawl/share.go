@@ -343,14 +343,14 @@ func (l *Ledger) refetch(f *page.Facts, r *pageRecord, row *Row) error {
 	if r.archive.File == elsewhere {
 		r.had, l.share.doubtful = true, true
 	} else {
-		l.renew(s, r)
+		l.renew(r)
 	}
 	l.reclaim(s, r, e)
 	return nil
 }
 
 // renew forgets how a page of this node's has ended. Its old record stays in the archive.
-func (l *Ledger) renew(s *siteRecord, r *pageRecord) {
+func (l *Ledger) renew(r *pageRecord) {
 	l.totals.Outcomes[r.outcome]--
 	if r.seed && (r.outcome.Row().Kept || r.outcome == page.Redirected) {
 		l.totals.SeedsOK--
@@ -367,7 +367,9 @@ func (l *Ledger) reclaim(s *siteRecord, r *pageRecord, e frontier.Entry) {
 		l.discount(s, r, +1)
 	} else {
 		s.ended--
-		r.counted = r.outcome.Row().Answer // once
+		if r.counted = r.outcome.Row().Answer; r.counted {
+			l.tally(int(s.part), -1, 0) // its bytes have come, and will once more
+		}
 	}
 	r.entry.Counted = r.counted
 	l.totals.Queued++
@@ -591,9 +593,7 @@ func (l *Ledger) applyDone(part int, d overlay.Done) error {
 		} else if s.ended++; p.Outcome.Row().Answer {
 			answered, bytes = true, int64(p.Bytes)
 		}
-		if n := l.count(s, r, answered, bytes); n != 0 { // budgets of a site hold for all nodes
-			l.drift(s, n)
-		}
+		l.drift(s, l.count(s, r, answered, bytes)) // budgets of a site hold for all nodes
 		if r.score = p.Score; l.cfg.Traits.Priority && l.purse == nil {
 			if err := l.load(r); err != nil {
 				return err

@@ -223,6 +223,7 @@ func (s *ship) disown(part int) {
 			delete(s.books.used, id)
 		}
 	}
+	s.books.stale = slices.DeleteFunc(s.books.stale, func(v voyage) bool { return int(s.site[v.key.Site].Part) == part })
 }
 
 // fetch takes one page that waits, and ends it.
@@ -512,7 +513,7 @@ func (f *fleet) finish(n int) {
 			}
 			s.read(fleetParts)
 			s.again()
-			for len(s.queued) > 0 {
+			for len(s.queued)+len(s.books.stale) > 0 {
 				s.fetch()
 			}
 			for s.land(func(*voyage) bool { return true }) {

@@ -33,7 +33,7 @@ type siteRecord struct {
 	dirty bool
 	fresh bool  // made in this group
 	told  bool  // this group describes it to the Engine
-	more  int64 // pages that it has, or has no more, since this group, see frontier.Known
+	more  int64 // pages that it has, or has no more, by this group, see frontier.Known
 
 	robots bool  // its robots.txt came while this record was there
 	looked bool  // whether that is due is known

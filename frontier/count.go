@@ -32,9 +32,9 @@ func Declined(counted bool) int64 {
 	return 0
 }
 
-// Use adds to the pages that a site has had, if it is known: what was handed out came
+// Correct adds to the pages that a site has had, if it is known: what was handed out came
 // to something else than was said.
-func (f *Frontier) Use(id page.SiteID, pages int64) {
+func (f *Frontier) Correct(id page.SiteID, pages int64) {
 	if s := f.sites.find(id); s != nil {
 		f.use(s, pages)
 	}
@@ -49,7 +49,7 @@ func (f *Frontier) Recount(id page.SiteID, pages int64) {
 	}
 }
 
-// use counts a page of a site, or takes it back.
+// use adds to the pages that a site and its domain have had.
 func (f *Frontier) use(s *site, pages int64) {
 	if s.used += pages; f.cfg.DomainPages > 0 {
 		f.domains[page.Domain(s.host.name)] += pages

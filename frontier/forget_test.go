@@ -316,10 +316,11 @@ func TestPagesComeBack(t *testing.T) {
 func TestDroppedSitesAreCountedAnew(t *testing.T) {
 	f := New(Config{Order: Length{}, PerConn: 1, Conns: 4, PerServer: 1, Hot: 8, Proxy: true, NoRobots: true, SitePages: 9, DomainPages: 9})
 	f.Add(1, Known{ID: 1, Name: "http://a.d.org", Queued: 1, Used: 3})
+	f.Used("d.org", 3)
 	f.Drop([]uint16{0})
 	f.Add(2, Known{ID: 1, Name: "http://a.d.org", Queued: 1, Used: 5, More: 1})
-	if n := f.Backlog(1).Used; n != 5 {
-		t.Errorf("%d pages, want 5", n)
+	if n := f.Backlog(1).Used; n != 5 || f.domains["d.org"] != 5 {
+		t.Errorf("%d pages, and %d of the domain, want 5", n, f.domains["d.org"])
 	}
 	f.Add(3, Known{ID: 1, Name: "http://a.d.org", Used: 6, More: 1})
 	if n := f.Backlog(1).Used; n != 6 {

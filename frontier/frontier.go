@@ -209,7 +209,8 @@ type HostState struct {
 }
 
 // Add makes a site known, or known again after it was forgotten. For a site
-// that is not forgotten it does nothing but to raise the number of its entries.
+// that is not forgotten it does nothing but to raise the number of its entries,
+// and to count its pages.
 func (f *Frontier) Add(now page.Time, k Known) {
 	s := f.sites.find(k.ID)
 	if s == nil {
@@ -222,12 +223,12 @@ func (f *Frontier) Add(now page.Time, k Known) {
 		if k.Queued == 0 {
 			f.empty(s)
 		}
+		f.Used(page.Domain(s.host.name), k.More)
 	} else if s.dropped {
 		f.Recount(k.ID, k.Used)
 	} else {
-		s.used += k.More
+		f.use(s, k.More)
 	}
-	f.Used(page.Domain(s.host.name), k.More)
 	if k.Met {
 		f.met(now.Add(-k.Ago), s.host)
 	}

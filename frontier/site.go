@@ -19,7 +19,7 @@ type site struct {
 	id       page.SiteID
 	placed   int32 // in host.sites
 	taken    int32 // entries handed out and not yet settled durably
-	unsaved  int8  // Robots picks whose end is not durable yet
+	unsaved  int8  // Robots picks whose end is not durable yet: RobotsHops of them and one, as a rule
 	lowClass uint8
 	complete bool // the window holds every entry that is not taken
 	away     bool // robots.txt is being fetched, here or by an errand, or will be again

@@ -143,6 +143,7 @@ type Facts struct {
 	Hops     uint8  // redirects on the way to this URL
 	Root     bool   // a seed, or what a seed redirects to: scope is drawn round the roots
 	Attempt  uint8  // earlier tries that did not count as final
+	Counted  bool   // the order's: it was among the pages of its site before
 	Robots   bool   // this is a robots.txt: archived, but not a page
 	Lent     bool   // another node of the crawl has fetched it, At some time
 	Score    float32

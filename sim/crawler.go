@@ -463,7 +463,7 @@ func (c *crawler) answer(slot uint32) {
 	}
 	c.facts = page.Facts{
 		Key: page.Key{Site: t.at, Hash: t.entry.Hash}, URL: t.url, Depth: t.entry.Depth, Hops: t.entry.Hops, Root: t.entry.Root,
-		Attempt: t.entry.Attempt, Score: t.entry.Score, Robots: t.robots, Outcome: t.outcome, Bytes: t.bytes, Wire: t.bytes, At: c.wall(), Elapsed: took,
+		Attempt: t.entry.Attempt, Counted: t.entry.Counted, Score: t.entry.Score, Robots: t.robots, Outcome: t.outcome, Bytes: t.bytes, Wire: t.bytes, At: c.wall(), Elapsed: took,
 	}
 	if t.outcome.Row().Answer {
 		c.fail(c.ledger.Trip(t.url.Host(), t.far))

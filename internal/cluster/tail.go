@@ -12,7 +12,7 @@ const (
 	requestTime = 4 * time.Second
 	heartbeat   = 4 * time.Second // a consumer that is silent for two of them is gone
 	pullBeats   = 8               // heartbeats until messages are asked for anew
-	pullCount   = 32              // of two megabytes at most: the client holds 64 of them, and drops what is more
+	pullCount   = 32              // messages of two megabytes at most: the client holds 64 MB, and drops what is more
 	tailPause   = 200 * time.Millisecond
 	tailWait    = 2 * time.Second // tailPause grows to this while nothing comes
 )
@@ -38,8 +38,9 @@ type tail struct {
 
 func (t *tail) run(ctx context.Context) {
 	for wait := tailPause; ; wait = min(2*wait, tailWait) {
+		begin := time.Now()
 		came, again := t.read(ctx)
-		if came {
+		if came || time.Since(begin) > tailWait+requestTime { // it could be read, though there was nothing to
 			wait = tailPause
 		}
 		if !again || !pause(ctx, wait) {

@@ -207,7 +207,7 @@ func (n *node) hand(ctx context.Context, r *result) {
 func (n *node) facts(o crawl.Fetch) *page.Facts {
 	f := &page.Facts{
 		Key: page.Key{Site: o.Site, Hash: o.Entry.Hash}, URL: o.URL, Depth: o.Entry.Depth, Hops: o.Entry.Hops,
-		Root: o.Entry.Root, Attempt: o.Entry.Attempt, Score: o.Entry.Score, Robots: o.Robots, At: time.Now().UnixNano(),
+		Root: o.Entry.Root, Attempt: o.Entry.Attempt, Counted: o.Entry.Counted, Score: o.Entry.Score, Robots: o.Robots, At: time.Now().UnixNano(),
 	}
 	if o.Robots {
 		f.Hops = uint8(o.Hops)
