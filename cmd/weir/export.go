@@ -97,6 +97,9 @@ func (c *exportCmd) Run(e *env) error {
 	if err := c.bare(e, f); err != nil {
 		return err
 	}
+	if own, err := f.own(""); err == nil { // or it has no tables to tell of
+		c.namesake(e, own, f.dir, of)
+	}
 	ctx, stop := signal.NotifyContext(e.ctx, os.Interrupt)
 	defer stop()
 	out, err := e.create("-o", c.Output)
@@ -139,6 +142,17 @@ func (c *exportCmd) bare(e *env, f *folder) error {
 	}
 	fmt.Fprintf(e.err, "weir: this crawl kept no archive (--warc none): links as the crawl kept them for its own program%s\n", without)
 	return nil
+}
+
+// namesake says that the crawl's program has a table of the same name, and where.
+func (c *exportCmd) namesake(e *env, own *ask.Own, where, of string) {
+	if own == nil || !slices.Contains(own.Tables(), c.Table) {
+		return
+	}
+	if of != "" {
+		where += " --of " + of
+	}
+	fmt.Fprintf(e.err, "weir: these are the %s that every crawl has; the program has a table of that name, too: weir query %s --table %s\n", c.Table, where, c.Table)
 }
 
 // unread says that a crawl without an archive does not have a table.

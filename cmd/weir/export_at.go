@@ -213,6 +213,7 @@ func (c *exportCmd) gather(e *env, of, format string) error {
 	if c.Table == "text" && w.settings.Warc == store.None.String() {
 		return unread(c.Table)
 	}
+	c.namesake(e, w.own, "--at "+c.At, w.of)
 	out, err := e.create("-o", c.Output)
 	if err != nil {
 		return err

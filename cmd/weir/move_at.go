@@ -192,7 +192,7 @@ func (s *station) cancel(ctx context.Context, b []byte) ([]byte, error) {
 		return nil, err
 	}
 	if t.From == nil || !t.From.Moving {
-		return nil, fmt.Errorf("the nodes have begun with the crawl %s, and it cannot be called off: weir drain has them leave; weir submit --cancel --name NAME ends one of several programs that share it", sp.Name)
+		return nil, begunWith(sp.Name)
 	}
 	// As long as this stands nothing else is submitted, and nothing more taken.
 	t.From.Off = true

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"time"
 
 	"weir/internal/ask"
@@ -23,10 +24,21 @@ func (e *env) askSwarm(c *contact, q ask.Question, a asking) error {
 	if err != nil {
 		return err
 	}
-	q.Own = w.own
+	if q.Own = w.own; q.Own == nil {
+		q.Programs, q.Tables = w.names(), w.tables()
+	}
 	if q.Name == "export" && q.Text == "" { // a table of the crawl's program
 		if q.Own == nil {
-			return usage("write NAME."+q.Table+" for that of one program", "several programs share this crawl: whose %s is meant?", q.Table)
+			var with []string
+			for _, name := range q.Programs {
+				if slices.Contains(q.Tables[name], q.Table) {
+					with = append(with, name+"."+q.Table)
+				}
+			}
+			if len(with) == 0 {
+				return usage("there are "+strings.Join(q.Programs, ", "), "several programs share this crawl, and none has a table %s", q.Table)
+			}
+			return usage("write "+strings.Join(with, " or "), "several programs share this crawl: whose %s is meant?", q.Table)
 		}
 		if !slices.Contains(q.Own.Tables(), q.Table) {
 			return choice("export", q.Table, append(append(slices.Clone(exported), "crawl"), q.Own.Tables()...)...)

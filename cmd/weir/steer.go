@@ -103,8 +103,8 @@ func (c *steerCmd) Run(e *env, k *kong.Context) error {
 		}
 		return c.turn(e)
 	}
-	if len(c.Set) > 0 || c.Add || c.Beside || c.Seeds != "" {
-		return usage("name it, as in weir steer --program FILE.dl", "--set, --add, --beside and --seeds are about a program")
+	if err := c.aimless(); err != nil {
+		return err
 	}
 	if change != (node.Steering{}) {
 		if kept, err := c.changed(change, began); err == nil && kept.Yield && !kept.limits().Set() {

@@ -229,14 +229,17 @@ func (c *steerCmd) steerAt(e *env, given map[string]bool) error {
 			return usage("a node's own link changes when it is started again, as in weir node --dir DIR --limit 2MB/s; bounds stay as they were submitted", "--%s and --at: what can change in a cluster are its programs", flag)
 		}
 	}
+	where := contact{At: c.At, Certs: c.Certs, Node: "weir-node"}
 	if c.Program == "" && c.Leave == "" {
-		return usage("name one, as in weir steer --at HOST:PORT --certs DIR FILE.dl; weir status shows how the cluster is", "no program to turn to")
+		if err := c.aimless(); err != nil {
+			return err
+		}
+		return c.tellAt(e, &where)
 	}
 	t, err := c.ask(e)
 	if err != nil {
 		return err
 	}
-	where := contact{At: c.At, Certs: c.Certs, Node: "weir-node"}
 	cl, err := where.client()
 	if err != nil {
 		return err
@@ -258,6 +261,35 @@ func (c *steerCmd) steerAt(e *env, given map[string]bool) error {
 	tellClauses(e.out, got.Removed, got.Added)
 	_, err = fmt.Fprintf(e.out, "\nThe crawl %s has the programs %s from now on. Every node takes that up, and reads its pages again for those that are new;\nthen fetching goes on. Pages that wait and that nobody asks for end as steered-away. weir status shows how it goes.\n", got.Crawl, strings.Join(got.Programs, ", "))
 	return err
+}
+
+// tellAt says what holds in a cluster.
+func (c *steerCmd) tellAt(e *env, where *contact) error {
+	w, err := e.openSwarm(e.ctx, where, "")
+	if err != nil {
+		return err
+	}
+	names := w.names()
+	if c.JSON {
+		return json.NewEncoder(e.out).Encode(struct {
+			Crawl    string   `json:"crawl"`
+			Programs []string `json:"programs"`
+		}{w.Name, names})
+	}
+	has := "the program"
+	if len(names) > 1 {
+		has = "the programs"
+	}
+	_, err = fmt.Fprintf(e.out, "The crawl %s has %s %s. weir status shows how it goes.\n", w.Name, has, namesOf(names))
+	return err
+}
+
+// aimless refuses what is said about a program when none is named.
+func (c *steerCmd) aimless() error {
+	if len(c.Set) > 0 || c.Add || c.Beside || c.Seeds != "" {
+		return usage("name it, as in weir steer --program FILE.dl", "--set, --add, --beside and --seeds are about a program")
+	}
+	return nil
 }
 
 func waits(n int64) string {

@@ -132,10 +132,8 @@ func (c *submitCmd) cancel(e *env, given map[string]bool) error {
 	if err != nil {
 		return err
 	}
-	if given["name"] {
-		if done, err := c.leave(e, cl); done || err != nil {
-			return err
-		}
+	if done, err := c.leave(e, cl, given["name"]); done || err != nil {
+		return err
 	}
 	fmt.Fprintln(e.err, "waiting for what may still be on its way")
 	var from taskFrom
@@ -146,9 +144,9 @@ func (c *submitCmd) cancel(e *env, given map[string]bool) error {
 	return nil
 }
 
-// leave ends one of the programs that share the cluster's crawl, if there is one of that
-// name.
-func (c *submitCmd) leave(e *env, cl *cluster.Client) (bool, error) {
+// leave ends one of the programs that share the cluster's crawl, unless that is still
+// being taken over.
+func (c *submitCmd) leave(e *env, cl *cluster.Client, named bool) (bool, error) {
 	var known crawlKnown
 	if err := put(e.ctx, cl, "", crawlTopic, nil, &known); err != nil || known.Name == "" {
 		return false, err
@@ -160,12 +158,20 @@ func (c *submitCmd) leave(e *env, cl *cluster.Client) (bool, error) {
 	if t.From != nil && t.From.Moving {
 		return false, nil
 	}
+	if !named {
+		return false, begunWith(known.Name)
+	}
 	var got changed
 	if err := put(e.ctx, cl, "", steerTopic, node.Turn{Leave: c.Name}, &got); err != nil {
 		return false, err
 	}
 	fmt.Fprintf(e.err, "cancelled %s: what only it asked for is not fetched any more; left in the crawl: %s\n", c.Name, namesOf(got.Programs))
 	return true, nil
+}
+
+// begunWith says why a crawl cannot be called off.
+func begunWith(crawl string) error {
+	return fmt.Errorf("the nodes have begun with the crawl %s, and it cannot be called off: weir drain has them leave; weir submit --cancel --name NAME ends one of several programs that share it", crawl)
 }
 
 // cancelTime is how long a node may take to drop a crawl.
@@ -203,9 +209,24 @@ func (c *submitCmd) submit(e *env, given map[string]bool) error {
 	case got.Same && got.Changes > 0:
 		fmt.Fprintf(e.err, "the crawl %s has this already; weir status shows how it goes\n", got.Crawl)
 	default:
-		fmt.Fprintf(e.err, "submitted %s; weir status shows how it goes\n", got.Crawl)
+		fmt.Fprintf(e.err, "submitted %s%s; weir status shows how it goes\n", got.Crawl, withPrograms(t))
 	}
 	return nil
+}
+
+// withPrograms names those of a task as --of does.
+func withPrograms(t *task) string {
+	var names []string
+	for i := range t.Programs {
+		names = append(names, t.Programs[i].As)
+	}
+	switch len(names) {
+	case 0:
+		return ""
+	case 1:
+		return ", with the program " + names[0]
+	}
+	return ", with the programs " + namesOf(names)
 }
 
 // task makes of the command line what the cluster keeps.

@@ -149,17 +149,34 @@ func (w *swarm) choose(of string) (*node.Enrolled, error) {
 		}
 		return nil, nil
 	}
-	var names []string
 	for i, p := range w.programs {
 		if p.Name == of && w.shared {
 			return &w.programs[i], nil
 		}
-		names = append(names, p.Name)
 	}
 	if !w.shared {
 		return nil, usage("leave the name out", "this crawl has one program, which needs no name: %s", of)
 	}
-	return nil, usage("there are "+strings.Join(names, ", "), "no program that shares the crawl is called %s", of)
+	return nil, usage("there are "+strings.Join(w.names(), ", "), "no program that shares the crawl is called %s", of)
+}
+
+// names are those of the programs.
+func (w *swarm) names() (names []string) {
+	for _, p := range w.programs {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// tables are those that each program derives.
+func (w *swarm) tables() map[string][]string {
+	all := map[string][]string{}
+	for _, p := range w.programs {
+		if own, err := ask.NewOwn(p.Source, w.settings.plain(), w.options); err == nil {
+			all[p.Name] = own.Tables()
+		}
+	}
+	return all
 }
 
 // Seeds implements ask.Far.

@@ -20,6 +20,7 @@ type Question struct {
 
 	// Programs are those that share the crawl, when the question is about none of them.
 	Programs []string
+	Tables   map[string][]string // what each of them derives, if that is known
 }
 
 // Program is a question that means something. It is not safe for concurrent use.
@@ -58,9 +59,7 @@ func (q Question) Read() (*Program, []query.Diag) {
 	diags = q.shift(mine(diags, text), before)
 	if checked == nil {
 		for i := range diags {
-			if len(q.Programs) > 0 && diags[i].Hint == "" && strings.HasPrefix(diags[i].Message, "there is no table") {
-				diags[i].Hint = "a table of a program that shares the crawl needs its name: --of " + strings.Join(q.Programs, ", --of ")
-			}
+			q.hint(&diags[i])
 		}
 		return nil, diags
 	}
@@ -79,6 +78,27 @@ func (q Question) Read() (*Program, []query.Diag) {
 		return nil, diags
 	}
 	return p, diags
+}
+
+// hint says of a table that there is not whose it may be.
+func (q Question) hint(d *query.Diag) {
+	if len(q.Programs) == 0 || !strings.HasPrefix(d.Message, "there is no table") {
+		return
+	}
+	var with []string
+	for _, name := range q.Programs {
+		for _, table := range q.Tables[name] {
+			if strings.HasSuffix(d.Message, " "+table) {
+				with = append(with, name)
+			}
+		}
+	}
+	switch {
+	case len(with) > 0:
+		d.Hint = "of the programs that share the crawl it is one of " + strings.Join(with, " and ") + ": --of " + strings.Join(with, ", --of ")
+	case d.Hint == "":
+		d.Hint = "a table of a program that shares the crawl needs its name: --of " + strings.Join(q.Programs, ", --of ")
+	}
 }
 
 // options say what to compile. Tables that steer the crawl mean what they mean in
