@@ -276,7 +276,10 @@ func (s *Store) openState(o Options) error {
 	lower.AdaptiveReductionCutoffPercent = 0
 	for i := range opts.Levels {
 		l := &opts.Levels[i]
-		l.BlockSize = 32 << 10
+		// A link whose row is not in the cache costs the reading of a block. With 32 KB
+		// it cost a quarter more at three million URLs and a cache of 25 MB, for 0.9 B
+		// a URL less; with 8 KB a fifth less, for 1.1 B more.
+		l.BlockSize = 16 << 10
 		l.FilterPolicy = filter
 		profile := sstable.SnappyCompression
 		if i >= len(opts.Levels)-2 {
