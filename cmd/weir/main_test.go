@@ -66,6 +66,7 @@ func (l leakless) Run() int {
 // folder (its files are the pages, and nothing else is), sites (so many of that
 // kind), seeds (a file that gets their start pages).
 func TestScript(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
@@ -232,9 +233,9 @@ func listens(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Fatalf("nobody listens in %s", args[0])
 }
 
-// clusters bounds those that scripts run at once: on a small machine the nodes of more
-// renew their sessions too late.
-var clusters = make(chan struct{}, 2)
+// clusters bounds those that scripts run at once. They wait for most of their time, but on
+// a small machine the nodes of many more would renew their sessions too late.
+var clusters = make(chan struct{}, 5)
 
 func ports(ts *testscript.TestScript, neg bool, args []string) {
 	clusters <- struct{}{}

@@ -23,6 +23,7 @@ const outgrown = 5 * time.Minute
 // part again as before; by snapshot if the others' logs no longer reach back to where it was. Then a node that has stayed is
 // killed for good, and the one that was away takes partitions over from it, by its own copy of what was done meanwhile.
 func TestAway(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it takes minutes")
 	}

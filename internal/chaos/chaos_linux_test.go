@@ -79,6 +79,7 @@ func events() func(string) {
 
 // TestChaos: whatever happens to the nodes, the web is crawled once, politely and to the end.
 func TestChaos(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it takes minutes")
 	}

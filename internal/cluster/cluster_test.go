@@ -296,6 +296,10 @@ func TestCluster(t *testing.T) {
 	})
 
 	t.Run("who does not belong is refused, and both sides know", func(t *testing.T) {
+		w.Until("a knows that b lives", func() bool {
+			_, ok := a.members.live("b")
+			return ok
+		})
 		for _, x := range []struct {
 			name string
 			why  Reason

@@ -76,9 +76,9 @@ const (
 	lifetime = 20 * time.Minute // of a world
 )
 
-// worlds bounds those that are there at once: on a small machine more of them renew
-// their sessions too late.
-var worlds = make(chan struct{}, 2)
+// worlds bounds those that are there at once. They wait for most of their time, but on a
+// small machine many more of them would renew their sessions too late.
+var worlds = make(chan struct{}, 4)
 
 func newWorld(t testing.TB) *world {
 	worlds <- struct{}{}

@@ -55,9 +55,9 @@ type sailor struct {
 	took  int // the last roll
 }
 
-// fleets bounds those that sail at once: on a small machine more of them renew their
-// sessions too late.
-var fleets = make(chan struct{}, 2)
+// fleets bounds those that sail at once. They wait for most of their time, but on a small
+// machine many more of them would renew their sessions too late.
+var fleets = make(chan struct{}, 5)
 
 func newFleet(t *testing.T, web *testweb.Web, n int) *fleet {
 	t.Helper()
