@@ -53,11 +53,11 @@ A cluster has one crawl, and whatever is submitted after the first comes to shar
 seeds and tables: weir query --of NAME, weir export NAME.TABLE. Each page is fetched once, for all that ask for it, and those
 that were fetched before are read again from the archive of the node that has them, however old they are; pages of a
 node that is away are fetched again. With --share-within 1h so are those that were fetched more than an hour before it was
-submitted, once, when it comes to ask for them; what they say now goes to all that ask for them, and --site-pages counts
-them once. What shares the crawl already stays as it is: under another --name it comes anew. What holds for the whole crawl
-stays as it was submitted first (--wait, --warc, --scheme, --order, --user-agent, ...): to ask for something else is refused.
-So is a second one where pages are handed on (--scheme redirect, adaptive), without an archive (--warc none), and when
---max-pages is reached. weir status names all, and how they are.
+submitted, once, when it comes to ask for them; what they say now goes to all that ask for them, and --site-pages and
+--max-pages count them once. What shares the crawl already stays as it is: under another --name it comes anew. What holds for
+the whole crawl stays as it was submitted first (--wait, --warc, --scheme, --order, --user-agent, ...): to ask for something
+else is refused. So is a second one where pages are handed on (--scheme redirect, adaptive), without an archive
+(--warc none), and when --max-pages is reached. weir status names all, and how they are.
 
 With --from a crawl of one machine goes on in the cluster: nothing is fetched again and nothing forgotten. Its archive
 stays where it is, and weir export --dir reads it. Cut short, the same command goes on; until it has, the cluster takes
