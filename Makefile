@@ -13,11 +13,12 @@ SEEDS     = 10
 AWAY      = 90m
 BENCH     =
 PROGRAMS  = 2500
+TROUBLES  = 1000
 
 # The packages whose tests start clusters and crawls on the real clock, the longest first.
 NODES = internal/chaos cmd/weir internal/node internal/cluster internal/bench internal/sitetest
 
-.PHONY: run demo build test test-nodes lint gofmt vet staticcheck tools check cross race bench books bench-large bench-50m bench-peers bench-wire bench-orders bench-deadlines papers fuzz oracle kill kill-large chaos test-sites
+.PHONY: run demo build test test-nodes lint gofmt vet staticcheck tools check cross race bench books bench-large bench-50m bench-peers bench-wire bench-orders bench-deadlines papers fuzz oracle mesh kill kill-large chaos test-sites
 
 ## run, demo: a small web on loopback, crawled with a limit; works offline
 run demo:
@@ -110,6 +111,10 @@ fuzz:
 ## oracle: PROGRAMS random programs over random webs, as clingo and as the crawler see them
 oracle: tools
 	go test -count=1 -v -timeout 120m -run Oracle ./query/flow -oracle.programs $(PROGRAMS)
+
+## mesh: TROUBLES random histories of simulated nodes in every kind of trouble
+mesh:
+	go test -count=1 -v -timeout 120m ./sim/mesh -seeds $(TROUBLES)
 
 ## bench: whole crawls with their targets, then a short run of every benchmark;
 ## BENCH='-runs 5' gives medians

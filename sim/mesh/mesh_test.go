@@ -34,7 +34,7 @@ func TestThreeNodes(t *testing.T) {
 	t.Logf("after %v, %d adoptions", time.Duration(w.Net.Now()), w.Moves)
 }
 
-var seeds = flag.Int("seeds", 200, "runs of each test with trouble")
+var seeds = flag.Int("seeds", 100, "runs of each test with trouble; make mesh has more")
 
 func trouble(seed uint64) Setting {
 	much := []float64{0.01, 0, 0.1}
