@@ -328,7 +328,7 @@ func (s *station) state() string {
 
 // status tells how the node is doing.
 func (s *station) status() nodeStatus {
-	cs := s.cl.Status()
+	cs, specs := s.cl.Status(), s.cl.Specs() // which have locks that others hold while they ask for s.mu
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t, m := s.last, s.member
@@ -346,7 +346,7 @@ func (s *station) status() nodeStatus {
 			}
 		}
 	}
-	for _, sp := range s.cl.Specs() {
+	for _, sp := range specs {
 		if t, err := readTask(sp.Body); err == nil && t.From != nil && t.From.Moving {
 			st.Move = t.From.moving(sp.Name)
 		}
