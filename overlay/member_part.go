@@ -140,9 +140,13 @@ func (m *Member) ours(s *part) bool {
 
 // watch notes whether the owner of a partition has a session.
 func (m *Member) watch(s *part) {
-	if at, ok := seat(m.peers, s.node); ok && m.peers[at].Session == s.session {
+	at, here := seat(m.peers, s.node)
+	switch {
+	case here && m.peers[at].Session == s.session:
 		s.seen, s.missing = true, never
-	} else if s.missing == never {
+	case here && m.peers[at].Session < s.session:
+		s.missing = never // a late renewal of an older one may hide it: it may be asking hosts still
+	case s.missing == never:
 		s.missing, s.rested = m.now, m.now
 		if at, ok := seat(m.lapsed, s.node); ok && m.lapsed[at].Session == s.session {
 			s.rested = m.now.Add(-lapsed)
