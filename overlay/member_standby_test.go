@@ -80,6 +80,28 @@ func TestStandby(t *testing.T) {
 	want[Unfollow](s)
 }
 
+// A renewal of an older session of the owner comes late, and hides the one that it has.
+// When that older one is over nobody knows when the owner has asked its hosts last: they
+// rest from then on.
+func TestHiddenOwner(t *testing.T) {
+	s, home := standbyRig(t, Config{})
+	me := Peer{Name: s.m.cfg.Name, Session: 100}
+	s.members(me, Peer{Name: home, Session: 5})
+	s.step(Owner{0, home, 5, 4, 3})
+	s.members(me, Peer{Name: home, Session: 5})
+	s.after(confirmGone)
+	s.members(me, Peer{Name: home, Session: 1}) // it comes late, and is not renewed
+	s.after(TTL)
+	s.step(Members{Peers: []Peer{me}, Lapsed: []Peer{{Name: home, Session: 1}}})
+	gone := s.now
+	s.after(confirmGone)
+	s.step(Owner{0, me.Name, 100, 5, 4})
+	s.step(Delivered{0, 12, Batch{Records: []Record{Taken{5, me.Name}}}})
+	if got := done[Adopt](s); len(got) != 1 || got[0].Since < gone {
+		t.Errorf("%+v, and the owner was there until %v", got, gone)
+	}
+}
+
 // A node that has partitions to take does not go on with logs that it only stands by
 // for, unless it has come to their ends.
 func TestStandbyYields(t *testing.T) {
