@@ -83,7 +83,10 @@ type Row struct {
 // table says, for every outcome, what happens next. A retried page goes to the
 // end of its class. A failure of the host (Dead > 0) does not use up the
 // page's retries when Retries is 0: the host's count decides, and when it is
-// spent all pages of the host end as DeadHost.
+// spent all pages of the host end as DeadHost. EarlyClose comes behind an answer on
+// the same connection only, so there are never more of them than answers; but a server
+// that hangs up after every few without a word may do that to one page a few times
+// in a row.
 var table = [outcomes]Row{
 	None:              {Name: "none", What: "nothing happened yet"},
 	OK:                {Name: "ok", Answer: true, Kept: true, What: "2xx, stored"},
@@ -99,7 +102,7 @@ var table = [outcomes]Row{
 	HeaderTooLarge:    {Name: "header-too-large", Pause: Doubled, Retries: 0, What: "the header never ended"},
 	FirstByteTimeout:  {Name: "first-byte-timeout", Pause: Backoff, Retries: 2, Dead: 6, What: "connected, but no answer in time"},
 	TooSlow:           {Name: "too-slow", Pause: Backoff, Retries: 1, What: "the answer came slower than is acceptable"},
-	EarlyClose:        {Name: "early-close", Retries: 3, What: "a kept-alive connection was closed before it answered"},
+	EarlyClose:        {Name: "early-close", Retries: 31, What: "a kept-alive connection was closed before it answered"},
 	TLSFailed:         {Name: "tls-failed", Pause: Backoff, Dead: 2, What: "no trusted TLS connection"},
 	ConnectFailed:     {Name: "connect-failed", Pause: Backoff, Dead: 4, What: "the connection was refused or broke"},
 	ConnectTimeout:    {Name: "connect-timeout", Pause: Backoff, Dead: 4, What: "no connection in time"},

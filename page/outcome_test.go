@@ -79,7 +79,7 @@ func TestFinal(t *testing.T) {
 		{HeaderTooLarge, false, 1},
 		{FirstByteTimeout, false, 3},
 		{TooSlow, false, 2},
-		{EarlyClose, false, 4},
+		{EarlyClose, false, 32},
 		{TLSFailed, true, 0},
 		{ConnectFailed, true, 0},
 		{ConnectTimeout, true, 0},

@@ -25,8 +25,9 @@ func TestMain(m *testing.M) {
 		os.Exit(1) // it is only ever killed
 	}
 	// A server that is shut down while it makes a stream forgets the one goroutine
-	// that looks after its files.
-	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/nats-io/nats-server/v2/server.(*fileStore).flushStreamStateLoop"))
+	// that looks after its files, and the clock that all of these share.
+	const server = "github.com/nats-io/nats-server/v2/server"
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction(server+".(*fileStore).flushStreamStateLoop"), goleak.IgnoreTopFunction(server+"/ats.Register.func1"))
 }
 
 func TestConformance(t *testing.T) {
