@@ -56,7 +56,7 @@ type part struct {
 	probe   uint64    // ID of the Mark that is on its way; 0 = none
 	asked   page.Time // when the claim under way was sent; never = there is none
 	missing page.Time // since when the owner's session is; never = it is not
-	rested  page.Time // missing: after this the owner has granted no lease
+	rested  page.Time // missing: after this the owner has granted no lease; never = nobody knows
 }
 
 // seat finds a peer.
@@ -145,7 +145,10 @@ func (m *Member) watch(s *part) {
 	case here && m.peers[at].Session == s.session:
 		s.seen, s.missing = true, never
 	case here && m.peers[at].Session < s.session:
-		s.missing = never // a late renewal of an older one may hide it: it may be asking hosts still
+		if s.missing == never {
+			s.missing = m.now
+		}
+		s.rested = never // a late renewal of an older one may hide it: it may be asking hosts still
 	case s.missing == never:
 		s.missing, s.rested = m.now, m.now
 		if at, ok := seat(m.lapsed, s.node); ok && m.lapsed[at].Session == s.session {
@@ -262,7 +265,7 @@ func (m *Member) onOwner(ev Owner) {
 	if s.phase != idle {
 		m.lose(ev.Part)
 	}
-	if last := m.sessionOf(s.node); s.missing != never && s.seen && ev.Before == s.epoch && (last == 0 || last > s.session) {
+	if last := m.sessionOf(s.node); s.missing != never && s.rested != never && s.seen && ev.Before == s.epoch && (last == 0 || last > s.session) {
 		s.since = max(s.since, s.rested) // the session of the last owner had ended, and is not hidden by a late renewal of an older one
 	} else {
 		s.since = m.now
