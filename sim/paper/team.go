@@ -236,16 +236,18 @@ func (t team) parts() int {
 		return 0
 	case t.nodes <= 2500:
 		return 4096
+	case t.nodes <= 5000:
+		return 8192
 	}
-	return 8192
+	return 10_240
 }
 
 // large says that a crawl takes minutes and gigabytes: there is one at a time, and none
 // on webs that are not whole.
 func (t team) large() bool { return t.nodes > 1000 }
 
-// fits says that a crawl is played at a scale. More than 2,500 nodes take ten gigabytes, for
-// which somebody has to ask.
+// fits says that a crawl is played at a scale. More than 2,500 nodes take ten gigabytes and
+// more, for which somebody has to ask.
 func (t team) fits(scale float64) bool {
 	return !t.large() || part(scale) == 1 && (t.nodes <= 2500 || scale >= 1)
 }
