@@ -29,14 +29,18 @@ func (e *env) askSwarm(c *contact, q ask.Question, a asking) error {
 	}
 	if q.Name == "export" && q.Text == "" { // a table of the crawl's program
 		if q.Own == nil {
+			names := append(slices.Clone(exported), "crawl")
 			var with []string
 			for _, name := range q.Programs {
-				if slices.Contains(q.Tables[name], q.Table) {
-					with = append(with, name+"."+q.Table)
+				for _, table := range q.Tables[name] {
+					names = append(names, name+"."+table)
+					if table == q.Table {
+						with = append(with, name+"."+table)
+					}
 				}
 			}
 			if len(with) == 0 {
-				return usage("there are "+strings.Join(q.Programs, ", "), "several programs share this crawl, and none has a table %s", q.Table)
+				return choice("export", q.Table, names...)
 			}
 			return usage("write "+strings.Join(with, " or "), "several programs share this crawl: whose %s is meant?", q.Table)
 		}

@@ -17,7 +17,7 @@ import (
 
 // searchCmd answers questions with the pages of a crawl.
 type searchCmd struct {
-	Dir      string   `arg:"" help:"Folder of the crawl. None with --at."`
+	Dir      string   `arg:"" optional:"" help:"Folder of the crawl. None with --at."`
 	Terms    []string `arg:"" optional:"" help:"Words that a page must say."`
 	Limit    int      `placeholder:"N" default:"10" help:"Show the N best pages. Default: 10."`
 	Any      bool     `help:"Show pages that say any of the words, not only those that say all."`
@@ -58,10 +58,14 @@ const maxHits = 10_000
 
 // Run implements the verb.
 func (c *searchCmd) Run(e *env) error {
-	if c.At != "" {
+	switch {
+	case c.Dir == "" && c.At != "":
+		return usage("weir search --at "+c.At+" WORD...; weir search --help shows what a question can be", "there is no word to look for")
+	case c.Dir == "":
+		return usage("as in weir search crawl solar panel; weir search --help shows what a question can be", "there is no word to look for, nor where")
+	case c.At != "":
 		c.Dir, c.Terms = "", append([]string{c.Dir}, c.Terms...)
-	}
-	if len(c.Terms) == 0 {
+	case len(c.Terms) == 0:
 		return usage("the folder of the crawl comes before the words: weir search "+defaults().Dir+" "+quoted(c.Dir), "there is no word to look for in %s", c.Dir)
 	}
 	q, err := search.Parse(strings.Join(c.Terms, " "))

@@ -278,8 +278,8 @@ func setupNetwork(s *settings, cfg *node.Config) error {
 	return nil
 }
 
-// noTime refuses that pages may have no age.
-var noTime = usage("write how old pages may be, as in --share-within 1h", "--share-within is no time")
+// noTime refuses pages of no age.
+var noTime = usage("write how old pages may be, as in --share-within 1h", "--share-within must be more than 0s")
 
 // setupSharing says from which other crawls pages are taken.
 func setupSharing(s *settings, cfg *node.Config) error {
