@@ -10,6 +10,7 @@ PLATFORMS = darwin/amd64 darwin/arm64 windows/amd64 linux/arm64
 FUZZTIME  = 30s
 KILLS     = 30
 SEEDS     = 10
+SCHEME    = host
 AWAY      = 90m
 BENCH     =
 PROGRAMS  = 2500
@@ -67,13 +68,14 @@ race:
 
 # The tests on real sites serve Debian packages with Debian's nginx; those of the
 # planner compare it with solvers of linear programs, those of the query engine
-# with a solver of logic programs.
+# with a solver of logic programs; those that break clusters make networks with ip.
 tools:
 	@missing=; \
 	command -v nginx >/dev/null || missing="$$missing nginx-light"; \
 	command -v cbc >/dev/null || missing="$$missing coinor-cbc"; \
 	command -v glpsol >/dev/null || missing="$$missing glpk-utils"; \
 	command -v clingo >/dev/null || missing="$$missing gringo"; \
+	command -v ip >/dev/null || missing="$$missing iproute2"; \
 	if [ -n "$$missing" ]; then \
 		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 			apt-get update -q && apt-get install -q -y --no-install-recommends $$missing; \
@@ -95,9 +97,10 @@ kill-large:
 	go test -count=1 -v -timeout 60m -run KillGrowing ./internal/node -urls 10000000
 
 ## chaos: break five nodes of a cluster in every way for ten minutes, SEEDS times, and look for what was lost;
-## then the same after one of three has been away for AWAY. Needs root, and hours: SEEDS=1 AWAY=6m is shorter
-chaos:
-	go test -count=1 -v -timeout 600m -parallel 1 -run TestChaos ./internal/chaos -seeds $(SEEDS) -nodes 5 -minutes 10 -pages 50000 -settle 20m
+## then the same after one of three has been away for AWAY. Needs root, and hours: SEEDS=1 AWAY=6m is shorter.
+## SCHEME=url (host-8, redirect:over=20, adaptive:over=20) spreads the pages otherwise, as weir submit --scheme
+chaos: tools
+	go test -count=1 -v -timeout 600m -parallel 1 -run TestChaos ./internal/chaos -seeds $(SEEDS) -nodes 5 -minutes 10 -pages 50000 -settle 20m -scheme $(SCHEME)
 	go test -count=1 -v -timeout 600m -run TestAway ./internal/chaos -away $(AWAY) -pages 30000
 
 ## fuzz: every fuzz target for FUZZTIME

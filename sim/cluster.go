@@ -57,6 +57,10 @@ type ClusterResult struct {
 	Logged  int64 // bytes written to logs, one copy
 	Batches int64 // that they were written in
 
+	// Spread is how often a host was spread over more partitions than before, and Gathered
+	// how often over fewer (adaptive).
+	Spread, Gathered int64
+
 	// Account is what all nodes received of one another, by what it is about. Copies of
 	// logs and sessions are not in it: the carrier here needs none.
 	Account overlay.Account
@@ -106,6 +110,9 @@ type swarm struct {
 	trip  func(node, site int) time.Duration // nil: no node is nearer to a site than another
 	trips []time.Duration                    // of pages that were fetched
 
+	wide             map[string]uint16 // over how many partitions hosts are spread that ever were
+	spreads, gathers int64
+
 	rows, moved, logged, batches int64
 	account                      overlay.Account
 	text                         []byte
@@ -135,7 +142,7 @@ func NewCluster(w *web.Web, cfg ClusterConfig) (*Cluster, error) {
 	c := &Cluster{World: World{web: w, names: n, live: cfg.Nodes, now: 1}, cfg: cfg}
 	c.swarm = &swarm{
 		World: &c.World, net: mesh.NewNet(cfg.Seed+1, cfg.Parts), parts: cfg.Parts,
-		owner: make([]*peer, cfg.Parts), polite: map[string]manners{}, trip: cfg.Trip,
+		owner: make([]*peer, cfg.Parts), polite: map[string]manners{}, wide: map[string]uint16{}, trip: cfg.Trip,
 	}
 	c.swarm.net.Latency = cfg.Delay
 	c.swarm.net.Wait(c.now)
@@ -196,12 +203,22 @@ func (s *swarm) appended(part int, _ uint64, b overlay.Batch) {
 	s.logged += size
 	s.batches++
 	for _, r := range b.Records {
-		if t, ok := r.(overlay.Tuples); ok {
-			s.rows += int64(len(t.Rows))
-			for i := range t.Rows {
-				if t.Rows[i].Moves > 0 {
+		switch r := r.(type) {
+		case overlay.Tuples:
+			s.rows += int64(len(r.Rows))
+			for i := range r.Rows {
+				if r.Rows[i].Moves > 0 {
 					s.moved++
 				}
+			}
+		case overlay.Spread:
+			for _, w := range r.Hosts {
+				if w.N > max(s.wide[w.Host], 1) {
+					s.spreads++
+				} else {
+					s.gathers++
+				}
+				s.wide[w.Host] = w.N
 			}
 		}
 	}
@@ -398,7 +415,7 @@ func (c *Cluster) pass(until page.Time, on, enough func() bool) error {
 
 // Result says how it went. Stopped is true if the time was not over.
 func (c *Cluster) Result() (r ClusterResult, stopped bool) {
-	r = ClusterResult{Seconds: seconds(c.now.Sub(c.from)), Idled: c.idled / float64(c.looks), Unused: c.unused / float64(c.looks), Rows: c.swarm.rows, Moved: c.swarm.moved, Logged: c.swarm.logged, Batches: c.swarm.batches, Account: c.swarm.account, Trips: slices.Clone(c.swarm.trips)}
+	r = ClusterResult{Seconds: seconds(c.now.Sub(c.from)), Idled: c.idled / float64(c.looks), Unused: c.unused / float64(c.looks), Rows: c.swarm.rows, Moved: c.swarm.moved, Spread: c.swarm.spreads, Gathered: c.swarm.gathers, Logged: c.swarm.logged, Batches: c.swarm.batches, Account: c.swarm.account, Trips: slices.Clone(c.swarm.trips)}
 	slices.Sort(r.Trips)
 	for _, p := range c.peers {
 		l, t := &p.c.log, p.c.ledger.Totals()

@@ -216,3 +216,26 @@ func TestNodesAreLeftHostsThatWait(t *testing.T) {
 		t.Errorf("connections are unused for %v and %v of the time; %d pages were handed on", host.Unused, far.Unused, far.Moved)
 	}
 }
+
+// A host that overloads its owner is spread over more partitions, and gathered when it does
+// no more. All its pages are fetched once; and as always under leases the Cluster fails if
+// two nodes ask a host at once, or one that rests.
+func TestHostsAreSpreadAndGathered(t *testing.T) {
+	w := shared(t)
+	for _, nodes := range []int{3, 7} {
+		times := make([]int, w.Pages())
+		r := share(t, w, "adaptive:over=10", nodes, true, time.Hour, func(p uint32) { times[p]++ })
+		t.Logf("%d nodes: %d times spread, %d times gathered, %d of %d pages handed on", nodes, r.Spread, r.Gathered, r.Moved, r.Pages)
+		if r.Spread == 0 || r.Gathered == 0 || r.Moved == 0 {
+			t.Errorf("%d nodes: hosts were %d times spread and %d times gathered, %d pages handed on", nodes, r.Spread, r.Gathered, r.Moved)
+		}
+		for p, n := range times {
+			if n != 1 {
+				t.Fatalf("%d nodes: page %d was fetched %d times", nodes, p, n)
+			}
+		}
+	}
+	if r := share(t, w, "host", 7, true, 2*time.Minute, nil); r.Spread != 0 || r.Gathered != 0 {
+		t.Errorf("by host: %d times spread, %d times gathered", r.Spread, r.Gathered)
+	}
+}

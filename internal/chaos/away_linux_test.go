@@ -27,9 +27,7 @@ func TestAway(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes minutes")
 	}
-	if err := Usable(); err != nil {
-		t.Skipf("no network of namespaces here: %v", err)
-	}
+	usable(t)
 	const before, sites = 15 * time.Second, 60
 	each := max(2*perConn, *pages/sites)
 	length := before + *away + max(*away/9, 45*time.Second) // of a crawl that nothing disturbs

@@ -11,7 +11,7 @@
 //
 // Four things are judged afterwards: that every page of the web was served; that a page was served again only if whoever had
 // it first was killed, stopped, cut off or sent away then, or at most 15 seconds later (see judge); that the web saw no more haste
-// than one polite visitor would show; and that the nodes noticed together that nothing was left.
+// than one polite visitor would show, at a host or at an address that hosts share; and that the nodes noticed together that nothing was left.
 //
 // Read fault.go for what happens, judge.go for what is allowed, run_linux.go for how. It needs Linux, root and the ip command.
 package chaos
@@ -29,7 +29,10 @@ type Config struct {
 	Seed   uint64
 	Nodes  int            // that found the cluster: 3, 5 or 7
 	Spares int            // that join and leave besides
+	Scheme string         // how pages are spread over nodes; "": by host
 	Pages  int            // of the web, about
+	Conns  int            // of a node; 0: as many as it likes
+	Server int            // connections to an address at most; a fifth of the sites share some then, see crowd. 0: none does
 	Faults time.Duration  // how long things break; none at all for a quiet run
 	Settle time.Duration  // how long it may take afterwards until nothing is left
 	Pace   time.Duration  // between connections to a host; 0: such that the crawl lasts as long as the faults
@@ -53,6 +56,20 @@ func (c Config) wait() time.Duration {
 	}
 	d := c.Faults * perConn / time.Duration(max(1, c.Pages/c.sites())) / 2
 	return max(d, 50*time.Millisecond).Round(10 * time.Millisecond)
+}
+
+// crowded is how many sites share an address.
+const crowded = 6
+
+// crowd lets a fifth of the sites share addresses, and answer so slowly that each address would often have three connections
+// at once or more.
+func (c Config) crowd(web []testweb.Site) {
+	for i := range len(web) / 5 / crowded * crowded {
+		web[i].Latency = c.wait() / 6
+		if first := i / crowded * crowded; i > first {
+			web[i].With = web[first].Name
+		}
+	}
 }
 
 // Result is what a run has shown.

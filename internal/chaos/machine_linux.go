@@ -37,8 +37,9 @@ type machine struct {
 // silence is a time in which a machine cannot tell the web anything.
 type silence struct{ start, end time.Time }
 
-// longSilence is one during which others may take a node's hosts over, while it cannot hang up.
-const longSilence = 4 * time.Second
+// longSilence is one during which others may take a node's hosts over, while it cannot hang up: its leases were renewed when
+// half of their five seconds had passed.
+const longSilence = 2 * time.Second
 
 // slowTake is how long the web may need to take a connection, beside much other work.
 const slowTake = 2 * time.Second

@@ -21,9 +21,7 @@ import (
 // attempt runs something once, and checks that nothing was lost.
 func attempt(b *testing.B, cfg Config) *Result {
 	b.Helper()
-	if err := Usable(); err != nil {
-		b.Skipf("no network of namespaces here: %v", err)
-	}
+	usable(b)
 	cfg.Weir, cfg.Seed, cfg.Settle = build(b), *seed, *settle
 	cfg.Dir = folder(b, strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(b.Name(), "Benchmark")), "/", "-"))
 	r, err := Run(context.Background(), cfg)
@@ -109,9 +107,7 @@ func BenchmarkCoordination(b *testing.B) {
 func BenchmarkAlone(b *testing.B) {
 	for _, n := range []int{6000, 30000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			if err := Usable(); err != nil {
-				b.Skipf("no network of namespaces here: %v", err)
-			}
+			usable(b)
 			cpu, pages, took, err := alone(build(b), folder(b, fmt.Sprintf("alone-%d", n)), n)
 			if err != nil {
 				b.Fatal(err)

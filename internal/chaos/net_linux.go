@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -42,10 +43,10 @@ func one(node int) netip.Prefix { return netip.PrefixFrom(place(node), 32) }
 // Usable says why no network can be made here; nil if it can.
 func Usable() error {
 	if os.Geteuid() != 0 {
-		return fmt.Errorf("network namespaces need root")
+		return fmt.Errorf("network namespaces need root: %w", fs.ErrPermission)
 	}
 	if _, err := exec.LookPath("ip"); err != nil {
-		return fmt.Errorf("links are made with ip, of iproute2: %w", err)
+		return fmt.Errorf("links are made with ip, of iproute2, that make tools installs: %w", err)
 	}
 	l, err := newLAN(1)
 	if err != nil {

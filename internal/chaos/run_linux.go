@@ -203,6 +203,9 @@ func (r *run) serve() error {
 	if web == nil {
 		n := r.cfg.sites()
 		web = testweb.Even(n, testweb.Site{Pages: max(1, r.cfg.Pages/n), Links: 12, Size: 4000, Latency: 5 * time.Millisecond})
+		if r.cfg.Server > 0 {
+			r.cfg.crowd(web)
+		}
 	}
 	cfg := testweb.Config{
 		Seed: r.cfg.Seed, First: webFirst, Port: 80, Addresses: len(web), Sites: web,
@@ -272,7 +275,8 @@ func (r *run) submit(ctx context.Context) error {
 	if err := os.WriteFile(seeds, []byte(strings.Join(slices.Concat(r.web.Seeds(), r.cfg.Seeds), "\n")+"\n"), 0o666); err != nil {
 		return err
 	}
-	out, err := r.weir(ctx, append([]string{"submit", "--at", r.machines[0].addr(), "--certs", r.certOf("me"), "--seeds", seeds}, r.settings()...)...)
+	args := []string{"submit", "--at", r.machines[0].addr(), "--certs", r.certOf("me"), "--seeds", seeds, "--scheme", cmp.Or(r.cfg.Scheme, "host")}
+	out, err := r.weir(ctx, append(args, r.settings()...)...)
 	if err != nil {
 		return fmt.Errorf("weir submit: %w: %s", err, out)
 	}
@@ -289,7 +293,14 @@ func (r *run) submit(ctx context.Context) error {
 
 // settings are the flags of the crawl.
 func (r *run) settings() []string {
-	return []string{"--dns", r.web.DNS(), "--allow-private", "--wait", r.cfg.wait().String(), "--per-conn", fmt.Sprint(perConn), "--trap", "none"}
+	set := []string{"--dns", r.web.DNS(), "--allow-private", "--wait", r.cfg.wait().String(), "--per-conn", fmt.Sprint(perConn), "--trap", "none"}
+	if r.cfg.Server > 0 {
+		set = append(set, "--per-server", fmt.Sprint(r.cfg.Server))
+	}
+	if r.cfg.Conns > 0 {
+		set = append(set, "--conns", fmt.Sprint(r.cfg.Conns))
+	}
+	return set
 }
 
 // harm lets the faults happen, each in its time, and returns when all are over.
@@ -519,7 +530,7 @@ func (r *run) judge(last said, quiet bool, calm, now time.Duration) *Result {
 	for _, a := range res.Again {
 		res.Oldest = max(res.Oldest, a.Age)
 	}
-	res.Hasty = audit.Problems(testweb.Manners{Wait: r.cfg.wait(), PerConn: perConn + 1, Duplicates: len(res.Again)})
+	res.Hasty = audit.Problems(testweb.Manners{Wait: r.cfg.wait(), PerServer: r.cfg.Server, PerConn: perConn + 1, Duplicates: len(res.Again)})
 	res.Failed = append(res.Failed, overtime(r.visits, r.spans)...)
 	if !quiet {
 		res.Failed = append(res.Failed, fmt.Sprintf("not quiet: %v", last))

@@ -116,9 +116,7 @@ func BenchmarkJoinMany(b *testing.B) {
 // fill begins a crawl, and returns when so many URLs wait on one of three nodes.
 func fill(ctx context.Context, b *testing.B, cfg Config) *run {
 	b.Helper()
-	if err := Usable(); err != nil {
-		b.Skipf("no network of namespaces here: %v", err)
-	}
+	usable(b)
 	cfg.Weir, cfg.Seed, cfg.Nodes, cfg.Pace = build(b), *seed, 3, 2*time.Second
 	cfg.Web, cfg.Seeds = hoards(*hoard)
 	r, end, err := begin(ctx, cfg)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,6 +33,7 @@ type fleet struct {
 	roll   Roll // of nodes that are launched, see agree
 	scheme overlay.Scheme
 	moves  atomic.Int64 // pages that were handed on
+	spread func(overlay.Wide)
 	limit  int64
 	ends   time.Time
 	watch  func(overlay.Status)
@@ -119,7 +121,7 @@ func (f *fleet) launch(i int) {
 				at.Store(c)
 				c.AnswerInTurn("lend", func(_ context.Context, b []byte) ([]byte, error) { return Lend(shelf.Load(), f.scheme, b) })
 			}
-			return counting{c, &f.moves}, err
+			return counting{c, f}, err
 		},
 		Ready:  func(st *store.Store) error { shelf.Store(st); return nil },
 		Borrow: func(ctx context.Context, b []byte) ([]byte, string) { return at.Load().Any(ctx, "lend", b) },
@@ -224,7 +226,7 @@ func (f *fleet) quieten(nodes ...int) {
 // and notice that nothing is left.
 func TestThreeNodesCrawlOneWeb(t *testing.T) {
 	t.Parallel()
-	for _, scheme := range []string{"host", "url", "redirect:url,over=10,max=2", "redirect:over=1ns", "adaptive:over=10", "adaptive:rtt=1ns"} {
+	for _, scheme := range []string{"host", "url", "host-8", "redirect:url,over=10,max=2", "redirect:over=1ns", "adaptive:over=10", "adaptive:rtt=1ns"} {
 		t.Run(scheme, func(t *testing.T) {
 			t.Parallel()
 			threeNodes(t, scheme)
@@ -267,23 +269,97 @@ func threeNodes(t *testing.T, scheme string) {
 	}
 }
 
-// counting is a carrier that counts the pages that are handed on.
+// counting is a carrier that counts the pages that are handed on, and tells of hosts that are
+// spread or gathered.
 type counting struct {
 	Carrier
-	moves *atomic.Int64
+	f *fleet
 }
 
 func (c counting) Do(a overlay.Action) {
 	if a, ok := a.(overlay.Append); ok {
 		for _, r := range a.Batch.Records {
-			if rows, ok := r.(overlay.Tuples); ok {
-				for i := range rows.Rows {
-					if rows.Rows[i].Moves > 0 {
-						c.moves.Add(1)
+			switch r := r.(type) {
+			case overlay.Tuples:
+				for i := range r.Rows {
+					if r.Rows[i].Moves > 0 {
+						c.f.moves.Add(1)
+					}
+				}
+			case overlay.Spread:
+				for _, w := range r.Hosts {
+					if c.f.spread != nil {
+						c.f.spread(w)
 					}
 				}
 			}
 		}
 	}
 	c.Carrier.Do(a)
+}
+
+// TestHostsAreSpreadAndGathered: nodes with a connection each, for hosts of more pages than
+// they will ever fetch, spread them; started again with a connection for every host, they
+// gather them. Meanwhile a host has one visitor at a time, and its rest.
+func TestHostsAreSpreadAndGathered(t *testing.T) {
+	t.Parallel()
+	web := start(t, testweb.Config{Seed: 7, Sites: testweb.Even(12, testweb.Site{Pages: 100_000, Links: 20, Size: 500, Latency: time.Millisecond})})
+	f := newFleet(t, web, 3)
+	var err error
+	if f.scheme, err = overlay.ParseScheme("adaptive:over=20"); err != nil {
+		t.Fatal(err)
+	}
+	conns := 1
+	f.tune = func(_ int, cfg *Config) { cfg.Wait, cfg.PerConn, cfg.Conns = 5*time.Millisecond, 4, conns }
+	spread, gathered := make(chan struct{}), make(chan struct{})
+	f.spread = changes(spread, gathered)
+	sail := func(until chan struct{}) {
+		for i := range f.nodes {
+			f.launch(i)
+		}
+		select {
+		case <-until:
+		case <-f.nodes[0].done:
+		case <-f.nodes[1].done:
+		case <-f.nodes[2].done:
+		}
+		f.leave()
+		for _, s := range f.nodes {
+			if s.err != nil {
+				t.Fatalf("%s: %v", s.name, s.err)
+			}
+		}
+	}
+	sail(spread)
+	conns = 64
+	sail(gathered)
+	if f.moves.Load() == 0 {
+		t.Error("no page was handed on")
+	}
+	// Which page comes twice when nodes end is for others to test.
+	for _, p := range web.Audit().Problems(testweb.Manners{Wait: 5 * time.Millisecond, Duplicates: math.MaxInt}) {
+		t.Error(p)
+	}
+}
+
+// changes closes a channel when the first host is spread, and the other when the first is
+// gathered.
+func changes(spread, gathered chan struct{}) func(overlay.Wide) {
+	var mu sync.Mutex
+	wide := map[string]overlay.Wide{}
+	var once, again sync.Once
+	return func(w overlay.Wide) {
+		mu.Lock()
+		defer mu.Unlock()
+		was := wide[w.Host]
+		if w.Version <= was.Version { // it is written again
+			return
+		}
+		wide[w.Host] = w
+		if w.N > max(was.N, 1) {
+			once.Do(func() { close(spread) })
+		} else {
+			again.Do(func() { close(gathered) })
+		}
+	}
 }

@@ -9,7 +9,8 @@ import (
 )
 
 // How the audit stays fair. An answer's end is stamped just before its last bytes are written, a request's arrival just after its
-// first line was read, so a gap between the two is never measured shorter than the visitor kept it. A connection that the
+// first line was read, so a gap between the two is never measured shorter than the visitor kept it. A visitor who hangs up before
+// the answer comes is not heard of until it is written: such an answer is taken to have ended when it was asked for. A connection that the
 // visitor has closed may still be open here for a moment: before two are called simultaneous, the kernel is asked
 // whether the other one's peer is gone.
 
@@ -245,10 +246,13 @@ func (h *host) finish(x *exchange, status int) {
 	}
 }
 
-// retract takes back an answer that could not be written.
+// retract takes back an answer that could not be written, since its visitor had hung up.
 func (h *host) retract(x *exchange) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.ended.Equal(x.ended) { // else others were answered since
+		h.ended = x.arrived
+	}
 	n := x.note
 	x.note, x.status = note{}, 0
 	switch {

@@ -189,6 +189,35 @@ func (e ear) await(t *testing.T, url string) {
 
 func newEar() ear { return make(ear, 1000) }
 
+// Who hangs up before the answer comes has left the host alone from then on, not from when the answer finds nobody.
+func TestHungUp(t *testing.T) {
+	heard, answer, visits := make(chan struct{}), make(chan struct{}), make(chan Visit, 2)
+	w := start(t, Config{
+		Sites:   []Site{{Name: "a.test", Pages: 3, Links: 2}},
+		Heard:   func(string, string) { heard <- struct{}{}; <-answer },
+		Visited: func(v Visit) { visits <- v },
+	})
+	c := dial(t, w, 0)
+	c.ask("/robots.txt")
+	<-heard
+	c.conn.(*net.TCPConn).SetLinger(0)
+	c.conn.Close()
+	gone := time.Now()
+	answer <- struct{}{}
+	if v := <-visits; v.Status != 0 {
+		t.Fatalf("the answer went out: %+v", v)
+	}
+	c = dial(t, w, 0)
+	kept := time.Since(gone)
+	c.ask("/robots.txt")
+	<-heard
+	answer <- struct{}{}
+	<-visits
+	if got := w.Audit().Host("a.test").Between.End; got < kept {
+		t.Errorf("the visitor stayed away for %v, and is said to have for %v", kept, got)
+	}
+}
+
 // A request on a second connection while the first is still being answered leaves no gap at all; one whose visitor has gone
 // away is no longer being answered.
 func TestOverlap(t *testing.T) {

@@ -63,6 +63,8 @@ type Visit struct {
 type Site struct {
 	// Name is the host name; "" makes the bare address the host.
 	Name string
+	// With names a site before this one whose address it shares; "" gives it one in turn.
+	With string
 	// Pages is their number, at least 1. Links is how many each has: half of them form a tree that reaches every page, the
 	// rest are drawn, 88 of 100 within the site when there are others. Size is the mean length of the HTML in bytes.
 	Pages, Links, Size int
@@ -272,8 +274,15 @@ func Start(cfg Config) (*Web, error) {
 
 // settle gives every site its address, name and certificate, and opens the DNS server.
 func (w *Web) settle(first netip.Addr) error {
+	at := make(map[string]*server)
 	for i, s := range w.sites {
 		v := w.servers[i%len(w.servers)]
+		if s.With != "" {
+			if v = at[s.With]; v == nil {
+				return fmt.Errorf("testweb: %s shares the address of %s, which does not come before it", s.Name, s.With)
+			}
+		}
+		at[s.Name] = v
 		if err := v.add(s); err != nil {
 			return err
 		}

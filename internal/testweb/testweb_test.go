@@ -286,6 +286,18 @@ func TestSlowingSite(t *testing.T) {
 	}
 }
 
+// Sites share an address when they are told to, and only then.
+func TestWith(t *testing.T) {
+	w := start(t, Config{Sites: []Site{{Name: "a.test"}, {Name: "b.test", With: "a.test"}, {Name: "c.test"}, {Name: "d.test", With: "b.test"}}})
+	for i := range 4 {
+		dial(t, w, i).get("/robots.txt")
+	}
+	a := w.Audit()
+	if len(a.Servers) != 2 || a.Servers[0].Conns != 3 || a.Servers[1].Conns != 1 || len(a.Strays) > 0 {
+		t.Errorf("visited were %+v, and in vain %q", a.Servers, a.Strays)
+	}
+}
+
 func TestTLS(t *testing.T) {
 	w := start(t, Config{Addresses: 1, Sites: []Site{{Name: "safe.test", TLS: true, Pages: 3, Links: 2}, {Name: "plain.test"}}})
 	pool := x509.NewCertPool()
@@ -389,6 +401,7 @@ func TestBadConfig(t *testing.T) {
 		"no rate":     {Sites: []Site{{Name: "a.test", Slows: Slows{Factor: 0.5}}}},
 		"no links":    {Sites: []Site{{Name: "a.test", Pages: 2}}},
 		"twice":       {Addresses: 1, Sites: []Site{{Name: "a.test"}, {Name: "A.test"}}},
+		"with nobody": {Sites: []Site{{Name: "a.test", With: "b.test"}, {Name: "b.test"}}},
 		"negative":    {Sites: []Site{{Size: -1}}},
 		"behaviour":   {Sites: []Site{{Name: "a.test", Behaviour: "http-99"}}},
 		"too many":    {Sites: Even(maxAddresses+1, Site{})},
