@@ -430,6 +430,26 @@ func TestCluster(t *testing.T) {
 		if c.Status().Storing {
 			t.Error("c says that it stores")
 		}
+		if !slices.ContainsFunc(c.Status().Lasting, func(err error) bool { return errors.As(err, new(*StorageError)) }) {
+			t.Errorf("the status of c has %v", c.Status().Lasting)
+		}
+		short := func(err error) bool {
+			var s *ShortError
+			return errors.As(err, &s) && s.Node == "c"
+		}
+		w.Until("those who lead logs tell that the copies of c are missing", func() bool {
+			logs := 0
+			for name, n := range map[string]*Node{"a": a, "b": b} {
+				all := n.Status().Logs
+				if logs += len(all); slices.ContainsFunc(all, func(l LogStatus) bool { return !slices.Equal(l.Missing, []string{"c"}) }) || len(all) > 0 && !warn[name].any(short) {
+					return false
+				}
+			}
+			return logs == overlay.Logs
+		})
+		if c.Close(); warn["c"].any(short) { // it leads nothing
+			t.Error("c tells of itself")
+		}
 	})
 }
 
@@ -680,5 +700,14 @@ func TestWhoMayBeRemoved(t *testing.T) {
 		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, ErrKeep) && !errors.Is(err, ErrSoon) || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v", c.what, err)
 		}
+	}
+}
+
+func TestPartitionsOfLogs(t *testing.T) {
+	if got := (&ShortError{"c", []int{0, 1, 2, 3}}).Error(); got != "one copy is missing of the logs of all partitions: that of c" {
+		t.Error(got)
+	}
+	if got := partsOf([]int{1, 3}); got != "the partitions 1, 5, 9, ... and 3, 7, 11, ..." {
+		t.Error(got)
 	}
 }
