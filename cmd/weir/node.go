@@ -120,6 +120,8 @@ func clusterFault(err error) error {
 		refused *cluster.Refused
 		storage *cluster.StorageError
 		port    *cluster.PortError
+		end     *cluster.EndError
+		short   *cluster.ShortError
 	)
 	switch {
 	case errors.As(err, &cert):
@@ -156,6 +158,10 @@ func clusterFault(err error) error {
 		case cluster.Returned:
 			hint = "if its old folder is lost: weir node remove NAME, at another node; where fewer than three with storage would be left, start it under another name before that"
 		}
+	case errors.As(err, &end):
+		hint = "weir node cert makes a new one, with the same ca.key: put it in place of the old one, then stop the node and start it again"
+	case errors.As(err, &short):
+		hint = "weir node --dir starts it again, once its disk has room; if it is gone for good, weir node remove has another node keep the copies"
 	case errors.As(err, &port):
 		hint = "take the address that weir node --listen has there"
 	case errors.Is(err, cluster.ErrInUse):
