@@ -122,6 +122,7 @@ func clusterFault(err error) error {
 		port    *cluster.PortError
 		end     *cluster.EndError
 		short   *cluster.ShortError
+		removed *cluster.RemovedError
 	)
 	switch {
 	case errors.As(err, &cert):
@@ -162,6 +163,8 @@ func clusterFault(err error) error {
 		hint = "weir node cert makes a new one, with the same ca.key: put it in place of the old one, then stop the node and start it again"
 	case errors.As(err, &short):
 		hint = "weir node --dir starts it again, once its disk has room; if it is gone for good, weir node remove has another node keep the copies"
+	case errors.As(err, &removed):
+		hint = fmt.Sprintf("it joins again with a new, empty --dir; the pages it has fetched are in its old one only, which weir export --dir reads; if that is lost, weir node remove %s --refetch has them fetched again", removed.Node)
 	case errors.As(err, &port):
 		hint = "take the address that weir node --listen has there"
 	case errors.Is(err, cluster.ErrInUse):

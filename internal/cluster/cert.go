@@ -91,8 +91,10 @@ func roughly(d time.Duration) string {
 		return fmt.Sprintf("%d days", d/(24*time.Hour))
 	case d >= 2*time.Hour:
 		return fmt.Sprintf("%d hours", d/time.Hour)
+	case d >= 2*time.Minute:
+		return fmt.Sprintf("%d minutes", d/time.Minute)
 	}
-	return fmt.Sprintf("%d minutes", d/time.Minute)
+	return "a minute"
 }
 
 // InitCA makes an authority for a new cluster: ca.pem, that every node has, and
