@@ -314,6 +314,7 @@ func (h *host) gather(ctx context.Context) error {
 func (h *host) round(ctx context.Context) (done bool, wait string, err error) {
 	var (
 		silent []string
+		down   []string // of those, whom a person has named
 		member *greeting
 	)
 	for _, g := range h.greet(ctx) {
@@ -321,7 +322,10 @@ func (h *host) round(ctx context.Context) (done bool, wait string, err error) {
 			return false, "", err
 		}
 		if g.err != nil {
-			silent = append(silent, fmt.Sprintf("%s does not answer (%v)", g.addr, brief(g.err)))
+			text := fmt.Sprintf("%s does not answer (%v)", g.addr, brief(g.err))
+			if silent = append(silent, text); slices.Contains(h.cfg.Join, g.addr) {
+				down = append(down, text)
+			}
 			continue
 		}
 		if g.Refused != nil {
@@ -349,6 +353,9 @@ func (h *host) round(ctx context.Context) (done bool, wait string, err error) {
 		h.release(&g)
 	}
 	if member != nil {
+		if len(down) > 0 {
+			h.cfg.Log(fmt.Sprintf("joining by %s; of the addresses to join at, %s", member.addr, strings.Join(down, "; ")))
+		}
 		return true, "", h.join(member)
 	}
 	return h.found(ctx, silent)
