@@ -186,7 +186,7 @@ func clusterFault(err error) error {
 	case strings.Contains(err.Error(), cluster.ErrFew.Error()):
 		hint = "start another node with storage and --join, under another name; then remove this one"
 	case strings.Contains(err.Error(), cluster.ErrEarly.Error()):
-		hint = "it does not belong to a cluster yet, or has not found most of it: what it waits for, it says where it was started"
+		hint = "if it has only just started, try again in a few seconds; else it has not found most nodes of its cluster yet, and says where it was started for whom it waits"
 	case strings.Contains(err.Error(), "no node of that name was ever seen"):
 		hint = "weir status lists the nodes there are"
 	case strings.Contains(err.Error(), "drain and stop it first"):
@@ -200,7 +200,7 @@ func clusterFault(err error) error {
 	case strings.Contains(err.Error(), "connection refused"):
 		hint = "is a node running there? weir node says at which address it listens"
 	case errors.Is(err, cluster.ErrSilent), strings.Contains(err.Error(), cluster.ErrSilent.Error()):
-		hint = "weir status lists the nodes there are"
+		hint = "if the node has only just started, try again in a few seconds; weir status lists the nodes there are"
 	}
 	return failure(err, hint)
 }

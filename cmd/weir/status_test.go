@@ -275,3 +275,13 @@ func TestLagAndCoordination(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
+
+// Whoever asks a node that starts hears that it takes some seconds.
+func TestQuestionsThatComeTooEarly(t *testing.T) {
+	for _, text := range []string{cluster.ErrEarly.Error(), `about "submit": ` + cluster.ErrSilent.Error()} {
+		var f *fault
+		if err := clusterFault(errors.New(text)); !errors.As(err, &f) || !strings.Contains(f.hint, "try again in a few seconds") {
+			t.Errorf("%s: %+v", text, f)
+		}
+	}
+}
