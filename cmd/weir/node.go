@@ -120,6 +120,9 @@ func clusterFault(err error) error {
 		refused *cluster.Refused
 		storage *cluster.StorageError
 		port    *cluster.PortError
+		end     *cluster.EndError
+		short   *cluster.ShortError
+		removed *cluster.RemovedError
 	)
 	switch {
 	case errors.As(err, &cert):
@@ -156,6 +159,12 @@ func clusterFault(err error) error {
 		case cluster.Returned:
 			hint = "if its old folder is lost: weir node remove NAME, at another node; where fewer than three with storage would be left, start it under another name before that"
 		}
+	case errors.As(err, &end):
+		hint = "weir node cert makes a new one, with the same ca.key: put it in place of the old one, then stop the node and start it again"
+	case errors.As(err, &short):
+		hint = "weir node --dir starts it again, once its disk has room; if it is gone for good, weir node remove has another node keep the copies"
+	case errors.As(err, &removed):
+		hint = fmt.Sprintf("it joins again with a new, empty --dir; the pages it has fetched are in its old one only, which weir export --dir reads; if that is lost, weir node remove %s --refetch has them fetched again", removed.Node)
 	case errors.As(err, &port):
 		hint = "take the address that weir node --listen has there"
 	case errors.Is(err, cluster.ErrInUse):
@@ -177,7 +186,7 @@ func clusterFault(err error) error {
 	case strings.Contains(err.Error(), cluster.ErrFew.Error()):
 		hint = "start another node with storage and --join, under another name; then remove this one"
 	case strings.Contains(err.Error(), cluster.ErrEarly.Error()):
-		hint = "it does not belong to a cluster yet, or has not found most of it: what it waits for, it says where it was started"
+		hint = "if it has only just started, try again in a few seconds; else it has not found most nodes of its cluster yet, and says where it was started for whom it waits"
 	case strings.Contains(err.Error(), "no node of that name was ever seen"):
 		hint = "weir status lists the nodes there are"
 	case strings.Contains(err.Error(), "drain and stop it first"):
@@ -191,7 +200,7 @@ func clusterFault(err error) error {
 	case strings.Contains(err.Error(), "connection refused"):
 		hint = "is a node running there? weir node says at which address it listens"
 	case errors.Is(err, cluster.ErrSilent), strings.Contains(err.Error(), cluster.ErrSilent.Error()):
-		hint = "weir status lists the nodes there are"
+		hint = "if the node has only just started, try again in a few seconds; weir status lists the nodes there are"
 	}
 	return failure(err, hint)
 }

@@ -336,7 +336,7 @@ func (s *station) enough(c *change) (string, error) {
 	st := s.store
 	s.mu.Unlock()
 	if st == nil {
-		return "", errors.New("the node has only just started, and opens its part of the crawl: ask again")
+		return "", errors.New("the node has only just started, and opens its part of the crawl: ask again in a few seconds")
 	}
 	return crawl.ReadEnough(st)
 }

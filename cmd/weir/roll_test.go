@@ -30,7 +30,7 @@ func TestNoProgramBesideEnough(t *testing.T) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
-	refused("ask again")
+	refused("ask again in a few seconds")
 	s.store = st
 	refused("--max-pages 9")
 	c.settings = &settings{MaxTime: span(time.Hour)}

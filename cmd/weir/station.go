@@ -97,17 +97,30 @@ func (s *station) log(text string) {
 
 // warn tells a person, and those who ask for the status.
 func (s *station) warn(err error) {
+	text := warningOf(err)
+	if !lasts(err) { // else the status has it anyway
+		s.mu.Lock()
+		s.warned = slices.DeleteFunc(s.warned, func(w warning) bool { return w.text == text })
+		s.warned = append(s.warned, warning{time.Now(), text})
+		s.warned = s.warned[max(0, len(s.warned)-maxWarned):]
+		s.mu.Unlock()
+	}
+	s.note("weir: " + text)
+}
+
+// warningOf says what is wrong, and what to do about it.
+func warningOf(err error) string {
 	text := "warning: " + line(err.Error())
 	var f *fault
 	if errors.As(clusterFault(err), &f) && f.hint != "" {
 		text += "; " + f.hint
 	}
-	s.mu.Lock()
-	s.warned = slices.DeleteFunc(s.warned, func(w warning) bool { return w.text == text })
-	s.warned = append(s.warned, warning{time.Now(), text})
-	s.warned = s.warned[max(0, len(s.warned)-maxWarned):]
-	s.mu.Unlock()
-	s.note("weir: " + text)
+	return text
+}
+
+// lasts says that a warning is about something that the status has as long as it lasts.
+func lasts(err error) bool {
+	return errors.As(err, new(*cluster.EndError)) || errors.As(err, new(*cluster.StorageError)) || errors.As(err, new(*cluster.ShortError))
 }
 
 // recent are the warnings that may matter still, and when they were said. The caller
@@ -281,6 +294,11 @@ type nodeStatus struct {
 	Orphans []int    `json:"orphans,omitempty"`
 	Peers   []peerAt `json:"peers,omitempty"`
 	Warned  []string `json:"warnings,omitempty"`
+	Lasting []string `json:"lasting,omitempty"` // those of the warnings that stay until somebody does something
+
+	Missing map[string][]int `json:"copies_missing,omitempty"` // by node: of which logs, of those that this one leads, it has none
+
+	CertEnds time.Time `json:"certificate_ends,omitzero"`
 
 	From *taskFrom `json:"from,omitempty"`   // where the crawl was before
 	Move string    `json:"moving,omitempty"` // the crawl that is being taken over, and what to do about it
@@ -353,14 +371,27 @@ func (s *station) status() nodeStatus {
 	}
 	for _, l := range cs.Logs {
 		st.Lag = max(st.Lag, l.Lag)
+		for _, name := range l.Missing {
+			if st.Missing == nil {
+				st.Missing = map[string][]int{}
+			}
+			st.Missing[name] = append(st.Missing[name], l.Log)
+		}
 	}
 	if len(cs.Headless) > 0 {
 		st.Warned = append(st.Warned, "warning: no node leads "+strings.Join(slices.Sorted(slices.Values(cs.Headless)), ", ")+" just now: what goes there waits")
 	}
+	for _, err := range cs.Lasting {
+		st.Lasting = append(st.Lasting, warningOf(err))
+	}
+	st.Warned = append(st.Warned, st.Lasting...)
 	for _, k := range overlay.Traffics() {
 		st.Spoken[k.String()] = cs.Account.Received[k]
 	}
 	for _, p := range cs.Peers {
+		if p.Name == cs.Name {
+			st.CertEnds = p.CertEnds
+		}
 		st.Peers = append(st.Peers, peerAt{p.Name, p.Addr, p.Storage, p.Alive, p.Connected})
 	}
 	return st

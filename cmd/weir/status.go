@@ -33,7 +33,9 @@ func (c *statusCmd) Help() string {
   weir status --json
 
 A node that does not answer within two seconds is shown as silent. Partitions are the parts of the web that
-nodes own; those without an owner wait until a node takes them.
+nodes own; those without an owner wait until a node takes them. Unacked is what a node has written and the others have not
+confirmed yet. Lag, shown when there is any, is how many batches of the logs that the node leads the copy farthest behind
+does not have: it goes away when that node has caught up.
 
 Of several programs that share the crawl it is said how each is: new, until all nodes have begun with it; crawling; looking,
 when nothing waits and the nodes find out whether anything follows from what they have; done; stopped, by its own rules;
@@ -374,6 +376,10 @@ func lined(w io.Writer, texts int, rows [][]string) error {
 // print shows it to a person.
 func (f *fleetStatus) print(w io.Writer) error {
 	rows := [][]string{{"node", "address", "state", "partitions", "queued", "flying", "fetched", "pages/s", "link", "unacked"}}
+	lag := slices.ContainsFunc(f.Nodes, func(n nodeStatus) bool { return n.Lag > 0 })
+	if lag {
+		rows[0] = append(rows[0], "lag")
+	}
 	for _, n := range f.Nodes {
 		if n.State == "silent" || n.State == "gone" {
 			rows = append(rows, []string{n.Name, n.Addr, n.State})
@@ -383,10 +389,14 @@ func (f *fleetStatus) print(w io.Writer) error {
 		if n.Share > 0 {
 			link += " of " + bytesOf(float64(n.Share)) + "/s"
 		}
-		rows = append(rows, []string{
+		row := []string{
 			n.Name, n.Addr, n.State, strconv.Itoa(n.Owned), thousands(n.Queued), strconv.Itoa(n.Flying), thousands(n.Fetched),
 			fmt.Sprintf("%.1f", n.Pages), link, bytesOf(float64(n.Unacked)),
-		})
+		}
+		if lag {
+			row = append(row, thousands(int64(n.Lag)))
+		}
+		rows = append(rows, row)
 	}
 	if err := lined(w, 3, rows); err != nil {
 		return err
@@ -444,8 +454,45 @@ func (f *fleetStatus) print(w io.Writer) error {
 	}
 	for _, n := range f.Nodes {
 		for _, text := range n.Warned {
-			fmt.Fprintf(w, "%s: %s\n", n.Name, text)
+			if !slices.Contains(n.Lasting, text) {
+				fmt.Fprintf(w, "%s: %s\n", n.Name, text)
+			}
 		}
 	}
+	for _, text := range slices.Concat(f.lasting(), f.short()) {
+		fmt.Fprintln(w, text)
+	}
 	return nil
+}
+
+// short says which copies of logs are missing. Each log is told of by the node that leads
+// it, or by two while that changes.
+func (f *fleetStatus) short() (list []string) {
+	logs := map[string][]int{}
+	for _, n := range f.Nodes {
+		for name, some := range n.Missing {
+			logs[name] = append(logs[name], some...)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(logs)) {
+		list = append(list, warningOf(&cluster.ShortError{Node: name, Logs: slices.Compact(slices.Sorted(slices.Values(logs[name])))}))
+	}
+	return list
+}
+
+// lasting lists the warnings that stay, and who says so: of most things all nodes do.
+func (f *fleetStatus) lasting() (list []string) {
+	by := map[string][]string{}
+	for _, n := range f.Nodes {
+		for _, text := range n.Lasting {
+			if by[text] == nil {
+				list = append(list, text)
+			}
+			by[text] = append(by[text], n.Name)
+		}
+	}
+	for i, text := range list {
+		list[i] = namesOf(by[text]) + ": " + text
+	}
+	return list
 }

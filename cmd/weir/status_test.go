@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weir/crawl"
+	"weir/internal/cluster"
 	"weir/internal/node"
 )
 
@@ -206,6 +207,81 @@ func TestProgramsOfACrawl(t *testing.T) {
 		}
 		if text := strings.Join(got, ", "); text != c.want {
 			t.Errorf("%s: %q, want %q", c.what, text, c.want)
+		}
+	}
+}
+
+// What all nodes say is wrong until somebody does something about it is shown once, with
+// who says so; a node's own output has it when it is warned of.
+func TestLastingWarnings(t *testing.T) {
+	logs, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer logs.Close()
+	var said string
+	s := newStation(logs, func(text string) { said += text })
+	end := &cluster.EndError{Node: "c", At: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC), Left: 72 * time.Hour}
+	s.warn(end)
+	if want := "weir: warning: the certificate of c expires on 2026-12-01 00:00:00 UTC, in 3 days"; !strings.HasPrefix(said, want) || !strings.Contains(said, "weir node cert makes a new one") {
+		t.Errorf("said %q", said)
+	}
+	if got := s.recent(time.Now()); len(got) != 0 {
+		t.Errorf("it is kept twice: %q", got)
+	}
+	text := []string{warningOf(end)}
+	f := &fleetStatus{Nodes: []nodeStatus{
+		{Name: "a", State: "waiting", Warned: append([]string{"warning: of its own (1.0s ago)"}, text...), Lasting: text},
+		{Name: "b", State: "waiting", Warned: text}, // it runs a weir of before, if it says so at all
+		{Name: "c", State: "waiting", Warned: text, Lasting: text},
+	}}
+	f.Nodes[0].Missing = map[string][]int{"c": {3, 1}}
+	f.Nodes[1].Missing = map[string][]int{"c": {0, 1, 2}}
+	var out bytes.Buffer
+	if err := f.print(&out); err != nil {
+		t.Fatal(err)
+	}
+	if want := "a: warning: of its own (1.0s ago)\nb: " + text[0] + "\na and c: " + text[0] + "\nwarning: one copy is missing of the logs of all partitions: that of c; "; !strings.Contains(out.String(), want) {
+		t.Errorf("%q is not in %s", want, out.String())
+	}
+}
+
+// A person sees how far copies are behind, when some are, and what coordination costs, when
+// there are enough URLs to say so.
+func TestLagAndCoordination(t *testing.T) {
+	f := &fleetStatus{Nodes: []nodeStatus{
+		{Name: "a", State: "crawling", Crawl: "crawl", Seen: 600, Spoken: map[string]int64{"rows": 60_000, "gossip": 20_000}},
+		{Name: "b", State: "crawling", Crawl: "crawl", Seen: 400, Spoken: map[string]int64{"rows": 120_000}},
+		{Name: "c", State: "gone"},
+	}}
+	show := func() string {
+		var out bytes.Buffer
+		if err := f.print(&out); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	if got := show(); strings.Contains(got, "lag") || !strings.Contains(got, "\ncoordination: 200 KB received, 200 bytes for each of 1,000 URLs\n") {
+		t.Errorf("%s", got)
+	}
+	f.Nodes[0].Lag, f.Nodes[1].Seen = 1234, 399
+	got := show()
+	for i, want := range []string{"unacked    lag", "0 B  1,234", "0 B      0", "gone"} {
+		if line := strings.Split(got, "\n")[i]; !strings.HasSuffix(line, want) {
+			t.Errorf("%q does not end with %q", line, want)
+		}
+	}
+	if strings.Contains(got, "coordination") {
+		t.Errorf("%s", got)
+	}
+}
+
+// Whoever asks a node that starts hears that it takes some seconds.
+func TestQuestionsThatComeTooEarly(t *testing.T) {
+	for _, text := range []string{cluster.ErrEarly.Error(), `about "submit": ` + cluster.ErrSilent.Error()} {
+		var f *fault
+		if err := clusterFault(errors.New(text)); !errors.As(err, &f) || !strings.Contains(f.hint, "try again in a few seconds") {
+			t.Errorf("%s: %+v", text, f)
 		}
 	}
 }

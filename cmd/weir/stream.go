@@ -242,7 +242,7 @@ func (s *station) begun(w want) (uint64, *stream, error) {
 	case s.silent:
 		return 0, nil, errors.New("the node is leaving")
 	case s.store == nil && len(specs) > 0:
-		return 0, nil, errors.New("it has only just started, and opens its part of the crawl: ask again")
+		return 0, nil, errors.New("it has only just started, and opens its part of the crawl: ask again in a few seconds")
 	case s.store == nil:
 		return 0, nil, nil
 	case len(s.streams) >= maxStreams:

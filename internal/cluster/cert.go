@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -56,6 +57,45 @@ type CertError struct {
 }
 
 func (e *CertError) Error() string { return "the certificate of " + e.Whose + " " + e.Text }
+
+// EndError says that the certificate of a node ends soon, or has ended.
+type EndError struct {
+	Node string
+	At   time.Time
+	Left time.Duration // until then; none is left when it has ended
+}
+
+func (e *EndError) Error() string {
+	if e.Left <= 0 {
+		return fmt.Sprintf("the certificate of %s HAS EXPIRED, on %s: what is connected stays so, but once cut off or stopped %[1]s does not come back", e.Node, stamp(e.At))
+	}
+	return fmt.Sprintf("the certificate of %s expires on %s, in %s: from then on %[1]s does not come back once it is cut off or stopped", e.Node, stamp(e.At), roughly(e.Left))
+}
+
+// warnEnds is how long before its end people are told of a certificate.
+const warnEnds = 30 * 24 * time.Hour
+
+// ending says that a certificate ends soon; nil: it does not.
+func ending(node string, at, now time.Time) *EndError {
+	left := at.Sub(now)
+	if at.IsZero() || left > warnEnds {
+		return nil
+	}
+	return &EndError{node, at, left}
+}
+
+// roughly says how long something takes, as people do.
+func roughly(d time.Duration) string {
+	switch {
+	case d >= 48*time.Hour:
+		return fmt.Sprintf("%d days", d/(24*time.Hour))
+	case d >= 2*time.Hour:
+		return fmt.Sprintf("%d hours", d/time.Hour)
+	case d >= 2*time.Minute:
+		return fmt.Sprintf("%d minutes", d/time.Minute)
+	}
+	return "a minute"
+}
 
 // InitCA makes an authority for a new cluster: ca.pem, that every node has, and
 // ca.key, that only the one who makes certificates needs.
@@ -187,11 +227,36 @@ func writePEM(file, kind string, der []byte, mode os.FileMode) error {
 	return errors.Join(pem.Encode(f, &pem.Block{Type: kind, Bytes: der}), f.Close())
 }
 
-// certs are what a node shows, and what it wants to be shown.
+// certs are what a node shows, what it wants to be shown, and until when what others
+// have shown is valid.
 type certs struct {
 	name  string
 	hosts []string
 	conf  *tls.Config
+	ends  time.Time
+	shown *sync.Map // by nodes' names, when theirs end, as their servers have shown them
+}
+
+// between is what servers go by among themselves.
+func (c *certs) between() *tls.Config {
+	conf := c.conf.Clone()
+	conf.VerifyConnection = func(s tls.ConnectionState) error { // after all else was checked
+		if leaf := s.PeerCertificates[0]; ofNode(leaf) {
+			c.shown.Store(leaf.Subject.CommonName, leaf.NotAfter)
+		}
+		return nil
+	}
+	return conf
+}
+
+// until says when the certificate of a node ends; zero: it was never shown.
+func (c *certs) until(node string) time.Time {
+	if node == c.name {
+		return c.ends
+	}
+	at, _ := c.shown.Load(node)
+	end, _ := at.(time.Time)
+	return end
 }
 
 // loadCerts reads a node's three files and holds them to what others will.
@@ -226,7 +291,7 @@ func loadCerts(dir, name string, clock func() time.Time) (*certs, error) {
 	if name != "" && !ofNode(leaf) {
 		return bad(CertPerson, "is a person's: it names no host that others could reach a node at")
 	}
-	c := &certs{name: leaf.Subject.CommonName, hosts: leaf.DNSNames}
+	c := &certs{name: leaf.Subject.CommonName, hosts: leaf.DNSNames, ends: leaf.NotAfter, shown: new(sync.Map)}
 	for _, ip := range leaf.IPAddresses {
 		c.hosts = append(c.hosts, ip.String())
 	}
@@ -275,10 +340,10 @@ func explain(err error, whose string, leaf *x509.Certificate, now time.Time) err
 			c = leaf
 		}
 		if c != nil && now.Before(c.NotBefore) {
-			return is(CertEarly, fmt.Sprintf("is not valid before %s, and here it is %s: is a clock wrong?", stamp(c.NotBefore), stamp(now)))
+			return is(CertEarly, fmt.Sprintf("is not valid before %s%s%s: is a clock wrong?", stamp(c.NotBefore), hereItIs, stamp(now)))
 		}
 		if c != nil {
-			return is(CertExpired, fmt.Sprintf("expired on %s, and here it is %s: issue a new one, unless the clock is wrong", stamp(c.NotAfter), stamp(now)))
+			return is(CertExpired, fmt.Sprintf("expired on %s%s%s: issue a new one, unless the clock is wrong", stamp(c.NotAfter), hereItIs, stamp(now)))
 		}
 		return is(CertExpired, "expired")
 	case errors.As(err, &foreign):
@@ -293,7 +358,7 @@ func explain(err error, whose string, leaf *x509.Certificate, now time.Time) err
 		// The alert has a type of its own, and only its text is public.
 		switch strings.TrimPrefix(op.Err.Error(), "tls: ") {
 		case "bad certificate", "unknown certificate authority":
-			return refused(CertForeign, "it knows another authority, or another host: they belong to different clusters, or the host is not in the certificate")
+			return refused(CertForeign, "it knows another authority, or another host: they belong to different clusters, or the host is not in the certificate; or by the clock there the certificate has expired")
 		case "expired certificate":
 			return refused(CertExpired, "by the clock there it has expired, or is not valid yet")
 		case "certificate required":
@@ -302,5 +367,8 @@ func explain(err error, whose string, leaf *x509.Certificate, now time.Time) err
 	}
 	return err
 }
+
+// hereItIs comes before the time of day. What precedes it stays the same.
+const hereItIs = ", and here it is "
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 MST") }

@@ -2,12 +2,17 @@ package cluster
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -202,5 +207,156 @@ func TestLobbySpeaksOnlyTLS13WithCertificates(t *testing.T) {
 	l.close()
 	if served {
 		t.Error("a guest was served")
+	}
+}
+
+// A certificate that ends while nodes run is told of by all of them, first as one that
+// will and then as one that has, and Status has it as long.
+func TestCertificateThatEndsIsNoticed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	if _, err := issue(filepath.Join(w.dir, "ca"), "c", []string{"127.0.0.1"}, time.Now(), 20*24*time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	var later atomic.Int64
+	w.tune = func(c *Config) {
+		c.clock = func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
+	}
+	warn := map[string]*warnings{}
+	nodes := w.three(warn)
+	of := func(node string, ended bool) func(error) bool {
+		return func(err error) bool {
+			var e *EndError
+			return errors.As(err, &e) && e.Node == node && (e.Left <= 0) == ended
+		}
+	}
+	seen := func(ended bool) {
+		t.Helper()
+		for name, n := range nodes {
+			w.Until(name+" tells of it", func() bool { return warn[name].any(of("c", ended)) })
+			if !slices.ContainsFunc(n.Status().Lasting, of("c", ended)) {
+				t.Errorf("the status of %s has %v", name, n.Status().Lasting)
+			}
+			for _, p := range n.Peers() {
+				if p.CertEnds.IsZero() || (p.Name == "c") != (time.Until(p.CertEnds) < warnEnds) {
+					t.Errorf("%s has %+v", name, p)
+				}
+			}
+		}
+	}
+	seen(false)
+	for name := range nodes {
+		if warn[name].any(of("a", false)) || warn[name].any(of("c", true)) {
+			t.Errorf("%s tells of %v", name, warn[name].all)
+		}
+	}
+	later.Store(int64(21 * 24 * time.Hour))
+	seen(true)
+}
+
+// Servers that refuse one another's certificates say why on both sides, as lobbies do.
+func TestServersSayWhatIsWrongWithACertificate(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var later atomic.Int64
+	w.tune = func(c *Config) {
+		c.clock = func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
+	}
+	warn := map[string]*warnings{}
+	a := w.three(warn)["a"]
+	later.Store(int64(2 * time.Hour))
+	certsOf := func(ca, name string, lasts time.Duration) *certs {
+		dir, err := issue(ca, name, []string{"127.0.0.1"}, time.Now(), lasts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := loadCerts(dir, name, time.Now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	ca := filepath.Join(w.dir, "ca")
+	for _, c := range []struct {
+		what  string
+		as    *certs
+		fault CertFault
+		says  string
+	}{
+		{"it has expired", certsOf(ca, "short", time.Hour), CertExpired, "of short, at 127.0.0.1, expired on "},
+		{"that of the server is of another authority", certsOf(authority(t), "x", nodeLasts), CertForeign, "of this node was refused by the server at 127.0.0.1: it knows another authority"},
+	} {
+		conn, err := tls.Dial("tcp", a.host.self.Routes, c.as.conf)
+		if err == nil { // the client is done before the server has seen its certificate
+			conn.SetDeadline(time.Now().Add(patience))
+			_, err = io.ReadAll(conn)
+			conn.Close()
+		}
+		if err == nil {
+			t.Errorf("%s: it is let in", c.what)
+		}
+		w.Until("a says: "+c.what, func() bool {
+			return warn["a"].any(func(err error) bool {
+				var e *CertError
+				return errors.As(err, &e) && e.Fault == c.fault && strings.Contains(e.Error(), c.says)
+			})
+		})
+	}
+}
+
+// A server that was called by this one's shows a certificate that is refused; what else
+// servers say stays in the log.
+func TestRefusalsOfServers(t *testing.T) {
+	dir, err := Issue(authority(t), "x", []string{"127.0.0.1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := loadCerts(dir, "x", time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var warned, said []string
+	l := &serverLog{say: func(s string) { said = append(said, s) }, warn: func(err error) { warned = append(warned, err.Error()) }, clock: time.Now}
+	foreign := &tls.CertificateVerificationError{UnverifiedCertificates: []*x509.Certificate{x.conf.Certificates[0].Leaf}, Err: x509.UnknownAuthorityError{}}
+	l.Errorf("192.0.2.7:7401 - rid:3 - TLS %s handshake error: %v%s", "route", foreign, " (CN=x)")
+	l.Errorf("192.0.2.7:7401 - rid:4 - TLS %s handshake error: %v%s", "route", io.EOF, "")
+	if len(warned) != 1 || warned[0] != "the certificate of x, at 192.0.2.7, was made by another authority: it belongs to another cluster" {
+		t.Errorf("warned of %q", warned)
+	}
+	if len(said) != 1 || !strings.HasSuffix(said[0], "EOF") {
+		t.Errorf("said %q", said)
+	}
+}
+
+// What is wrong with one certificate is said once in a while, though the time that is
+// said with it is another one each time.
+func TestCertificatesAreNotToldOfAllTheTime(t *testing.T) {
+	var said []error
+	h := newHost(Config{Warn: func(err error) { said = append(said, err) }}, nil, nil)
+	end := time.Now().Add(36 * time.Hour)
+	for i := range 3 {
+		now := time.Now().Add(time.Duration(i) * 2 * time.Hour)
+		h.warnOnce(&CertError{CertExpired, "x", "expired" + hereItIs + stamp(now)})
+		h.warnOnce(ending("y", end, now))
+	}
+	h.warnOnce(ending("y", end, end))
+	if len(said) != 3 {
+		t.Errorf("%q", said)
+	}
+	for _, c := range []struct {
+		before time.Duration
+		want   string
+	}{
+		{31 * 24 * time.Hour, ""},
+		{30 * 24 * time.Hour, "in 30 days"},
+		{47 * time.Hour, "in 47 hours"},
+		{119 * time.Minute, "in 119 minutes"},
+		{0, "HAS EXPIRED"},
+		{-time.Hour, "HAS EXPIRED"},
+	} {
+		err := ending("y", end, end.Add(-c.before))
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%v before: %v", c.before, err)
+		}
 	}
 }

@@ -430,6 +430,26 @@ func TestCluster(t *testing.T) {
 		if c.Status().Storing {
 			t.Error("c says that it stores")
 		}
+		if !slices.ContainsFunc(c.Status().Lasting, func(err error) bool { return errors.As(err, new(*StorageError)) }) {
+			t.Errorf("the status of c has %v", c.Status().Lasting)
+		}
+		short := func(err error) bool {
+			var s *ShortError
+			return errors.As(err, &s) && s.Node == "c"
+		}
+		w.Until("those who lead logs tell that the copies of c are missing", func() bool {
+			logs := 0
+			for name, n := range map[string]*Node{"a": a, "b": b} {
+				all := n.Status().Logs
+				if logs += len(all); slices.ContainsFunc(all, func(l LogStatus) bool { return !slices.Equal(l.Missing, []string{"c"}) }) || len(all) > 0 && !warn[name].any(short) {
+					return false
+				}
+			}
+			return logs == overlay.Logs
+		})
+		if c.Close(); warn["c"].any(short) { // it leads nothing
+			t.Error("c tells of itself")
+		}
 	})
 }
 
@@ -622,6 +642,74 @@ func TestDeadNodeIsReplaced(t *testing.T) {
 	w.open(empty).Close()
 }
 
+// Who was taken out by hand was not away for long.
+func TestRemovedByHand(t *testing.T) {
+	for away, want := range map[time.Duration]string{time.Hour: "c was taken out", 1 << 62: "c was taken out", 25 * time.Hour: "c has stayed away for more than 24 hours"} {
+		if got := (&RemovedError{"c", away, 24 * time.Hour}).Error(); !strings.HasPrefix(got, want) {
+			t.Errorf("%v: %s", away, got)
+		}
+	}
+}
+
+// A node that stays away for too long is taken out, and all who are there say so, once.
+func TestNodeThatStaysAwayIsRemoved(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.tune = func(c *Config) { c.Forget = time.Second }
+	warn := map[string]*warnings{}
+	nodes := w.three(warn)
+	cfg := w.config("d")
+	warn["d"] = new(warnings)
+	cfg.Join, cfg.Warn = []string{nodes["a"].Addr()}, warn["d"].add
+	nodes["d"] = w.open(cfg)
+	w.Until("all see all", func() bool { return len(nodes["a"].members.all()) == 4 })
+	nodes["c"].kill()
+	delete(nodes, "c")
+	removed := func(err error) bool {
+		var r *RemovedError
+		return errors.As(err, &r) && r.Node == "c" && strings.HasPrefix(err.Error(), "c has stayed away")
+	}
+	w.Until("c is removed, and all say so", func() bool {
+		said := 0
+		for name, n := range nodes {
+			n.health.forget(w.ctx) // as every minute
+			if warn[name].any(removed) {
+				said++
+			}
+		}
+		return said == len(nodes)
+	})
+	for name, n := range nodes {
+		if slices.ContainsFunc(n.Peers(), func(p PeerStatus) bool { return p.Name == "c" }) {
+			t.Errorf("%s lists c", name)
+		}
+		n.owners.mu.Lock()
+		n.owners.again() // it reads all anew
+		n.owners.mu.Unlock()
+	}
+	if _, err := Open(w.ctx, w.config("c")); !refusedFor(Removed)(err) {
+		t.Errorf("c comes back: %v", err)
+	}
+	// Whoever comes later has nothing to do about it.
+	cfg = w.config("e")
+	warn["e"] = new(warnings)
+	cfg.Join, cfg.Warn, cfg.Storage = []string{nodes["a"].Addr()}, warn["e"].add, false
+	e := w.open(cfg)
+	w.Until("e knows that c was removed", func() bool {
+		e.owners.mu.Lock()
+		defer e.owners.mu.Unlock()
+		return len(e.owners.told) == 1
+	})
+	for name, all := range warn {
+		all.mu.Lock()
+		n := len(slices.DeleteFunc(slices.Clone(all.all), func(err error) bool { return !removed(err) }))
+		all.mu.Unlock()
+		if want := map[bool]int{true: 1}[nodes[name] != nil]; n != want {
+			t.Errorf("%s says so %d times", name, n)
+		}
+	}
+}
+
 // append writes to a log and waits until it is there.
 func (w *world) append(n *Node, part int, r overlay.Record) {
 	w.t.Helper()
@@ -680,5 +768,14 @@ func TestWhoMayBeRemoved(t *testing.T) {
 		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, ErrKeep) && !errors.Is(err, ErrSoon) || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v", c.what, err)
 		}
+	}
+}
+
+func TestPartitionsOfLogs(t *testing.T) {
+	if got := (&ShortError{"c", []int{0, 1, 2, 3}}).Error(); got != "one copy is missing of the logs of all partitions: that of c" {
+		t.Error(got)
+	}
+	if got := partsOf([]int{1, 3}); got != "the partitions 1, 5, 9, ... and 3, 7, 11, ..." {
+		t.Error(got)
 	}
 }

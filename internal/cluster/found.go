@@ -186,17 +186,42 @@ func (h *host) question(ctx context.Context, q *question) *answer {
 	return &answer{Data: data}
 }
 
-// warnOnce passes a warning on, unless the same one was a moment ago.
+// warnOnce passes a warning on, unless the same one was a while ago.
 func (h *host) warnOnce(err error) {
 	now := time.Now()
-	if t, ok := h.told[err.Error()]; ok && now.Sub(t) < 30*time.Second {
+	what, every := often(err)
+	if t, ok := h.told[what]; ok && now.Sub(t) < every {
 		return
 	}
 	if len(h.told) > 1000 {
 		clear(h.told)
 	}
-	h.told[err.Error()] = now
+	h.told[what] = now
 	h.cfg.Warn(err)
+}
+
+// often says what a warning is about, and how often that is told while it lasts.
+func often(err error) (what string, every time.Duration) {
+	var (
+		cert    *CertError
+		end     *EndError
+		storage *StorageError
+		short   *ShortError
+	)
+	switch {
+	case errors.As(err, &end) && end.Left > 0:
+		return "ending " + end.Node, 24 * time.Hour
+	case errors.As(err, &end):
+		return "ended " + end.Node, time.Hour
+	case errors.As(err, &cert):
+		what, _, _ = strings.Cut(cert.Error(), hereItIs)
+		return what, 10 * time.Minute
+	case errors.As(err, &storage):
+		return "storage", 10 * time.Minute
+	case errors.As(err, &short): // logs that this node comes to lead are told of later
+		return "short " + short.Node, time.Hour
+	}
+	return err.Error(), 30 * time.Second
 }
 
 // greeting is what came of calling one address.
@@ -289,6 +314,7 @@ func (h *host) gather(ctx context.Context) error {
 func (h *host) round(ctx context.Context) (done bool, wait string, err error) {
 	var (
 		silent []string
+		down   []string // of those, whom a person has named
 		member *greeting
 	)
 	for _, g := range h.greet(ctx) {
@@ -296,7 +322,10 @@ func (h *host) round(ctx context.Context) (done bool, wait string, err error) {
 			return false, "", err
 		}
 		if g.err != nil {
-			silent = append(silent, fmt.Sprintf("%s does not answer (%v)", g.addr, brief(g.err)))
+			text := fmt.Sprintf("%s does not answer (%v)", g.addr, brief(g.err))
+			if silent = append(silent, text); slices.Contains(h.cfg.Join, g.addr) {
+				down = append(down, text)
+			}
 			continue
 		}
 		if g.Refused != nil {
@@ -324,6 +353,9 @@ func (h *host) round(ctx context.Context) (done bool, wait string, err error) {
 		h.release(&g)
 	}
 	if member != nil {
+		if len(down) > 0 {
+			h.cfg.Log(fmt.Sprintf("joining by %s; of the addresses to join at, %s", member.addr, strings.Join(down, "; ")))
+		}
 		return true, "", h.join(member)
 	}
 	return h.found(ctx, silent)

@@ -151,6 +151,29 @@ func TestOneAloneSaysForWhomItWaits(t *testing.T) {
 	}
 }
 
+// Who finds one of the addresses that it was given hears, once, which others do not answer.
+func TestAddressThatIsDownIsNamed(t *testing.T) {
+	s := newSalon(t)
+	a := s.guest("a", nil)
+	b := s.guest("b", nil, a.self.Lobby)
+	c := s.guest("c", nil, a.self.Lobby)
+	if err := errors.Join(s.gather(a, b, c)...); err != nil {
+		t.Fatal(err)
+	}
+	down := freePort(t)
+	d := s.guest("d", nil, down, a.self.Lobby)
+	e := s.guest("e", nil, a.self.Lobby)
+	if err := errors.Join(s.gather(d, e)...); err != nil {
+		t.Fatal(err)
+	}
+	if len(d.said) != 1 || len(e.said) != 0 {
+		t.Fatalf("d says %d things, e %d", len(d.said), len(e.said))
+	}
+	if want := fmt.Sprintf("joining by %s; of the addresses to join at, %s does not answer (connection refused)", a.self.Lobby, down); <-d.said != want {
+		t.Errorf("d does not say %q", want)
+	}
+}
+
 func TestFoundersMustAgreeOnTheirNumber(t *testing.T) {
 	s := newSalon(t)
 	a := s.guest("a", nil)

@@ -141,7 +141,7 @@ func (n *Node) connect(routes address, release func()) (err error) {
 	id := *n.host.id
 	n.host.mu.Unlock()
 	var password string
-	n.log = &serverLog{say: n.cfg.Log}
+	n.log = &serverLog{say: n.cfg.Log, warn: n.warn, clock: n.cfg.clock}
 	n.srv, password, err = startServer(n.cfg, n.host.certs, &id, routes, release, n.log)
 	if err != nil {
 		return err

@@ -39,12 +39,14 @@ type owners struct {
 	seq     uint64                // of the last change heard of
 	again   context.CancelFunc
 	out     map[string]bool // folders of nodes that were removed
+	told    map[string]bool // those of them that were read of, here or in another run
+	whole   bool            // all was read once: what comes now is news
 
 	ready chan struct{} // holds one when something waits
 }
 
 func newOwners(n *Node) *owners {
-	return &owners{n: n, waiting: map[int]overlay.Claim{}, known: map[int]overlay.Owner{}, out: map[string]bool{}, ready: make(chan struct{}, 1)}
+	return &owners{n: n, waiting: map[int]overlay.Claim{}, known: map[int]overlay.Owner{}, out: map[string]bool{}, told: map[string]bool{}, ready: make(chan struct{}, 1)}
 }
 
 func (o *owners) claim(c overlay.Claim) {
@@ -138,24 +140,28 @@ func (o *owners) watch(ctx context.Context) {
 		o.mu.Lock()
 		o.again = cancel
 		o.mu.Unlock()
-		t := &tail{n: o.n, stream: ownersStream, subject: ">", latest: true, each: o.news}
+		t := &tail{n: o.n, stream: ownersStream, subject: ">", latest: true, began: o.began, each: o.news}
 		t.run(sub)
 		cancel()
 		pause(ctx, tailPause)
 	}
 }
 
+func (o *owners) began(pending uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.whole = o.whole || pending == 0
+}
+
 func (o *owners) news(m jetstream.Msg, meta *jetstream.MsgMetadata) bool {
 	o.n.count.received(overlay.Epochs, len(m.Data()))
 	o.mu.Lock()
 	o.seq = max(o.seq, meta.Sequence.Stream)
+	fresh := o.whole
+	o.whole = o.whole || meta.NumPending == 0
 	o.mu.Unlock()
-	if strings.HasPrefix(m.Subject(), bannedSubject("")) {
-		o.mu.Lock()
-		for folder := range strings.SplitSeq(string(m.Data()), ",") {
-			o.out[folder] = true
-		}
-		o.mu.Unlock()
+	if name, ok := strings.CutPrefix(m.Subject(), bannedSubject("")); ok {
+		o.removed(name, string(m.Data()), fresh)
 		return true
 	}
 	part, err := strconv.Atoi(m.Subject()[len("o."):])
@@ -170,6 +176,21 @@ func (o *owners) news(m jetstream.Msg, meta *jetstream.MsgMetadata) bool {
 		o.n.answer(now)
 	}
 	return true
+}
+
+// removed hears of the folders of a name that were removed, and tells people if that is
+// news.
+func (o *owners) removed(name, folders string, fresh bool) {
+	tell := false
+	o.mu.Lock()
+	for folder := range strings.SplitSeq(folders, ",") {
+		tell = tell || fresh && !o.told[folder]
+		o.out[folder], o.told[folder] = true, true
+	}
+	o.mu.Unlock()
+	if tell {
+		o.n.warn(&RemovedError{Node: name, Away: o.n.host.away(name), Forget: o.n.cfg.Forget})
+	}
 }
 
 // poll asks how far the owners have got, and has them read again if there is more

@@ -26,6 +26,21 @@ var ErrFew = errors.New("add one first")
 
 var errFading = fmt.Errorf("%w: it was here less than half a minute ago", ErrSoon)
 
+// RemovedError says that a node was taken out of the cluster: by a person, or since it
+// stayed away too long. All nodes that are there hear of it.
+type RemovedError struct {
+	Node         string
+	Away, Forget time.Duration // how long it was, and when that is too long
+}
+
+func (e *RemovedError) Error() string {
+	const never = 10 * 365 * 24 * time.Hour                               // it had no session yet
+	if e.Forget > 0 && e.Away+forgetEvery >= e.Forget && e.Away < never { // not all have seen it last at the same time
+		return fmt.Sprintf("%s has stayed away for more than %s and was taken out of the cluster: its copies of the logs are made elsewhere, and its folder is refused from now on", e.Node, roughly(e.Forget))
+	}
+	return e.Node + " was taken out of the cluster: its copies of the logs are made elsewhere, and its folder is refused from now on"
+}
+
 // RemovePeer takes a dead node out of the groups that keep the logs, and has its
 // copies made elsewhere; its folder is refused from then on. It refuses while the
 // node lives, while the others are not well, and when too few would be left to hold

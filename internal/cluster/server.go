@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -59,7 +60,7 @@ func startServer(cfg Config, c *certs, id *identity, routes address, release fun
 			Host:       routes.host,
 			Port:       routes.port,
 			Advertise:  routes.reach(),
-			TLSConfig:  c.conf.Clone(),
+			TLSConfig:  c.between(),
 			TLSTimeout: 5,
 			// A server that has a copy of a log reads it for its own node only: the
 			// others have their own, or ask in a way that costs less (source.go).
@@ -110,8 +111,10 @@ func dial(s nats.InProcessConnProvider, user, password string, log func(string))
 // serverLog passes on what a server has to say. Warnings and errors only: the
 // rest is of interest to those who work on servers.
 type serverLog struct {
-	say  func(string)
-	last atomic.Pointer[string]
+	say   func(string)
+	warn  func(error) // of certificates
+	clock func() time.Time
+	last  atomic.Pointer[string]
 }
 
 func (l *serverLog) Noticef(string, ...any) {}
@@ -125,9 +128,33 @@ func (l *serverLog) Warnf(format string, a ...any) {
 }
 
 func (l *serverLog) Errorf(format string, a ...any) {
+	if err := l.refusal(format, a); err != nil {
+		l.warn(err)
+		return
+	}
 	text := "server: " + fmt.Sprintf(format, a...)
 	l.last.Store(&text)
 	l.say(text)
+}
+
+// refusal is about a certificate that this server has refused, or another one this
+// server's, whichever of them has called the other; nil: it is about something else.
+func (l *serverLog) refusal(format string, a []any) error {
+	from, _, ok := strings.Cut(format, " - ") // as in 192.0.2.7:4711 - rid:12 - TLS route handshake error
+	if !ok {
+		return nil
+	}
+	for _, x := range a {
+		err, _ := x.(error)
+		whose := "the server at " + hostOf(from)
+		if v := new(tls.CertificateVerificationError); errors.As(err, &v) && len(v.UnverifiedCertificates) > 0 {
+			whose = fmt.Sprintf("%s, at %s,", v.UnverifiedCertificates[0].Subject.CommonName, hostOf(from))
+		}
+		if c := new(CertError); errors.As(explain(err, whose, nil, l.clock()), &c) {
+			return c
+		}
+	}
+	return nil
 }
 
 // Fatalf is called where a server of its own would end. Ours does not take the

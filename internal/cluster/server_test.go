@@ -52,7 +52,7 @@ func TestNodeMayBeLateAtItsOwnServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := &identity{Cluster: "x", Peers: []place{{Name: "b", Routes: w.lobby[1], Storage: true}}}
-	log := &serverLog{say: func(s string) { w.logf("%s", s) }}
+	log := &serverLog{say: func(s string) { w.logf("%s", s) }, warn: func(err error) { t.Error(err) }, clock: time.Now}
 	s, password, err := startServer(cfg, c, id, routes, release, log)
 	if err != nil {
 		t.Fatal(err)
