@@ -17,7 +17,8 @@ type ended struct {
 	hash uint64 // of the rest, under the cluster's secret
 }
 
-// witnessed is what nodes have written down: when the end of each page was acknowledged first, in times of the run.
+// witnessed is what nodes have written down: when the end of each page was acknowledged first, in times of the run: all
+// nodes, and the web, go by the clock of this machine.
 type witnessed map[ended]time.Duration
 
 // read takes what one node has written, see witness in cmd/weir. A line that a kill has torn was not heard of by the node

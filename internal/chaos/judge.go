@@ -22,8 +22,8 @@ type Refetch struct {
 	URL          string
 	First, Again Visit
 
-	// Acked is when its end was acknowledged to a node; 0: not before it was asked for again. Late is how long before that
-	// it was, less the time in which who asked could not hear of it.
+	// Acked is when its end was acknowledged to a node; 0: not before it was asked for again. Late is for how long it had
+	// been then, less the time in which who asked could not hear of it.
 	Acked, Late time.Duration
 
 	Why Span          // the fault that explains it
@@ -59,7 +59,7 @@ const (
 // is not known to the others: it may be fetched again, by them or by the node itself. One whose end was acknowledged is in
 // the log. Whoever takes the partition over reads that to its end before it orders anything; so a node that has a page's end
 // still to read can only be one that owned the partition before the end came, from a node that had owned it before. It reads
-// what comes four times a second, and looks right before a request whether the page has ended. That leaves
+// what comes at least twice a second, and looks before a request whether the page has ended. That leaves
 //
 //   - flight for what the end must pass, and the request: the log's next reading, a commit, the way to the web, on a machine
 //     whose disk stands still for a second now and then;
