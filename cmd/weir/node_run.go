@@ -346,7 +346,14 @@ func (c *nodeRunCmd) crawl(ctx context.Context, e *env, st *station, sp cluster.
 	cfg.Peer.Fail = st.farewell
 	cfg.Peer.Ready = st.ready(cfg.Dir, cfg.Peer.Scheme, func(origin uint64) error { return st.cl.Keep(sp.Name, origin) })
 	cfg.Peer.Open = func(tell func(overlay.Event)) (node.Carrier, error) {
-		carrier := attended{st.cl, st}
+		var carrier node.Carrier = attended{st.cl, st}
+		if path := os.Getenv(witnessEnv); path != "" {
+			w, err := newWitness(path, carrier, st.warn)
+			if err != nil {
+				return nil, errors.Join(err, carrier.Close())
+			}
+			carrier, tell = w, w.before(tell)
+		}
 		if err := st.cl.Attend(tell); err != nil {
 			return nil, errors.Join(err, carrier.Close()) // or somebody may read the store while it is closed
 		}

@@ -9,9 +9,16 @@
 // The router is where links are cut: it swallows packets from one to another, in one direction or both, and nobody is told.
 // Nodes are killed with -9, stopped and continued, drained and started again, and new ones join.
 //
-// Four things are judged afterwards: that every page of the web was served; that a page was served again only if whoever had
-// it first was killed, stopped, cut off or sent away then, or at most 15 seconds later (see judge); that the web saw no more haste
-// than one polite visitor would show, at a host or at an address that hosts share; and that the nodes noticed together that nothing was left.
+// Four things are judged afterwards: that every page of the web was served; that a page was served again only if its end was
+// not acknowledged yet when it was asked for again, and if a fault came at most 15 seconds after it was served (see judge); that
+// the web saw no more haste than one polite visitor would show, at a host or at an address that hosts share; and that the nodes
+// noticed together that nothing was left.
+//
+// When an end was acknowledged the nodes themselves write down, each page with its time, as the acknowledgement comes (witness
+// in cmd/weir, which is off unless a run asks for it). The logs could be read instead, but do not tell: a message has the time
+// at which the server that led put it there, and before it was agreed on that server may have been stopped or cut off; and a log
+// that has lost its end does not show what was acknowledged. The account is whole: an acknowledgement is written down before
+// the node hears of it, and one that was not heard comes again. A run that ends with a page of which none was written fails.
 //
 // Read fault.go for what happens, judge.go for what is allowed, run_linux.go for how. It needs Linux, root and the ip command.
 package chaos
@@ -74,26 +81,29 @@ func (c Config) crowd(web []testweb.Site) {
 
 // Result is what a run has shown.
 type Result struct {
-	Seed     uint64
-	Pages    int // of the web
-	Lost     []string
-	Again    []Refetch
-	Unsound  []Refetch // those of Again that nothing explains
-	Hasty    []string  // what the web complains about
-	Failed   []string  // nodes that ended by themselves, and what else should not have been
-	Quiet    bool      // nodes have noticed, all of them
-	Took     time.Duration
-	ToQuiet  time.Duration // from the last page or the last fault, whichever was later
-	Oldest   time.Duration // of Again: how long a page had been served before the fault that explains it
-	Gap      time.Duration // the longest time without any page
-	Stood    time.Duration // the longest time that this machine stood still, see watch
-	Requests int
-	Spoken   int64 // bytes that nodes received of one another
-	Kinds    map[string]int64
-	CPU      time.Duration // of all nodes
-	Shares   []Share       // as asked for by Poll
-	Visits   []Visit
-	Spans    []Span
+	Seed        uint64
+	Pages       int // of the web
+	Lost        []string
+	Again       []Refetch
+	Own         int       // of Again: so many are explained by a fault of who had the page first
+	Unsound     []Refetch // of Again: the end had been acknowledged
+	Unexplained []Refetch // of Again: no fault was near
+	Hasty       []string  // what the web complains about
+	Failed      []string  // nodes that ended by themselves, and what else should not have been
+	Quiet       bool      // nodes have noticed, all of them
+	Took        time.Duration
+	ToQuiet     time.Duration // from the last page or the last fault, whichever was later
+	Oldest      time.Duration // of Again: how long a page had been served before the fault that explains it
+	Latest      time.Duration // of Again, but for Unsound: how long the end had been acknowledged; see refetches
+	Gap         time.Duration // the longest time without any page
+	Stood       time.Duration // the longest time that this machine stood still, see watch
+	Requests    int
+	Spoken      int64 // bytes that nodes received of one another
+	Kinds       map[string]int64
+	CPU         time.Duration // of all nodes
+	Shares      []Share       // as asked for by Poll
+	Visits      []Visit
+	Spans       []Span
 }
 
 // Share is how many partitions a node had at a time.

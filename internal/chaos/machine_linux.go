@@ -3,6 +3,7 @@ package chaos
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"weir/internal/wirelab"
+	"weir/page"
 )
 
 // machine is the computer of a node: it runs, stands still, or is off.
@@ -51,6 +53,26 @@ func (m *machine) name() string { return fmt.Sprintf("n%d", m.i) }
 // said is the file of what the node says: not in its folder, that is its own.
 func (m *machine) said() string { return m.dir + ".stderr" }
 
+// acked is the file of what the others have acknowledged to the node.
+func (m *machine) acked() string { return m.dir + ".acked" }
+
+// secret is what the nodes hash pages with.
+func (m *machine) secret() (s page.Secret, err error) {
+	b, err := os.ReadFile(filepath.Join(m.dir, "cluster", "cluster.json"))
+	if err != nil {
+		return s, err
+	}
+	var id struct{ Secret string }
+	if err := json.Unmarshal(b, &id); err != nil {
+		return s, fmt.Errorf("the identity of %s: %w", m.name(), err)
+	}
+	if b, err = hex.DecodeString(id.Secret); err != nil || len(b) != len(s) {
+		return s, fmt.Errorf("the identity of %s has no secret", m.name())
+	}
+	copy(s[:], b)
+	return s, nil
+}
+
 func (m *machine) addr() string { return netip.AddrPortFrom(place(m.i), lobby).String() }
 
 // on starts the node unless it runs.
@@ -81,6 +103,7 @@ func (m *machine) on() error {
 	fmt.Fprintf(out, "--- started at %v\n", m.run.now())
 	cmd := exec.Command(m.run.cfg.Weir, args...)
 	cmd.Stdout, cmd.Stderr = out, out
+	cmd.Env = append(os.Environ(), "WEIR_WITNESS="+m.acked())
 	if err := start(m.room, cmd); err != nil {
 		return fmt.Errorf("start %s: %w", m.name(), err)
 	}

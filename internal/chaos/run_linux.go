@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"weir/internal/testweb"
+	"weir/page"
 )
 
 // patience is how long a run waits for what must come, on whatever machine.
@@ -177,8 +179,41 @@ func (r *run) finish(ctx context.Context, calm time.Duration) (*Result, error) {
 	for _, m := range r.machines {
 		m.kill()
 	}
-	res := r.judge(last, quiet, calm, now)
+	acked, unknown, err := r.acknowledged()
+	if err != nil {
+		return nil, err
+	}
+	res := r.judge(last, quiet, calm, now, acked)
+	if quiet && len(unknown) > 0 {
+		res.Failed = append(res.Failed, fmt.Sprintf("nothing is left, but no node was told that the ends of %d pages are known: %s", len(unknown), unknown[0]))
+	}
 	return res, errors.Join(r.record(res), ctx.Err())
+}
+
+// acknowledged reads what the nodes have written down: when the end of each page was acknowledged.
+func (r *run) acknowledged() (acked map[string]time.Duration, unknown []string, err error) {
+	w := witnessed{}
+	var secret page.Secret
+	for _, m := range r.machines {
+		f, err := os.Open(m.acked())
+		if errors.Is(err, fs.ErrNotExist) { // it never came
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		err = w.read(f, r.begin)
+		f.Close()
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", m.acked(), err)
+		}
+		if secret, err = m.secret(); err != nil {
+			return nil, nil, err
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return w.pages(r.visits, secret)
 }
 
 // record leaves what the web saw in the run's folder.
@@ -341,7 +376,7 @@ func (r *run) inflict(ctx context.Context, f Fault, end time.Duration) {
 	m := r.machines[f.Node]
 	r.mu.Lock()
 	i := len(r.spans)
-	r.spans = append(r.spans, Span{Kind: f.Kind, Node: f.Node, Start: r.now(), End: end})
+	r.spans = append(r.spans, Span{Kind: f.Kind, Node: f.Node, Other: f.Other, Start: r.now(), End: end})
 	r.mu.Unlock()
 	r.say("begins: %v", f)
 	defer func() {
@@ -507,7 +542,7 @@ func (r *run) agree(s said) bool {
 }
 
 // judge makes the result of what was seen.
-func (r *run) judge(last said, quiet bool, calm, now time.Duration) *Result {
+func (r *run) judge(last said, quiet bool, calm, now time.Duration, acked map[string]time.Duration) *Result {
 	audit := r.web.Audit()
 	truth, served := r.web.Truth(), r.web.Served()
 	r.mu.Lock()
@@ -526,10 +561,7 @@ func (r *run) judge(last said, quiet bool, calm, now time.Duration) *Result {
 			res.Lost = append(res.Lost, u)
 		}
 	}
-	res.Again, res.Unsound = refetches(r.visits, r.spans)
-	for _, a := range res.Again {
-		res.Oldest = max(res.Oldest, a.Age)
-	}
+	res.weigh(refetches(r.visits, r.spans, acked))
 	res.Hasty = audit.Problems(testweb.Manners{Wait: r.cfg.wait(), PerServer: r.cfg.Server, PerConn: perConn + 1, Duplicates: len(res.Again)})
 	res.Failed = append(res.Failed, overtime(r.visits, r.spans)...)
 	if !quiet {

@@ -78,7 +78,7 @@ var table = []room{
 	{dir: "internal/wirelab", why: whyAlone},
 	{dir: "internal/bench", imports: []string{"sim/web", "internal/testweb", "internal/wirelab"}, why: "it measures the built binary from outside"},
 	{dir: "internal/bench/colly", why: "a module of its own, so that weir does not depend on its peers"},
-	{dir: "internal/chaos", imports: []string{"internal/testweb", "internal/wirelab", "overlay"}, why: "it breaks what runs the built binary, and knows it from outside; whose a host will be it works out as nodes do"},
+	{dir: "internal/chaos", imports: []string{"internal/testweb", "internal/wirelab", "overlay", "page"}, why: "it breaks what runs the built binary, and knows it from outside; whose a host will be, and what a page is called among nodes, it works out as they do"},
 	{dir: "internal/rules", why: whyAlone},
 
 	{dir: "cmd/weir", imports: slices.Concat(machines, []string{"sim", "sim/web", "sim/link", "sim/chart", "sim/paper"}, organs, []string{"query/draw", "internal/ask", "internal/program", "internal/extract", "internal/node", "internal/search", "internal/survey", "internal/web", "internal/solver", "internal/testweb"}), why: "tests and their tools stay out of the binary"},
