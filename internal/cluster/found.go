@@ -507,8 +507,12 @@ func (h *host) enter(ctx context.Context) error {
 	if !member {
 		return h.gather(ctx)
 	}
-	for _, g := range h.greet(ctx) {
-		if errors.As(g.err, new(*PortError)) {
+	all := h.greet(ctx)
+	some := slices.ContainsFunc(all, func(g greeting) bool { return g.err == nil })
+	for _, g := range all {
+		var cert *CertError
+		past := errors.As(g.err, &cert) && cert.Fault == CertExpired && cert.Whose == g.addr
+		if past && some || errors.As(g.err, new(*PortError)) {
 			h.cfg.Warn(g.err) // it knows where else to go
 			continue
 		}

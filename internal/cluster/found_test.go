@@ -11,8 +11,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"weir/overlay"
 )
@@ -171,6 +173,32 @@ func TestAddressThatIsDownIsNamed(t *testing.T) {
 	}
 	if want := fmt.Sprintf("joining by %s; of the addresses to join at, %s does not answer (connection refused)", a.self.Lobby, down); <-d.said != want {
 		t.Errorf("d does not say %q", want)
+	}
+}
+
+// A node comes back though the certificate of one of the others has expired, unless there
+// is nobody else: then its own clock may be wrong.
+func TestExpiredNodeKeepsNobodyOut(t *testing.T) {
+	s := newSalon(t)
+	if _, err := issue(s.ca, "c", []string{"127.0.0.1"}, time.Now(), time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	var later atomic.Int64
+	a := s.guest("a", nil)
+	b := s.guest("b", func(c *Config) {
+		c.clock = func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
+	}, a.self.Lobby)
+	c := s.guest("c", nil, a.self.Lobby)
+	if err := errors.Join(s.gather(a, b, c)...); err != nil {
+		t.Fatal(err)
+	}
+	later.Store(int64(2 * time.Hour))
+	if err := b.enter(s.ctx); err != nil || !b.warn.any(faultOf(CertExpired)) {
+		t.Errorf("b: %v, and is warned of %v", err, b.warn.all)
+	}
+	a.lobby.close()
+	if err := b.enter(s.ctx); !faultOf(CertExpired)(err) {
+		t.Errorf("b, which finds only c: %v", err)
 	}
 }
 
