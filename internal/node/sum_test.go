@@ -173,14 +173,14 @@ func TestLimitOfAll(t *testing.T) {
 	check("n2", of("n2", all), r.own, 1)
 }
 
-// BenchmarkLimitOfAll is the same at 1 MB/s and with pages of 20 KB: how much of the limit is used while it
+// BenchmarkLimitOfAll is the same at 500 KB/s and with pages of 10 KB: how much of the limit is used while it
 // could be, and what the fullest second and ten seconds hold. Bytes are those of answers, without the
 // heads of packets.
 //
 //	go test -run '^$' -bench LimitOfAll -benchtime 1x ./internal/node
 func BenchmarkLimitOfAll(b *testing.B) {
 	for range b.N {
-		r := relay{limit: 1e6, own: 250e3, conns: 16, hosts: 8, size: 20e3, course: []leg{{"n0", 1000}, {"n0 n1", 1000}, {"n1", 1000}, {"n0", 1000}}}
+		r := relay{limit: 500e3, own: 125e3, conns: 8, hosts: 4, size: 10e3, course: []leg{{"n0", 500}, {"n0 n1", 500}, {"n1", 500}, {"n0", 500}}}
 		all := r.run(b)
 		took := all[len(all)-1].at.Sub(all[0].at)
 		sum := int64(0)
