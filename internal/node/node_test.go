@@ -51,7 +51,7 @@ func seeds(urls []string) ([]Seed, error) {
 	return out, nil
 }
 
-func start(t *testing.T, cfg testweb.Config) *testweb.Web {
+func start(t testing.TB, cfg testweb.Config) *testweb.Web {
 	t.Helper()
 	web, err := testweb.Start(cfg)
 	if err != nil {
@@ -61,7 +61,7 @@ func start(t *testing.T, cfg testweb.Config) *testweb.Web {
 	return web
 }
 
-func config(t *testing.T, web *testweb.Web) Config {
+func config(t testing.TB, web *testweb.Web) Config {
 	t.Helper()
 	cfg := baseConfig(t.TempDir(), web.DNS())
 	var err error

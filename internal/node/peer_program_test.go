@@ -131,7 +131,7 @@ named(path(V), max count<U>) :- link(U, V).`},
 
 // claimed are the pages that a program asks for, without their ports, in the folders
 // of nodes.
-func claimed(t *testing.T, as string, dirs ...string) map[string]bool {
+func claimed(t testing.TB, as string, dirs ...string) map[string]bool {
 	t.Helper()
 	rows := map[string]bool{}
 	for _, dir := range dirs {

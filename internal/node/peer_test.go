@@ -23,7 +23,7 @@ import (
 
 // fleet are nodes in this process that crawl one web together.
 type fleet struct {
-	t     *testing.T
+	t     testing.TB
 	web   *testweb.Web
 	certs string
 	lobby []string
@@ -61,7 +61,7 @@ type sailor struct {
 // machine many more of them would renew their sessions too late.
 var fleets = make(chan struct{}, 5)
 
-func newFleet(t *testing.T, web *testweb.Web, n int) *fleet {
+func newFleet(t testing.TB, web *testweb.Web, n int) *fleet {
 	t.Helper()
 	fleets <- struct{}{}
 	t.Cleanup(func() { <-fleets })

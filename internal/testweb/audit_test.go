@@ -405,8 +405,12 @@ func TestVisits(t *testing.T) {
 		t.Errorf("DNS is at %s", w.DNS())
 	}
 	c := dial(t, w, 0)
+	c.head = "User-Agent: weir/1\r\n"
 	c.get("/p/1")
 	v := <-visits
+	if v.Agent != "weir/1" || v.Sent != w.Audit().Host("s0000.test").Bytes {
+		t.Errorf("%q was sent %d bytes, the account has %+v", v.Agent, v.Sent, w.Audit().Host("s0000.test"))
+	}
 	if v.Host != "s0000.test" || v.Path != "/p/1" || v.Status != 200 || v.From.String() != c.conn.LocalAddr().String() || v.Ended.Before(v.Arrived) {
 		t.Errorf("visit %+v", v)
 	}

@@ -227,6 +227,7 @@ type exchange struct {
 	finished bool
 	status   int
 	ended    time.Time
+	sent     int64
 	note     note
 }
 
@@ -324,7 +325,7 @@ func (x *exchange) serve() bool {
 		x.Conn.Write(appendHead(nil, 421, "text/plain", "", 0, true, false))
 		return false
 	}
-	x.page, x.finished, x.html = -1, false, nil
+	x.page, x.finished, x.html, x.sent = -1, false, nil, 0
 	h.arrive(x)
 	if heard := x.v.web.heard; heard != nil {
 		heard(h.name, string(x.path))
@@ -343,7 +344,7 @@ func (x *exchange) serve() bool {
 	}
 	if visited := x.v.web.visited; visited != nil {
 		from := x.raw.RemoteAddr().(*net.TCPAddr).AddrPort()
-		visited(Visit{Host: h.name, Path: string(x.path), From: from, Arrived: x.arrived, Ended: x.ended, Status: x.status})
+		visited(Visit{Host: h.name, Path: string(x.path), From: from, Agent: string(x.agent), Arrived: x.arrived, Ended: x.ended, Status: x.status, Sent: x.sent})
 	}
 	if s := h.site; s.PerConn > 0 && x.answers >= s.PerConn {
 		return false
@@ -447,6 +448,7 @@ func (x *exchange) finish(status int) {
 func (x *exchange) send(b []byte) bool {
 	x.host.sent.Add(int64(len(b)))
 	n, err := x.Conn.Write(b)
+	x.sent += int64(n)
 	if err != nil {
 		x.host.sent.Add(int64(n - len(b)))
 		if x.finished {

@@ -55,8 +55,10 @@ type Config struct {
 type Visit struct {
 	Host, Path     string
 	From           netip.AddrPort
+	Agent          string    // what the visitor calls itself
 	Arrived, Ended time.Time // see audit
 	Status         int       // 0 when the answer broke off
+	Sent           int64     // bytes of the answer that were handed to the system, head included
 }
 
 // Site describes one host of a web. Its pages are / and /p/1 ... /p/(Pages-1), each reachable from /.

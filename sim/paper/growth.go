@@ -14,7 +14,7 @@ import (
 
 // growths are the experiments with more nodes than any paper had.
 func growths() []Experiment {
-	return []Experiment{
+	all := []Experiment{
 		{
 			Name: "scale-members", Title: "Up to 10,000 nodes: agreeing on who owns what", Live: true,
 			Paper: "Loo et al. have 80 nodes and a DHT, which is meant for millions and balances no better than chance.",
@@ -28,18 +28,21 @@ func growths() []Experiment {
 			Setup: "Arithmetic: overlay.Owners share out partitions, overlay.Keys put hosts into them. 100 hosts a node, whose numbers of pages are drawn from a power law (exponent 1.8, at most 25,000 as in chile; assumed). With --scale below 0.1 up to 1,000 nodes only.",
 			judge: judgeSpread,
 		},
-		{
-			Name: "scale-crawl", Title: "Up to 10,000 nodes: what a URL costs", Live: true,
-			Paper: "Loo et al. measure up to 80 nodes; nothing is said of more.",
-			Setup: asBefore + "weir alone, adaptive, the exhaustive crawl from one page on: two minutes with up to 1,000 nodes, 40 seconds with 1,000 and more, and 20 with 1,000 and with 10,000. 4,096 partitions from 500 nodes on, 8,192 with 5,000, 10,240 with 10,000. From 2,500 nodes on they have joined before. Copies of logs and renewals of sessions are not simulated. 2,500 nodes need --scale 0.1, and more --scale 1: 5,000 take 10 GB, 10,000 take 19 (with GOGC=40; GOMEMLIMIT=20GiB).",
-			judge: judgeCrowd, teams: crowdTeams(),
-		},
 	}
+	for _, x := range crowds {
+		all = append(all, Experiment{
+			Name: fmt.Sprintf("scale-crawl-%.0fs", x.lasts.Seconds()), Title: fmt.Sprintf("Up to %s nodes: what a URL costs in %.0f s", thousands(int64(slices.Max(x.nodes))), x.lasts.Seconds()), Live: true,
+			Paper: "Loo et al. measure up to 80 nodes; nothing is said of more.",
+			Setup: asBefore + "weir alone, adaptive, the exhaustive crawl from one page on. 4,096 partitions from 500 nodes on, 8,192 with 5,000, 10,240 with 10,000. From 2,500 nodes on they have joined before. Copies of logs and renewals of sessions are not simulated. 2,500 nodes need --scale 0.1, and more --scale 1: 5,000 take 10 GB, 10,000 take 19 (with GOGC=40; GOMEMLIMIT=20GiB).",
+			judge: func(r *record, f *Finding) { judgeCrowd(r, f, x.teams()) }, teams: x.teams(),
+		})
+	}
+	return all
 }
 
 // sizesOf are the clusters of Members that are tried: nodes, partitions.
 func sizesOf(scale float64) [][2]int {
-	all := [][2]int{{100, 256}, {300, 1024}}
+	all := [][2]int{{3, 256}, {10, 256}, {100, 256}, {300, 1024}}
 	if scale >= 0.1 {
 		all = append(all, [2]int{1000, 256}, [2]int{1000, 4096}, [2]int{10_000, 256})
 	}
@@ -138,34 +141,40 @@ func spread(seed uint64, nodes, parts int) shares {
 	return s
 }
 
-// crowdTeams are the clusters that crawl. With thousands of nodes a second of theirs takes
-// many of ours, and all are busy soon.
-func crowdTeams() []team {
-	var all []team
-	for _, x := range []struct {
-		lasts time.Duration
-		nodes []int
-	}{{2 * time.Minute, []int{80, 250, 500, 1000}}, {40 * time.Second, []int{1000, 2500, 5000}}, {20 * time.Second, []int{1000, 10_000}}} {
-		for _, n := range x.nodes {
-			all = append(all, team{web: world, scheme: adaptive, nodes: n, brief: x.lasts})
-		}
+// crowds are the clusters that crawl, and for how long. With thousands of nodes a second of
+// theirs takes many of ours, and all are busy soon.
+var crowds = []multitude{
+	{2 * time.Minute, []int{80, 250, 500, 1000}},
+	{40 * time.Second, []int{1000, 2500, 5000}},
+	{20 * time.Second, []int{1000, 10_000}},
+}
+
+// multitude are clusters that crawl for equally long.
+type multitude struct {
+	lasts time.Duration
+	nodes []int
+}
+
+func (m multitude) teams() (all []team) {
+	for _, n := range m.nodes {
+		all = append(all, team{web: world, scheme: adaptive, nodes: n, brief: m.lasts})
 	}
 	return all
 }
 
-func judgeCrowd(r *record, f *Finding) {
+func judgeCrowd(r *record, f *Finding, all []team) {
 	kinds := []overlay.Traffic{overlay.Rows, overlay.Ends, overlay.Epochs, overlay.HostNews, overlay.Leases, overlay.Gossip}
-	t := &chart.Table{Title: "bytes for a page asked for", Columns: []string{"nodes", "crawl, s", "pages", "asked for", "rows a batch"}}
+	t := &chart.Table{Title: "bytes for a page asked for", Columns: []string{"nodes", "crawl, s", "pages", "asked for", "rows for one", "rows a batch"}}
 	for _, k := range kinds {
 		t.Columns = append(t.Columns, k.String())
 	}
 	t.Columns = append(t.Columns, "all", "busiest crawl load, of the mean", "idle nodes")
-	for _, x := range crowdTeams() {
+	for _, x := range all {
 		res, ok := r.teams[x]
 		if !ok {
 			continue
 		}
-		row := []any{x.nodes, x.lasts(r.scale).Seconds(), thousands(res.Pages), thousands(res.Seen), tenths(float64(res.Rows) / float64(res.Batches))}
+		row := []any{x.nodes, x.lasts(r.scale).Seconds(), thousands(res.Pages), thousands(res.Seen), round(float64(res.Rows) / float64(res.Seen)), tenths(float64(res.Rows) / float64(res.Batches))}
 		for _, k := range kinds {
 			row = append(row, tenths(float64(res.Account.Received[k])/float64(res.Seen)))
 		}

@@ -25,7 +25,7 @@ func TestMembersAreMeasured(t *testing.T) {
 			t.Errorf("%s: %s", what, v)
 		}
 	}
-	if rows := f.Plates[0].Table.Rows; len(rows) != 2 {
+	if rows := f.Plates[0].Table.Rows; len(rows) != 4 {
 		t.Errorf("a table of %v", rows)
 	}
 }
