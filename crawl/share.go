@@ -438,8 +438,8 @@ func (l *Ledger) Disown(part int) {
 }
 
 // Apply takes a batch from a partition's log. What this node has written itself
-// about ends and hosts it knows; rows it may not: it was not the owner when it
-// sent them.
+// about ends and hosts it knows, and rows that it had taken as the owner; others it may
+// not, as it was not the owner when it sent them.
 func (l *Ledger) Apply(part int, offset uint64, b overlay.Batch) error {
 	st := l.share.stakes.of(part)
 	if offset <= st.offset {
@@ -450,7 +450,9 @@ func (l *Ledger) Apply(part int, offset uint64, b overlay.Batch) error {
 		var err error
 		switch r := r.(type) {
 		case overlay.Tuples:
-			err = l.applyRows(part, r.Rows)
+			if !(own && r.Own) { // else their cash would count twice
+				err = l.applyRows(part, r.Rows)
+			}
 		case overlay.Shipped:
 			if !(own && part == l.share.Parts) {
 				err = l.applyShipped(part, &r)
