@@ -150,9 +150,11 @@ func (l *Ledger) siteOf(name string, part int) (page.SiteID, error) {
 }
 
 // applyBids takes what a partition's log says that programs ask for.
-func (l *Ledger) applyBids(part int, rows []overlay.Row) error {
-	for i := range rows {
-		r := &rows[i]
+func (l *Ledger) applyBids(part int, rows []overlay.Row, taken bool) error {
+	for _, r := range rows {
+		if taken {
+			r.Score = 0
+		}
 		l.out.reset()
 		row := Row{
 			URL: r.URL, Hash: l.cfg.Secret.Hash(r.URL.Rest()), Depth: r.Depth, Hops: r.Hops, Root: r.Root, Seed: r.Seed, Score: r.Score, By: Rule(r.Rule),
@@ -179,33 +181,38 @@ func (l *Ledger) placeBids(rows []Row) {
 	}
 }
 
-// logBids writes what programs ask of a page into its partition's log. Where scores
-// are cash, the page has it once.
+// logBids writes what programs ask of a page into the log of its partition, which is
+// this node's.
 func (l *Ledger) logBids(row *Row) {
-	to := l.share.posts.to(int(row.part))
-	for i, b := range row.bids {
-		if l.purse != nil {
-			if b.Score = 0; i == 0 {
-				b.Score = row.Score
-			}
-		}
-		to.rows = append(to.rows, b)
-	}
+	l.endow(row)
+	l.logOwn(int(row.part), row.bids...)
 }
 
 // sendBids hands them on to the node whose page it is.
 func (l *Ledger) sendBids(row *Row, print uint64) {
-	news := row.bids[:0]
+	l.endow(row)
+	to := l.share.posts.to(int(row.part))
 	for _, b := range row.bids {
-		score := float32(0)
-		if l.cfg.Traits.Priority && l.purse == nil {
-			score = b.Score
+		news := true
+		if !b.Root && !b.Seed {
+			b.Score, news = l.sends(print+uint64(b.Program), b.Depth, b.Score)
 		}
-		if b.Root || b.Seed || l.share.sent.add(print+uint64(b.Program), b.Depth, score) {
-			news = append(news, b)
+		if news {
+			to.rows = append(to.rows, b)
 		}
 	}
-	if row.bids = news; len(news) > 0 {
-		l.logBids(row)
+}
+
+// endow gives the first of a page's rows its cash: where scores are that, the page has
+// it once.
+func (l *Ledger) endow(row *Row) {
+	if l.purse == nil {
+		return
+	}
+	for i := range row.bids {
+		row.bids[i].Score = 0
+	}
+	if len(row.bids) > 0 {
+		row.bids[0].Score = row.Score
 	}
 }

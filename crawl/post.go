@@ -18,6 +18,7 @@ type posts struct {
 type post struct {
 	part  int
 	rows  []overlay.Row
+	own   []overlay.Row // of those that this node has taken itself, where scores are cash
 	hosts []overlay.Host
 	wide  []overlay.Wide
 	trips []overlay.Trip
@@ -50,21 +51,36 @@ func (p *post) ship(program uint8, row overlay.Ship) {
 
 // sent remembers rows that were sent of late, with their depths and, if these count,
 // priorities: most links lead to pages that were named a moment ago.
-type sent struct{ slots []sentSlot }
+//
+// Where scores are cash, what such links hand on gathers with the row, and goes out with
+// it once more when it has become as much as rows carry on the mean. So a row that is
+// sent for its cash alone is worth its bytes, and a page waits for less than the mean. A
+// row that puts another one out takes along what that one has gathered: the URL is not
+// known any more, and the sum stays. What has gathered is lost with the process.
+type sent struct {
+	slots []sentSlot
+	mean  float32 // cash of the last rows, about
+	rows  int     // so many
+}
 
-func newSent(slots int) sent { return sent{make([]sentSlot, min(slots, sentSlots))} }
+func newSent(slots int) sent { return sent{slots: make([]sentSlot, min(slots, sentSlots))} }
 
 type sentSlot struct {
 	print uint64
-	score float32
+	score float32 // or the cash that was not sent
 	depth uint16
 }
 
-const sentSlots = 1 << 16 // at most: a small budget has as many as links that seen has met
+const (
+	sentSlots = 1 << 16 // at most: a small budget has as many as links that seen has met
+	sentRows  = 1 << 10
+)
+
+func (s *sent) at(print uint64) *sentSlot { return &s.slots[print%uint64(len(s.slots))] }
 
 // add says whether the row is news, and remembers it.
 func (s *sent) add(print uint64, depth uint16, score float32) bool {
-	x := &s.slots[print%uint64(len(s.slots))]
+	x := s.at(print)
 	if x.print == print && x.depth <= depth && x.score >= score {
 		return false
 	}
@@ -72,12 +88,41 @@ func (s *sent) add(print uint64, depth uint16, score float32) bool {
 	return true
 }
 
+// pay is add where scores are cash: it says how much goes with the row.
+func (s *sent) pay(print uint64, depth uint16, cash float32) (float32, bool) {
+	x := s.at(print)
+	cash += x.score
+	if x.print == print && x.depth <= depth && (cash < s.mean || cash == 0) {
+		x.score = cash
+		return 0, false
+	}
+	*x = sentSlot{print: print, depth: depth}
+	s.rows = min(s.rows+1, sentRows)
+	s.mean += (cash - s.mean) / float32(s.rows)
+	return cash, true
+}
+
 // logRow sends a row of crawl to its partition's log.
 func (l *Ledger) logRow(part int, row *Row) {
 	to := l.share.posts.to(part)
-	to.rows = append(to.rows, overlay.Row{
-		URL: row.URL, Depth: row.Depth, Hops: row.Hops, Root: row.Root, Seed: row.Seed, Rule: uint8(row.By), Moves: row.moves, Score: row.Score,
-	})
+	to.rows = append(to.rows, row.logged())
+}
+
+// logOwn tells the log of a partition that is this node's of a row that was taken.
+func (l *Ledger) logOwn(part int, rows ...overlay.Row) {
+	to := l.share.posts.to(part)
+	if l.purse == nil {
+		to.rows = append(to.rows, rows...)
+	} else {
+		to.own = append(to.own, rows...)
+	}
+}
+
+// logged is the row as its partition's log has it.
+func (r *Row) logged() overlay.Row {
+	return overlay.Row{
+		URL: r.URL, Depth: r.Depth, Hops: r.Hops, Root: r.Root, Seed: r.Seed, Rule: uint8(r.By), Moves: r.moves, Score: r.Score,
+	}
 }
 
 // logEnd tells a page's partition that it has ended.
@@ -145,14 +190,24 @@ func (l *Ledger) logHost(name string, st frontier.HostState) {
 
 // send hands a row on to the node whose it is.
 func (l *Ledger) send(row *Row, print uint64) {
-	score := float32(0)
-	if l.cfg.Traits.Priority && l.purse == nil {
-		score = row.Score
+	news := true
+	if row.plain() {
+		row.Score, news = l.sends(print, row.Depth, row.Score)
 	}
-	if row.plain() && !l.share.sent.add(print, row.Depth, score) {
-		return
+	if news {
+		l.logRow(l.share.Keys.Home(row.URL), row)
 	}
-	l.logRow(l.share.Keys.Home(row.URL), row)
+}
+
+// sends says whether a row for another node is to be sent, and with which score.
+func (l *Ledger) sends(print uint64, depth uint16, score float32) (float32, bool) {
+	switch {
+	case l.purse != nil:
+		return l.share.sent.pay(print, depth, score)
+	case !l.cfg.Traits.Priority:
+		return score, l.share.sent.add(print, depth, 0)
+	}
+	return score, l.share.sent.add(print, depth, score)
 }
 
 // pack writes what is to be sent into the outbox, and the offsets of logs.
@@ -181,6 +236,9 @@ func (l *Ledger) pack(w Writer, ev *Committed) {
 		var rows []overlay.Record
 		if len(p.rows) > 0 {
 			rows = append(rows, overlay.Tuples{Rows: p.rows})
+		}
+		if len(p.own) > 0 {
+			rows = append(rows, overlay.Tuples{Rows: p.own, Own: true})
 		}
 		if len(p.hosts) > 0 {
 			rows = append(rows, overlay.Hosts{Hosts: p.hosts})

@@ -439,7 +439,7 @@ func (l *Ledger) Disown(part int) {
 
 // Apply takes a batch from a partition's log. What this node has written itself
 // about ends and hosts it knows; rows it may not: it was not the owner when it
-// sent them.
+// sent them. Of those that it had taken as the owner, the cash is not taken twice.
 func (l *Ledger) Apply(part int, offset uint64, b overlay.Batch) error {
 	st := l.share.stakes.of(part)
 	if offset <= st.offset {
@@ -450,7 +450,7 @@ func (l *Ledger) Apply(part int, offset uint64, b overlay.Batch) error {
 		var err error
 		switch r := r.(type) {
 		case overlay.Tuples:
-			err = l.applyRows(part, r.Rows)
+			err = l.applyRows(part, r.Rows, own && r.Own)
 		case overlay.Shipped:
 			if !(own && part == l.share.Parts) {
 				err = l.applyShipped(part, &r)
@@ -499,12 +499,15 @@ func (l *Ledger) move(part int, offset, stamp uint64) {
 	}
 }
 
-func (l *Ledger) applyRows(part int, rows []overlay.Row) error {
+func (l *Ledger) applyRows(part int, rows []overlay.Row, taken bool) error {
 	if l.several != nil {
-		return l.applyBids(part, rows)
+		return l.applyBids(part, rows, taken)
 	}
 	l.out.reset()
 	for _, r := range rows {
+		if taken {
+			r.Score = 0
+		}
 		l.out.Crawl = append(l.out.Crawl, Row{
 			URL: r.URL, Hash: l.cfg.Secret.Hash(r.URL.Rest()), Depth: r.Depth, Hops: r.Hops, Root: r.Root, Seed: r.Seed, Score: r.Score, By: Rule(r.Rule),
 			moves: r.Moves,

@@ -41,6 +41,7 @@ type fleet struct {
 	asked map[string]int
 	ended map[string]overlay.Ended // as the logs say
 	size  int64                    // of pages, if bytes are counted
+	order frontier.Ranking
 
 	crashes int
 	said    int // batches in the logs
@@ -70,7 +71,7 @@ func (s *ship) open() {
 	var err error
 	s.rules, err = NewProgram(ProgramConfig{Plan: s.fl.plan, Own: s.fl.own, Secret: worldSecret}, s.kv)
 	s.must(err)
-	cfg := LedgerConfig{Order: frontier.Length{}, Trap: frontier.DefaultTrap(), Rules: s.rules, Traits: s.rules.Traits(), Secret: worldSecret, Memory: ample, Again: true}
+	cfg := LedgerConfig{Order: s.fl.order, Trap: frontier.DefaultTrap(), Rules: s.rules, Traits: s.rules.Traits(), Secret: worldSecret, Memory: ample, Again: true}
 	if s.others = nil; len(s.fl.more) > 0 {
 		members := []Member{{Name: "0", Rules: s.rules}}
 		for i, plan := range s.fl.more {
@@ -369,7 +370,7 @@ func (f *fleet) board(s *ship) *ship {
 }
 
 func newFleet(t *rapid.T, plan *flow.Plan, own bool) *fleet {
-	f := &fleet{t: t, logs: make([][]overlay.Batch, fleetParts+1), plan: plan, own: own, web: map[string][]string{}, moved: map[string]string{}, asked: map[string]int{}, ended: map[string]overlay.Ended{}}
+	f := &fleet{t: t, logs: make([][]overlay.Batch, fleetParts+1), plan: plan, own: own, web: map[string][]string{}, moved: map[string]string{}, asked: map[string]int{}, ended: map[string]overlay.Ended{}, order: frontier.Length{}}
 	f.owner = slices.Repeat([]int{-1}, fleetParts)
 	return f
 }
@@ -417,10 +418,24 @@ func (s *ship) tell() {
 	}
 }
 
+// scored says that a program gives priorities, which are no cash.
+func (f *fleet) scored() bool {
+	return slices.ContainsFunc(append(append([]*flow.Plan{f.plan}, f.more...), f.later...), func(plan *flow.Plan) bool {
+		p, err := NewProgram(ProgramConfig{Plan: plan, Own: true, Secret: worldSecret}, &memory{})
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		return p.Traits().Priority
+	})
+}
+
 // sail lets three nodes crawl, crash, and hand partitions over, until nothing is
 // left to do.
 func (f *fleet) sail() {
 	t := f.t
+	if !f.scored() && rapid.Bool().Draw(t, "cash") {
+		f.order = frontier.SiteOPIC{}
+	}
 	f.crew(3)
 	n := func(label string, most int) int { return rapid.IntRange(0, most).Draw(t, label) }
 	for range n("steps", 200) {
@@ -588,7 +603,7 @@ func TestCrawlDelayIsInherited(t *testing.T) {
 		t.Fatal(err)
 	}
 	once(t, func(t *rapid.T) {
-		f := &fleet{t: t, keys: overlay.NewKeys(overlay.Scheme{}, fleetParts), logs: make([][]overlay.Batch, fleetParts), plan: plan, asked: map[string]int{}, ended: map[string]overlay.Ended{}}
+		f := &fleet{t: t, keys: overlay.NewKeys(overlay.Scheme{}, fleetParts), logs: make([][]overlay.Batch, fleetParts), plan: plan, asked: map[string]int{}, ended: map[string]overlay.Ended{}, order: frontier.Length{}}
 		f.owner = slices.Repeat([]int{-1}, fleetParts)
 		for i := range 2 {
 			s := &ship{fl: f, name: fmt.Sprintf("n%d", i), kv: &memory{}, origin: uint64(i + 1)}

@@ -93,7 +93,7 @@ func (l *Ledger) take(f *page.Facts, links bool) error {
 		case l.several != nil:
 			l.logBids(row)
 		case news && l.share.applying < 0:
-			l.logRow(l.share.parts[i], row)
+			l.logOwn(l.share.parts[i], row.logged())
 		}
 		if news && l.cfg.Traits.Crawled {
 			l.news = append(l.news, *row)

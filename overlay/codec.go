@@ -24,7 +24,13 @@ import (
 // A kind that is not known is kept as [Unknown]: a node of the next version may
 // have written it. What cannot be done without it begins with a version that
 // readers refuse.
-const codecVersion = 1
+//
+// Before Tuples that are their writer's own stands an empty record, ownKind: whoever does
+// not know it takes them as they are.
+const (
+	codecVersion = 1
+	ownKind      = 'O'
+)
 
 // Limits on what is read from others.
 const (
@@ -207,6 +213,9 @@ func (w *writer) posts(list []Post) {
 }
 
 func (w *writer) record(r Record) {
+	if t, ok := r.(Tuples); ok && t.Own {
+		w.b = append(w.b, ownKind, 0)
+	}
 	w.b = append(w.b, r.kind())
 	start := len(w.b)
 	switch r := r.(type) {

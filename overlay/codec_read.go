@@ -202,8 +202,12 @@ func (r *reader) posts() []Post {
 
 // record reads one. Its body is read by a reader that sees nothing else.
 func (r *reader) record() Record {
-	kind := r.byte()
-	body := r.bytes(r.size())
+	kind, body := r.framed()
+	own := false
+	for kind == ownKind && len(r.b) > 0 {
+		own = true
+		kind, body = r.framed()
+	}
 	if r.err != nil {
 		return nil
 	}
@@ -215,13 +219,23 @@ func (r *reader) record() Record {
 		return nil
 	}
 	r.b = after
+	if t, ok := x.(Tuples); ok && own {
+		t.Own = true
+		return t
+	}
 	return x
+}
+
+// framed reads the kind of a record, and finds its body.
+func (r *reader) framed() (kind byte, body []byte) {
+	kind = r.byte()
+	return kind, r.bytes(r.size())
 }
 
 func (r *reader) body(kind byte) Record {
 	switch kind {
 	case Tuples{}.kind():
-		return Tuples{r.tuples()}
+		return Tuples{Rows: r.tuples()}
 	case Shipped{}.kind():
 		x := Shipped{Program: r.byte()}
 		for len(r.b) > 0 {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -91,7 +92,7 @@ var anyRecord = rapid.Custom(func(t *rapid.T) Record {
 			}
 		}), 0, 8).Draw(t, "pages")}
 	}
-	return Tuples{rapid.SliceOfN(anyRow, 0, 12).Draw(t, "rows")}
+	return Tuples{Rows: rapid.SliceOfN(anyRow, 0, 12).Draw(t, "rows"), Own: rapid.Bool().Draw(t, "own")}
 })
 
 func TestBatchComesBack(t *testing.T) {
@@ -175,15 +176,26 @@ func TestBatchOfALaterVersion(t *testing.T) {
 // stands round it is read.
 func TestUnknownKindIsSkipped(t *testing.T) {
 	x := Batch{Origin: 1, Records: []Record{
-		Tuples{[]Row{{URL: mustURL(t, "https://a.example/x")}}},
+		Tuples{Rows: []Row{{URL: mustURL(t, "https://a.example/x")}}},
 		Unknown{'?', []byte("anything at all")},
-		Tuples{[]Row{{URL: mustURL(t, "https://a.example/xy")}}},
+		Tuples{Rows: []Row{{URL: mustURL(t, "https://a.example/xy")}}},
 	}}
 	got, err := ReadBatch(AppendBatch(nil, &x))
 	if err != nil {
 		t.Fatal(err)
 	}
 	sameRecords(t, got.Records, x.Records)
+}
+
+// A node that does not know whose own rows are reads the rows.
+func TestOwnRowsAreRowsToOthers(t *testing.T) {
+	x := Batch{Origin: 1, Records: []Record{Tuples{Rows: []Row{{URL: mustURL(t, "https://a.example/x")}}}}}
+	plain := AppendBatch(nil, &x)
+	x.Records[0] = Tuples{Rows: x.Records[0].(Tuples).Rows, Own: true}
+	own := AppendBatch(nil, &x)
+	if i := bytes.Index(own, []byte{ownKind, 0}); i < 0 || !bytes.Equal(slices.Delete(own, i, i+2), plain) {
+		t.Errorf("%x is not an empty record and %x", own, plain)
+	}
 }
 
 func TestBadBatch(t *testing.T) {

@@ -373,7 +373,7 @@ func split(r Record) []Record {
 	switch r := r.(type) {
 	case Tuples:
 		if n := len(r.Rows) / 2; n > 0 {
-			return append(split(Tuples{r.Rows[:n]}), split(Tuples{r.Rows[n:]})...)
+			return append(split(Tuples{r.Rows[:n], r.Own}), split(Tuples{r.Rows[n:], r.Own})...)
 		}
 	case Shipped:
 		if n := len(r.Rows) / 2; n > 0 {

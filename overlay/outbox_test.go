@@ -172,7 +172,7 @@ func TestOutboxSplit(t *testing.T) {
 		rows[i].URL = long
 	}
 	o := newOutbox(1, 1, 1<<30)
-	o.add(0, Parcel{Seq: 1, Rows: []Post{{0, []Record{Tuples{rows}, Shipped{Program: 1, Rows: []Ship{{Row: make([]byte, 1<<19)}, {Row: make([]byte, 1<<19)}}}}}}})
+	o.add(0, Parcel{Seq: 1, Rows: []Post{{0, []Record{Tuples{Rows: rows, Own: true}, Shipped{Program: 1, Rows: []Ship{{Row: make([]byte, 1<<19)}, {Row: make([]byte, 1<<19)}}}}}}})
 	told, shipped := 0, 0
 	for now := page.Time(time.Second); !o.quiet(); {
 		a := o.run(now, nil)[0].(Append)
@@ -182,7 +182,9 @@ func TestOutboxSplit(t *testing.T) {
 		for _, r := range a.Batch.Records {
 			switch r := r.(type) {
 			case Tuples:
-				told += len(r.Rows)
+				if told += len(r.Rows); !r.Own {
+					t.Fatal("own rows are nobody's")
+				}
 			case Shipped:
 				shipped += len(r.Rows)
 			}

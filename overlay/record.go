@@ -20,7 +20,10 @@ type Batch struct {
 type Record interface{ kind() byte }
 
 // Tuples are rows of crawl whose home is the partition.
-type Tuples struct{ Rows []Row }
+type Tuples struct {
+	Rows []Row
+	Own  bool // whoever wrote them owned the partition, and has taken them before
+}
 
 // Row asks for a page to be crawled.
 type Row struct {

@@ -26,7 +26,7 @@ func shared(t *testing.T) *web.Web {
 	return w
 }
 
-func share(t *testing.T, w *web.Web, scheme string, nodes int, leases bool, d time.Duration, fetched func(uint32)) ClusterResult {
+func share(t *testing.T, w *web.Web, order, scheme string, nodes int, leases bool, d time.Duration, fetched func(uint32)) ClusterResult {
 	t.Helper()
 	s, err := overlay.ParseScheme(scheme)
 	if err != nil {
@@ -37,7 +37,7 @@ func share(t *testing.T, w *web.Web, scheme string, nodes int, leases bool, d ti
 		wait = time.Second
 	}
 	c, err := NewCluster(w, ClusterConfig{
-		Config: Config{Order: "depth", Conns: 3, Wait: wait, MaxTime: d, Fetched: fetched}, Nodes: nodes, Scheme: s, Parts: 64, Leases: leases,
+		Config: Config{Order: order, Conns: 3, Wait: wait, MaxTime: d, Fetched: fetched}, Nodes: nodes, Scheme: s, Parts: 64, Leases: leases,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -63,11 +63,12 @@ func TestClusterFetchesEveryPageOnce(t *testing.T) {
 			reached++
 		}
 	}
-	for _, scheme := range []string{"host", "url", "host-8", "redirect:over=20", "adaptive:over=20"} {
-		for _, nodes := range []int{1, 7} {
+	for i, scheme := range []string{"host", "url", "host-8", "redirect:over=20", "adaptive:over=20"} {
+		for j, nodes := range []int{1, 7} {
+			order := []string{"depth", "siteopic"}[(i+j)%2]
 			leases := nodes > 1
 			times := make([]int, w.Pages())
-			r := share(t, w, scheme, nodes, leases, time.Hour, func(p uint32) { times[p]++ })
+			r := share(t, w, order, scheme, nodes, leases, time.Hour, func(p uint32) { times[p]++ })
 			for p, n := range times {
 				if n > 1 {
 					t.Fatalf("%s, %d nodes: page %d was fetched %d times", scheme, nodes, p, n)
@@ -93,7 +94,7 @@ func TestClusterFetchesEveryPageOnce(t *testing.T) {
 func TestClusterCountsWhatOthersTell(t *testing.T) {
 	w := shared(t)
 	received := func(scheme string, nodes int) (sum int64) {
-		for _, n := range share(t, w, scheme, nodes, false, 2*time.Minute, nil).Nodes {
+		for _, n := range share(t, w, "depth", scheme, nodes, false, 2*time.Minute, nil).Nodes {
 			sum += n.Received
 		}
 		return sum
@@ -108,7 +109,7 @@ func TestClusterCountsWhatOthersTell(t *testing.T) {
 
 func TestClusterIsTheSameEveryTime(t *testing.T) {
 	w := shared(t)
-	a, b := share(t, w, "host-8", 5, true, 2*time.Minute, nil), share(t, w, "host-8", 5, true, 2*time.Minute, nil)
+	a, b := share(t, w, "siteopic", "host-8", 5, true, 2*time.Minute, nil), share(t, w, "siteopic", "host-8", 5, true, 2*time.Minute, nil)
 	if a.Trace != b.Trace || a.Logged != b.Logged || a.Pages != b.Pages {
 		t.Errorf("%d pages, %d bytes, %x; then %d, %d, %x", a.Pages, a.Logged, a.Trace, b.Pages, b.Logged, b.Trace)
 	}

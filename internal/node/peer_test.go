@@ -97,7 +97,7 @@ func (f *fleet) launch(i int) {
 		}
 	}
 	cfg := config(f.t, f.web)
-	cfg.Dir = filepath.Join(s.dir, "crawl")
+	cfg.Dir, cfg.Order = filepath.Join(s.dir, "crawl"), "siteopic"
 	if f.tune != nil {
 		f.tune(i, &cfg)
 	}
