@@ -11,6 +11,7 @@ FUZZTIME  = 30s
 KILLS     = 30
 SEEDS     = 10
 SCHEME    = host
+CONNS     = 0
 AWAY      = 90m
 BENCH     =
 PROGRAMS  = 2500
@@ -98,9 +99,10 @@ kill-large:
 
 ## chaos: break five nodes of a cluster in every way for ten minutes, SEEDS times, and look for what was lost;
 ## then the same after one of three has been away for AWAY. Needs root, and hours: SEEDS=1 AWAY=6m is shorter.
-## SCHEME=url (host-8, redirect:over=20, adaptive:over=20) spreads the pages otherwise, as weir submit --scheme
+## SCHEME=url (host-8, redirect:over=20, adaptive:over=20) spreads the pages otherwise, as weir submit --scheme; CONNS=4 gives nodes so few
+## connections that they leave hosts to one another
 chaos: tools
-	go test -count=1 -v -timeout 600m -parallel 1 -run TestChaos ./internal/chaos -seeds $(SEEDS) -nodes 5 -minutes 10 -pages 50000 -settle 20m -scheme $(SCHEME)
+	go test -count=1 -v -timeout 600m -parallel 1 -run TestChaos ./internal/chaos -seeds $(SEEDS) -nodes 5 -minutes 10 -pages 50000 -settle 20m -scheme $(SCHEME) -conns $(CONNS)
 	go test -count=1 -v -timeout 600m -run TestAway ./internal/chaos -away $(AWAY) -pages 30000
 
 ## fuzz: every fuzz target for FUZZTIME

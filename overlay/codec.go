@@ -77,7 +77,8 @@ func ReadBatch(b []byte) (Batch, error) {
 	}
 	x := Batch{Origin: r.uint(math.MaxUint64)}
 	for len(r.b) > 0 && r.err == nil {
-		x.Records = append(x.Records, r.record())
+		record, _ := r.record(math.MaxUint64)
+		x.Records = append(x.Records, record)
 	}
 	if r.err != nil {
 		return Batch{}, fmt.Errorf("read a batch: %w", r.err)
@@ -205,15 +206,26 @@ func (w *writer) posts(list []Post) {
 	w.uint(uint64(len(list)))
 	for _, p := range list {
 		w.uint(uint64(p.Part))
-		w.uint(uint64(len(p.Records)))
+		n := len(p.Records)
+		for _, r := range p.Records {
+			if isOwn(r) {
+				n++
+			}
+		}
+		w.uint(uint64(n))
 		for _, r := range p.Records {
 			w.record(r)
 		}
 	}
 }
 
+func isOwn(r Record) bool {
+	t, ok := r.(Tuples)
+	return ok && t.Own
+}
+
 func (w *writer) record(r Record) {
-	if t, ok := r.(Tuples); ok && t.Own {
+	if isOwn(r) {
 		w.b = append(w.b, ownKind, 0)
 	}
 	w.b = append(w.b, r.kind())

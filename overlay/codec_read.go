@@ -186,11 +186,10 @@ func (r *reader) posts() []Post {
 	for range n {
 		p := Post{Part: int(r.uint(MaxParts - 1))}
 		records := r.uint(uint64(len(r.b)))
-		for range records {
-			p.Records = append(p.Records, r.record())
-			if r.err != nil {
-				return nil
-			}
+		for records > 0 && r.err == nil {
+			x, frames := r.record(records)
+			p.Records = append(p.Records, x)
+			records -= frames
 		}
 		if r.err != nil {
 			return nil
@@ -200,30 +199,33 @@ func (r *reader) posts() []Post {
 	return list
 }
 
-// record reads one. Its body is read by a reader that sees nothing else.
-func (r *reader) record() Record {
+// record reads one, which takes no more than so many frames, and says how many it took.
+// Its body is read by a reader that sees nothing else.
+func (r *reader) record(most uint64) (x Record, frames uint64) {
 	kind, body := r.framed()
+	frames = 1
 	own := false
-	for kind == ownKind && len(r.b) > 0 {
+	for kind == ownKind && len(r.b) > 0 && frames < most {
 		own = true
 		kind, body = r.framed()
+		frames++
 	}
 	if r.err != nil {
-		return nil
+		return nil, frames
 	}
 	after := r.b
 	r.b = body
-	x := r.body(kind)
+	x = r.body(kind)
 	if r.err != nil {
 		r.err = fmt.Errorf("record of kind %q: %w", kind, r.err)
-		return nil
+		return nil, frames
 	}
 	r.b = after
 	if t, ok := x.(Tuples); ok && own {
 		t.Own = true
-		return t
+		x = t
 	}
-	return x
+	return x, frames
 }
 
 // framed reads the kind of a record, and finds its body.

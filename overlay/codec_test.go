@@ -196,6 +196,15 @@ func TestOwnRowsAreRowsToOthers(t *testing.T) {
 	if i := bytes.Index(own, []byte{ownKind, 0}); i < 0 || !bytes.Equal(slices.Delete(own, i, i+2), plain) {
 		t.Errorf("%x is not an empty record and %x", own, plain)
 	}
+	// A parcel counts the empty record: who does not know it finds what follows.
+	p := Parcel{Seq: 1, Rows: []Post{{Part: 3, Records: append(x.Records, Mark{})}, {Part: 4, Records: x.Records}}}
+	b := AppendParcel(nil, &p)
+	if !bytes.Contains(b, []byte{3, 3, ownKind, 0}) || !bytes.Contains(b, []byte{4, 2, ownKind, 0}) {
+		t.Errorf("%x does not count the empty records", b)
+	}
+	if got, err := ReadParcel(b); err != nil || !reflect.DeepEqual(got, p) {
+		t.Errorf("read back as %v: %v", got, err)
+	}
 }
 
 func TestBadBatch(t *testing.T) {

@@ -225,7 +225,7 @@ func TestHostsAreSpreadAndGathered(t *testing.T) {
 	w := shared(t)
 	for _, nodes := range []int{3, 7} {
 		times := make([]int, w.Pages())
-		r := share(t, w, "adaptive:over=10", nodes, true, time.Hour, func(p uint32) { times[p]++ })
+		r := share(t, w, "siteopic", "adaptive:over=10", nodes, true, time.Hour, func(p uint32) { times[p]++ })
 		t.Logf("%d nodes: %d times spread, %d times gathered, %d of %d pages handed on", nodes, r.Spread, r.Gathered, r.Moved, r.Pages)
 		if r.Spread == 0 || r.Gathered == 0 || r.Moved == 0 {
 			t.Errorf("%d nodes: hosts were %d times spread and %d times gathered, %d pages handed on", nodes, r.Spread, r.Gathered, r.Moved)
@@ -236,7 +236,7 @@ func TestHostsAreSpreadAndGathered(t *testing.T) {
 			}
 		}
 	}
-	if r := share(t, w, "host", 7, true, 2*time.Minute, nil); r.Spread != 0 || r.Gathered != 0 {
+	if r := share(t, w, "siteopic", "host", 7, true, 2*time.Minute, nil); r.Spread != 0 || r.Gathered != 0 {
 		t.Errorf("by host: %d times spread, %d times gathered", r.Spread, r.Gathered)
 	}
 }

@@ -320,7 +320,7 @@ func TestRefusalsOfServers(t *testing.T) {
 	foreign := &tls.CertificateVerificationError{UnverifiedCertificates: []*x509.Certificate{x.conf.Certificates[0].Leaf}, Err: x509.UnknownAuthorityError{}}
 	l.Errorf("192.0.2.7:7401 - rid:3 - TLS %s handshake error: %v%s", "route", foreign, " (CN=x)")
 	l.Errorf("192.0.2.7:7401 - rid:4 - TLS %s handshake error: %v%s", "route", io.EOF, "")
-	if len(warned) != 1 || warned[0] != "the certificate of x, at 192.0.2.7, was made by another authority: it belongs to another cluster" {
+	if len(warned) != 1 || warned[0] != "the certificate of the server at 192.0.2.7 was made by another authority: it belongs to another cluster" {
 		t.Errorf("warned of %q", warned)
 	}
 	if len(said) != 1 || !strings.HasSuffix(said[0], "EOF") {
@@ -328,9 +328,9 @@ func TestRefusalsOfServers(t *testing.T) {
 	}
 }
 
-// What is wrong with one certificate is said once in a while, though the time that is
-// said with it is another one each time.
-func TestCertificatesAreNotToldOfAllTheTime(t *testing.T) {
+// What is wrong with one certificate, or that a node stays away, is said once in a while,
+// though the time that is said with it is another one each time.
+func TestTheSameIsNotToldAllTheTime(t *testing.T) {
 	var said []error
 	h := newHost(Config{Warn: func(err error) { said = append(said, err) }}, nil, nil)
 	end := time.Now().Add(36 * time.Hour)
@@ -338,9 +338,10 @@ func TestCertificatesAreNotToldOfAllTheTime(t *testing.T) {
 		now := time.Now().Add(time.Duration(i) * 2 * time.Hour)
 		h.warnOnce(&CertError{CertExpired, "x", "expired" + hereItIs + stamp(now)})
 		h.warnOnce(ending("y", end, now))
+		h.warnOnce(&AwayError{"z", time.Duration(i) * time.Minute, ErrFew})
 	}
 	h.warnOnce(ending("y", end, end))
-	if len(said) != 3 {
+	if len(said) != 4 {
 		t.Errorf("%q", said)
 	}
 	for _, c := range []struct {

@@ -207,8 +207,11 @@ func often(err error) (what string, every time.Duration) {
 		end     *EndError
 		storage *StorageError
 		short   *ShortError
+		away    *AwayError
 	)
 	switch {
+	case errors.As(err, &away):
+		return "away " + away.Node, time.Hour
 	case errors.As(err, &end) && end.Left > 0:
 		return "ending " + end.Node, 24 * time.Hour
 	case errors.As(err, &end):

@@ -30,11 +30,11 @@ const (
 type StorageError struct{ Text string }
 
 func (e *StorageError) Error() string {
-	return "the node's server has stopped to store (" + e.Text + "): make room on its disk and start the node again"
+	return "the node's server has stopped storing (" + e.Text + "): make room on its disk and start the node again"
 }
 
 // ShortError says that a node keeps no copies of logs that it should: it is gone, or has
-// stopped to store.
+// stopped storing.
 type ShortError struct {
 	Node string
 	Logs []int
@@ -70,7 +70,7 @@ func (e *SkewError) Error() string {
 	return fmt.Sprintf("the clock of %s is %v %s this node's: certificates depend on it, and the times of pages", e.Node, e.By.Abs().Round(100*time.Millisecond), side)
 }
 
-// health looks after what nobody reports: a server that stopped to store, clocks
+// health looks after what nobody reports: a server that stopped storing, clocks
 // that differ, certificates that end, nodes that stay away.
 type health struct {
 	n *Node

@@ -228,6 +228,19 @@ func removable(name string, leader Config, at presence, peers []*server.PeerInfo
 	return nil
 }
 
+// AwayError says that a node stays away, and why it was not taken out for that.
+type AwayError struct {
+	Node string
+	For  time.Duration
+	Err  error
+}
+
+func (e *AwayError) Error() string {
+	return fmt.Sprintf("%s was away for %s: %v", e.Node, roughly(e.For), e.Err)
+}
+
+func (e *AwayError) Unwrap() error { return e.Err }
+
 // forget removes nodes with storage that stayed away too long, if this node
 // leads.
 func (h *health) forget(ctx context.Context) {
@@ -241,7 +254,7 @@ func (h *health) forget(ctx context.Context) {
 			continue
 		}
 		if err := n.remove(ctx, p.Name); err != nil {
-			n.warn(fmt.Errorf("a node was away for %v: %w", n.host.away(p.Name).Round(time.Minute), err))
+			n.warn(&AwayError{p.Name, n.host.away(p.Name), err})
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -138,7 +137,8 @@ func (l *serverLog) Errorf(format string, a ...any) {
 }
 
 // refusal is about a certificate that this server has refused, or another one this
-// server's, whichever of them has called the other; nil: it is about something else.
+// server's, whichever of them has called the other; nil: it is about something else. It
+// goes by the address: the name in a certificate that was refused can be anything.
 func (l *serverLog) refusal(format string, a []any) error {
 	from, _, ok := strings.Cut(format, " - ") // as in 192.0.2.7:4711 - rid:12 - TLS route handshake error
 	if !ok {
@@ -146,11 +146,7 @@ func (l *serverLog) refusal(format string, a []any) error {
 	}
 	for _, x := range a {
 		err, _ := x.(error)
-		whose := "the server at " + hostOf(from)
-		if v := new(tls.CertificateVerificationError); errors.As(err, &v) && len(v.UnverifiedCertificates) > 0 {
-			whose = fmt.Sprintf("%s, at %s,", v.UnverifiedCertificates[0].Subject.CommonName, hostOf(from))
-		}
-		if c := new(CertError); errors.As(explain(err, whose, nil, l.clock()), &c) {
+		if c := new(CertError); errors.As(explain(err, "the server at "+hostOf(from), nil, l.clock()), &c) {
 			return c
 		}
 	}

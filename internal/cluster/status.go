@@ -51,7 +51,7 @@ type LogStatus struct {
 	Lag    uint64 // of the copy that is farthest behind
 	Copies int    // that are up to date
 
-	Missing []string // nodes whose copies are neither, nor come nearer, for a while
+	Missing []string // nodes whose copies have not been heard of for a while
 }
 
 // Status says what the node knows, and asks nobody: every second, and for each node

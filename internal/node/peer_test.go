@@ -329,6 +329,11 @@ func TestHostsAreSpreadAndGathered(t *testing.T) {
 				t.Fatalf("%s: %v", s.name, s.err)
 			}
 		}
+		select {
+		case <-until:
+		default:
+			t.Fatal("a node had nothing left to do before a host was spread and gathered")
+		}
 	}
 	sail(spread)
 	conns = 64

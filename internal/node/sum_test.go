@@ -108,7 +108,19 @@ func (r *relay) run(t testing.TB) []sending {
 	for i := range f.nodes {
 		f.launch(i)
 	}
-	<-r.begun[len(r.course)]
+	select {
+	case <-r.begun[len(r.course)]:
+	case <-f.nodes[0].done:
+	case <-f.nodes[1].done:
+	case <-f.nodes[2].done:
+	}
+	for _, s := range f.nodes {
+		select {
+		case <-s.done:
+			t.Fatalf("%s has ended: %v", s.name, s.err)
+		default:
+		}
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	slices.SortFunc(r.sent, func(a, b sending) int { return a.at.Compare(b.at) })
