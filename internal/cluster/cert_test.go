@@ -283,7 +283,7 @@ func TestServersSayWhatIsWrongWithACertificate(t *testing.T) {
 		fault CertFault
 		says  string
 	}{
-		{"it has expired", certsOf(ca, "short", time.Hour), CertExpired, "of short, at 127.0.0.1, expired on "},
+		{"it has expired", certsOf(ca, "short", time.Hour), CertExpired, "of the server at 127.0.0.1 expired on "},
 		{"that of the server is of another authority", certsOf(authority(t), "x", nodeLasts), CertForeign, "of this node was refused by the server at 127.0.0.1: it knows another authority"},
 	} {
 		conn, err := tls.Dial("tcp", a.host.self.Routes, c.as.conf)
