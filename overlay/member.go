@@ -264,7 +264,7 @@ func (m *Member) fence() {
 	for p := range m.parts {
 		s := &m.parts[p]
 		m.unfollow(p)
-		s.phase, s.ready, s.emptying = idle, false, false
+		s.phase, s.ready, s.again, s.emptying = idle, false, 0, false
 		s.asked, s.waits = never, false
 	}
 	if m.common.followed { // it may lose its end meanwhile, which shows when it is followed again

@@ -12,6 +12,7 @@ const (
 	maxClaims   = 16              // under way at once
 	claimAgain  = 3 * time.Second // after which a claim that nothing answered is made again
 	confirmGone = time.Second     // how long a session must be missing before it counts as over
+	freshTaken  = 5 * time.Second // so soon a new owner must read back what it has appended
 
 	// lapsed is how long ago a node has stopped whose session was not renewed for TTL,
 	// as clocks may run a little differently.
@@ -43,7 +44,7 @@ type part struct {
 	stamp   uint64 // of the last batch of that
 
 	phase    phase
-	ready    bool // taking: its own Taken was read
+	ready    bool // taking: its own Taken was read, and so was what came before
 	emptying bool // a Disown was not answered
 	waits    bool // for its turn to claim
 	seen     bool // the owner's session was among peers
@@ -52,6 +53,8 @@ type part struct {
 	warm uint64 // ID of the Mark that a standby reads up to; 0 = it has, or is none
 
 	since   page.Time // nobody but its owner has granted leases or asked hosts since then
+	posted  page.Time // taking: when Taken was appended, or the Mark again
+	again   uint64    // taking: ID of the Mark that is to be read back in place of a Taken that was read late; 0 = none
 	mark    uint64    // emptied: the last parcel that may tell of it
 	probe   uint64    // ID of the Mark that is on its way; 0 = none
 	asked   page.Time // when the claim under way was sent; never = there is none
@@ -100,7 +103,7 @@ func (m *Member) settle(p int) {
 		m.claim(p, home)
 	case !stay && (s.phase == idle || s.phase == taking):
 		m.enter(p, giving)
-		s.ready = false
+		s.ready, s.again = false, 0
 		m.attend(p)
 		m.claim(p, home)
 	case !stay && s.phase == owned:
@@ -280,7 +283,7 @@ func (m *Member) onOwner(ev Owner) {
 func (m *Member) take(p int) {
 	s := &m.parts[p]
 	m.enter(p, taking)
-	s.ready = false
+	s.ready, s.posted, s.again = false, m.now, 0
 	m.attend(p)
 	m.cool()
 	m.posts.urgent(m.now, p, Taken{Epoch: s.epoch, Node: m.cfg.Name})
@@ -302,7 +305,7 @@ func (m *Member) lose(p int) {
 		s.emptying = true
 		m.do(Disown{p})
 	}
-	s.ready = false
+	s.ready, s.again = false, 0
 	s.probe = 0
 	m.enter(p, idle)
 	m.attend(p)
@@ -333,6 +336,8 @@ func (m *Member) onDelivered(ev Delivered) {
 			case r.ID == s.probe:
 				s.probe = 0
 				m.talk.probes--
+			case r.ID == s.again && s.phase == taking:
+				m.readBack(ev.Part)
 			case r.ID == s.warm:
 				m.warmed(s)
 			}
@@ -355,11 +360,25 @@ func (m *Member) onTaken(p int, t Taken) {
 		s.seen, s.missing = false, never
 		m.answered(s)
 		m.settle(p)
-	case t.Epoch == s.epoch && s.phase == taking && t.Node == m.cfg.Name:
-		s.ready = true
-		if !s.emptying {
-			m.adopt(p)
-		}
+	case t.Epoch == s.epoch && s.phase == taking && t.Node == m.cfg.Name && s.again == 0 && !s.ready:
+		m.readBack(p)
+	}
+}
+
+// readBack adopts a partition of which all was read that its last owner had said when
+// Taken was appended. That owner may have said more since: what it had fetched while
+// nobody heard it. So if that was a while ago, the node appends a Mark, and reads up to
+// that first.
+func (m *Member) readBack(p int) {
+	s := &m.parts[p]
+	if m.now.Sub(s.posted) > freshTaken {
+		s.posted, s.again = m.now, m.nextMark()
+		m.posts.urgent(m.now, p, Mark{ID: s.again, Node: m.cfg.Name})
+		return
+	}
+	s.ready, s.again = true, 0
+	if !s.emptying {
+		m.adopt(p)
 	}
 }
 

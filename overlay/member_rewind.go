@@ -25,6 +25,7 @@ func (m *Member) onRewound(ev Rewound) {
 		s := &m.parts[ev.Part]
 		s.offset, s.stamp = ev.Offset, 0
 		if s.phase == taking && !s.ready {
+			s.posted, s.again = m.now, 0
 			m.posts.urgent(m.now, ev.Part, Taken{Epoch: s.epoch, Node: m.cfg.Name})
 		}
 		if s.warm != 0 {

@@ -127,6 +127,40 @@ func TestTake(t *testing.T) {
 	want[Apply](s)
 }
 
+// What a new owner has said and reads late shows only what others had said by then. It
+// reads up to a Mark first; a fence calls that off.
+func TestTakenIsReadLate(t *testing.T) {
+	late := func() (*rig, Mark) {
+		s := newRig(t, Config{Origin: 5})
+		s.join()
+		s.step(Owner{0, "a", 100, 3, 0})
+		s.step(Acked{done[Append](s)[0].ID})
+		s.after(freshTaken + time.Second)
+		s.step(Delivered{0, 12, Batch{Records: []Record{Taken{3, "a"}}}})
+		want[Adopt](s)
+		said := done[Append](s)
+		if len(said) != 1 || len(said[0].Batch.Records) != 1 {
+			t.Fatalf("it says %+v", said)
+		}
+		s.step(Acked{said[0].ID})
+		s.step(Delivered{0, 13, Batch{Records: []Record{Taken{3, "a"}}}}) // the same once more
+		want[Adopt](s)
+		return s, said[0].Batch.Records[0].(Mark)
+	}
+	s, mark := late()
+	s.after(time.Second)
+	s.step(Delivered{0, 14, Batch{Records: []Record{Done{Epoch: 2, Node: "b"}, mark}}})
+	want(s, Adopt{0, 3, s.now.Add(-freshTaken - 2*time.Second)})
+
+	s, mark = late()
+	s.now = s.now.Add(TTL)
+	s.step(Delivered{0, 14, Batch{Records: []Record{mark}}})
+	want[Adopt](s)
+	s.renewed()
+	s.step(Delivered{0, 15, Batch{Records: []Record{mark}}})
+	want[Adopt](s)
+}
+
 // A process that was stopped too long gives up everything before it does anything
 // else, whatever it hears first.
 func TestFence(t *testing.T) {

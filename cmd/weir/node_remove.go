@@ -90,9 +90,10 @@ func (c *nodeRemoveCmd) remove(ctx context.Context, stop <-chan struct{}, e *env
 }
 
 // removeTime is how long a node waits until another one can be removed, and heardTime
-// until all have heard of one that has come.
+// until all have heard of one that has come. One that has come by the name of a removed
+// one keeps no copies for five minutes.
 const (
-	removeTime = 2 * time.Minute
+	removeTime = 6 * time.Minute
 	heardTime  = 15 * time.Second
 )
 

@@ -85,7 +85,11 @@ func (c *queryCmd) Run(e *env) error {
 		}
 		q.Name, q.Text = c.File, text
 	case strings.TrimSpace(c.Rules) == "" && c.Table == "":
-		return usage("ask for instance: weir query "+c.Dir+" 'link(U, V), fetched(V, S), S >= 400'", "there is no question")
+		where := c.Dir
+		if c.At != "" {
+			where = "--at " + c.At
+		}
+		return usage("ask for instance: weir query "+where+" 'link(U, V), fetched(V, S), S >= 400'", "there is no question")
 	}
 	if c.Memory < minMemory {
 		return usage("weir needs 64MB at least; 1GB is the default", "--memory %s is too little", c.Memory)

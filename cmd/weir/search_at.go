@@ -139,7 +139,11 @@ func (c *searchCmd) searchAt(ctx context.Context, e *env, q *search.Query) error
 	if len(w.missing) == 0 && x.unseen > 0 {
 		return failure(fmt.Errorf("pages are shown, of which no node has %s any more", many(int64(x.unseen), "page")), "a node that was removed has taken them along")
 	}
-	return w.lacks("pages are shown")
+	what := "pages are shown"
+	if len(a.Hits) == 0 {
+		what = "no page is shown"
+	}
+	return w.lacks(what)
 }
 
 // indexed finds the program that keeps an index; false if none does, or if that would

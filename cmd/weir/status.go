@@ -452,14 +452,7 @@ func (f *fleetStatus) print(w io.Writer) error {
 	if spoken := f.spoken(); sum.Seen >= manySeen {
 		fmt.Fprintf(w, "coordination: %s received, %.0f bytes for each of %s\n", bytesOf(float64(spoken)), float64(spoken)/float64(sum.Seen), many(sum.Seen, "URL"))
 	}
-	for _, n := range f.Nodes {
-		for _, text := range n.Warned {
-			if !slices.Contains(n.Lasting, text) {
-				fmt.Fprintf(w, "%s: %s\n", n.Name, text)
-			}
-		}
-	}
-	for _, text := range slices.Concat(f.lasting(), f.short()) {
+	for _, text := range slices.Concat(f.passing(), f.lasting(), f.short()) {
 		fmt.Fprintln(w, text)
 	}
 	return nil
@@ -480,19 +473,35 @@ func (f *fleetStatus) short() (list []string) {
 	return list
 }
 
-// lasting lists the warnings that stay, and who says so: of most things all nodes do.
-func (f *fleetStatus) lasting() (list []string) {
-	by := map[string][]string{}
-	for _, n := range f.Nodes {
-		for _, text := range n.Lasting {
-			if by[text] == nil {
-				list = append(list, text)
+// lasting lists the warnings that stay, passing those that do not.
+func (f *fleetStatus) lasting() []string {
+	return f.said(func(n *nodeStatus) []string { return n.Lasting })
+}
+
+func (f *fleetStatus) passing() []string {
+	return f.said(func(n *nodeStatus) []string {
+		return slices.DeleteFunc(slices.Clone(n.Warned), func(text string) bool { return slices.Contains(n.Lasting, text) })
+	})
+}
+
+// said lists what nodes say, and who does: of most things all do. How long ago it was, the
+// first of them says.
+func (f *fleetStatus) said(texts func(*nodeStatus) []string) (list []string) {
+	by, what := map[string][]string{}, []string{}
+	for i := range f.Nodes {
+		for _, text := range texts(&f.Nodes[i]) {
+			base := text
+			if at := strings.LastIndex(text, " ("); at >= 0 && strings.HasSuffix(text, " ago)") {
+				base = text[:at]
 			}
-			by[text] = append(by[text], n.Name)
+			if by[base] == nil {
+				list, what = append(list, text), append(what, base)
+			}
+			by[base] = append(by[base], f.Nodes[i].Name)
 		}
 	}
-	for i, text := range list {
-		list[i] = namesOf(by[text]) + ": " + text
+	for i, base := range what {
+		list[i] = namesOf(by[base]) + ": " + list[i]
 	}
 	return list
 }

@@ -231,9 +231,9 @@ func TestLastingWarnings(t *testing.T) {
 	}
 	text := []string{warningOf(end)}
 	f := &fleetStatus{Nodes: []nodeStatus{
-		{Name: "a", State: "waiting", Warned: append([]string{"warning: of its own (1.0s ago)"}, text...), Lasting: text},
+		{Name: "a", State: "waiting", Warned: append([]string{"warning: of another (1.0s ago)"}, text...), Lasting: text},
 		{Name: "b", State: "waiting", Warned: text}, // it runs a weir of before, if it says so at all
-		{Name: "c", State: "waiting", Warned: text, Lasting: text},
+		{Name: "c", State: "waiting", Warned: append([]string{"warning: of another (7.0s ago)"}, text...), Lasting: text},
 	}}
 	f.Nodes[0].Missing = map[string][]int{"c": {3, 1}}
 	f.Nodes[1].Missing = map[string][]int{"c": {0, 1, 2}}
@@ -241,7 +241,7 @@ func TestLastingWarnings(t *testing.T) {
 	if err := f.print(&out); err != nil {
 		t.Fatal(err)
 	}
-	if want := "a: warning: of its own (1.0s ago)\nb: " + text[0] + "\na and c: " + text[0] + "\nwarning: one copy is missing of the logs of all partitions: that of c; "; !strings.Contains(out.String(), want) {
+	if want := "a and c: warning: of another (1.0s ago)\nb: " + text[0] + "\na and c: " + text[0] + "\nwarning: one copy is missing of the logs of all partitions: that of c; "; !strings.Contains(out.String(), want) {
 		t.Errorf("%q is not in %s", want, out.String())
 	}
 }

@@ -206,7 +206,7 @@ func removable(name string, leader Config, at presence, peers []*server.PeerInfo
 	if rest := len(peers); rest < leader.Replicas { // the leader for the one that goes
 		for _, one := range storing {
 			if one != leader.Name && one != name && !slices.ContainsFunc(peers, func(p *server.PeerInfo) bool { return p.Name == one }) {
-				return fmt.Errorf("%w: %s has come a moment ago", ErrSoon, one)
+				return fmt.Errorf("%w: %s has come a moment ago, and has no copies yet", ErrSoon, one)
 			}
 		}
 		return fmt.Errorf("%w: %d nodes with storage would be left for %d copies, %w", ErrKeep, rest, leader.Replicas, ErrFew)
