@@ -97,20 +97,24 @@ func TestOwnCertificateIsChecked(t *testing.T) {
 	}
 }
 
+// certsOf makes a certificate for a node here, and reads it.
+func certsOf(t *testing.T, ca, name string, lasts time.Duration) *certs {
+	t.Helper()
+	dir, err := issue(ca, name, []string{"127.0.0.1"}, time.Now(), lasts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := loadCerts(dir, name, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 // Both sides of a handshake that fails say why.
 func TestBothSidesSayWhatIsWrongWithACertificate(t *testing.T) {
 	ca, other := authority(t), authority(t)
-	good := func(ca, name string) *certs {
-		dir, err := Issue(ca, name, []string{"127.0.0.1"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := loadCerts(dir, name, time.Now)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return c
-	}
+	good := func(ca, name string) *certs { return certsOf(t, ca, name, nodeLasts) }
 	// Of a certificate that is valid for an hour only some see the hour.
 	short, err := issue(ca, "short", []string{"127.0.0.1"}, time.Now(), time.Hour)
 	if err != nil {
@@ -265,17 +269,6 @@ func TestServersSayWhatIsWrongWithACertificate(t *testing.T) {
 	warn := map[string]*warnings{}
 	a := w.three(warn)["a"]
 	later.Store(int64(2 * time.Hour))
-	certsOf := func(ca, name string, lasts time.Duration) *certs {
-		dir, err := issue(ca, name, []string{"127.0.0.1"}, time.Now(), lasts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := loadCerts(dir, name, time.Now)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return c
-	}
 	ca := filepath.Join(w.dir, "ca")
 	for _, c := range []struct {
 		what  string
@@ -283,8 +276,8 @@ func TestServersSayWhatIsWrongWithACertificate(t *testing.T) {
 		fault CertFault
 		says  string
 	}{
-		{"it has expired", certsOf(ca, "short", time.Hour), CertExpired, "of the server at 127.0.0.1 expired on "},
-		{"that of the server is of another authority", certsOf(authority(t), "x", nodeLasts), CertForeign, "of this node was refused by the server at 127.0.0.1: it knows another authority"},
+		{"it has expired", certsOf(t, ca, "short", time.Hour), CertExpired, "of the server at 127.0.0.1 expired on "},
+		{"that of the server is of another authority", certsOf(t, authority(t), "x", nodeLasts), CertForeign, "of this node was refused by the server at 127.0.0.1: it knows another authority"},
 	} {
 		conn, err := tls.Dial("tcp", a.host.self.Routes, c.as.conf)
 		if err == nil { // the client is done before the server has seen its certificate
@@ -307,14 +300,7 @@ func TestServersSayWhatIsWrongWithACertificate(t *testing.T) {
 // A server that was called by this one's shows a certificate that is refused; what else
 // servers say stays in the log.
 func TestRefusalsOfServers(t *testing.T) {
-	dir, err := Issue(authority(t), "x", []string{"127.0.0.1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	x, err := loadCerts(dir, "x", time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := certsOf(t, authority(t), "x", nodeLasts)
 	var warned, said []string
 	l := &serverLog{say: func(s string) { said = append(said, s) }, warn: func(err error) { warned = append(warned, err.Error()) }, clock: time.Now}
 	foreign := &tls.CertificateVerificationError{UnverifiedCertificates: []*x509.Certificate{x.conf.Certificates[0].Leaf}, Err: x509.UnknownAuthorityError{}}
