@@ -75,6 +75,8 @@ type Member struct {
 	taking   int       // partitions that it is about to adopt
 	standby  standby
 	applied  uint64 // Apply and Adopt actions, and Turned events
+	pulses   [Logs]pulse
+	pulseAt  page.Time // when to look after them
 	posts    outbox
 	talk     talk
 	woken    page.Time // the last Wake
@@ -91,7 +93,7 @@ func NewMember(cfg Config) *Member {
 	if cfg.Rounds == 0 {
 		cfg.Rounds = 2
 	}
-	m := &Member{cfg: cfg, session: cfg.Session, parts: make([]part, cfg.Parts), doubtAt: never, woken: never, standby: standby{due: never}}
+	m := &Member{cfg: cfg, session: cfg.Session, parts: make([]part, cfg.Parts), doubtAt: never, woken: never, pulseAt: never, standby: standby{due: never}}
 	if cfg.Homes != nil {
 		m.homes = cfg.Homes(nil)
 	} else {
@@ -114,7 +116,10 @@ func NewMember(cfg Config) *Member {
 		m.common.stamp = cfg.Stamps[cfg.Parts]
 	}
 	m.posts = newOutbox(cfg.Origin, cfg.Parts+1, cfg.Unacked)
-	m.posts.patient = m.patient
+	m.posts.patient, m.posts.beat = m.patient, m.beat
+	for log := range m.pulses {
+		m.pulses[log].part = log % cfg.Parts
+	}
 	m.talk = newTalk(cfg.Name)
 	return m
 }
@@ -211,6 +216,7 @@ func (m *Member) run() {
 	}
 	m.posts.hurry(m.now, m.draining || m.settling > 0 || m.talk.load.Queued+m.talk.load.Flying == 0)
 	if m.held { // else the logs may be others when it is again
+		m.feel()
 		m.out = m.posts.run(m.now, m.out)
 	}
 	if m.settling > 0 && m.posts.moved {
@@ -224,7 +230,7 @@ func (m *Member) run() {
 	}
 	at := min(m.renewAt, m.doubtAt, m.standby.due, m.talk.due)
 	if m.held {
-		at = min(at, m.posts.due, m.Until())
+		at = min(at, m.posts.due, m.pulseAt, m.Until())
 	}
 	if at != m.woken {
 		m.woken = at
@@ -273,6 +279,9 @@ func (m *Member) fence() {
 	}
 	m.claims, m.settling, m.owned, m.taking = 0, 0, 0, 0
 	m.standby.due = never
+	for log := range m.pulses {
+		m.pulses[log] = pulse{part: m.pulses[log].part}
+	}
 	m.wanting = m.wanting[:0]
 	m.held, m.here = false, false
 	m.session++

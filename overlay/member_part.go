@@ -92,7 +92,7 @@ func (m *Member) settle(p int) {
 	switch {
 	case stay && s.phase == idle:
 		m.take(p)
-	case stay && s.phase == emptied:
+	case stay && s.phase == emptied && !m.pulses[LogOf(p)].lost:
 		s.since = m.now // this node itself has asked them a moment ago
 		m.adopt(p)
 	case s.phase == giving:
@@ -106,7 +106,7 @@ func (m *Member) settle(p int) {
 		s.ready, s.again = false, 0
 		m.attend(p)
 		m.claim(p, home)
-	case !stay && s.phase == owned:
+	case (!stay || m.pulses[LogOf(p)].lost) && s.phase == owned:
 		m.enter(p, leaving)
 		s.emptying = true
 		m.do(Disown{p})
@@ -120,13 +120,16 @@ func (m *Member) settle(p int) {
 // enter changes the phase and keeps the counts.
 func (m *Member) enter(p int, to phase) {
 	s := &m.parts[p]
-	m.count(s.phase, -1)
+	m.count(p, s.phase, -1)
 	s.phase = to
-	m.count(to, 1)
+	m.count(p, to, 1)
 	m.talk.moves++
 }
 
-func (m *Member) count(ph phase, by int) {
+func (m *Member) count(p int, ph phase, by int) {
+	if ph.live() {
+		m.pulses[LogOf(p)].parts += by
+	}
 	switch ph {
 	case taking:
 		m.taking += by
@@ -336,6 +339,9 @@ func (m *Member) onDelivered(ev Delivered) {
 			case r.ID == s.probe:
 				s.probe = 0
 				m.talk.probes--
+			case r.ID == m.pulses[LogOf(ev.Part)].mark:
+				m.pulses[LogOf(ev.Part)].mark = 0
+				m.felt(LogOf(ev.Part), m.pulses[LogOf(ev.Part)].sent)
 			case r.ID == s.again && s.phase == taking:
 				m.readBack(ev.Part)
 			case r.ID == s.warm:
@@ -377,6 +383,7 @@ func (m *Member) readBack(p int) {
 		return
 	}
 	s.ready, s.again = true, 0
+	m.felt(LogOf(p), s.posted)
 	if !s.emptying {
 		m.adopt(p)
 	}

@@ -28,6 +28,9 @@ func (m *Member) onRewound(ev Rewound) {
 			s.posted, s.again = m.now, 0
 			m.posts.urgent(m.now, ev.Part, Taken{Epoch: s.epoch, Node: m.cfg.Name})
 		}
+		if x := &m.pulses[LogOf(ev.Part)]; x.part == ev.Part {
+			x.mark = 0
+		}
 		if s.warm != 0 {
 			m.posts.urgent(m.now, ev.Part, Mark{ID: s.warm, Node: m.cfg.Name})
 		}

@@ -49,6 +49,7 @@ type outbox struct {
 	due   page.Time
 
 	patient func(part int) bool // nobody waits for what is said in it; nil: somebody does
+	beat    func(log int)       // called before something goes to a log; nil: nobody wants to know
 	hasty   bool                // somebody waits until all is acknowledged
 }
 
@@ -309,6 +310,11 @@ func (o *outbox) run(now page.Time, out []Action) []Action {
 	for _, p := range o.busy {
 		if o.lanes[p].waits() && now >= o.lanes[p].due {
 			goes[LogOf(int(p))] = true
+		}
+	}
+	for log, is := range goes {
+		if is && o.beat != nil {
+			o.beat(log)
 		}
 	}
 	kept := o.busy[:0]

@@ -32,6 +32,7 @@ func TestQuiet(t *testing.T) {
 	for range 20 {
 		s.now = s.now.Add(deskBeat)
 		s.step(Tick{})
+		s.answer(&offset)
 		s.renewed()
 	}
 	if s.m.Status().Quiet {

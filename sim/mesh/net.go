@@ -14,6 +14,7 @@ import (
 const (
 	giveUp   = 5 * time.Second        // after which an Append that nothing answered has failed
 	debounce = 100 * time.Millisecond // between two news of who is there
+	late     = 5 * time.Second        // at most, for a delivery
 )
 
 // Net is the service that carries what nodes say. Its time is the true one.
@@ -22,7 +23,7 @@ type Net struct {
 	Latency time.Duration // of a message, on average
 	Loss    float64       // of messages that nothing answers, and of requests
 	Late    float64       // of requests: they come up to ten seconds late
-	Slow    float64       // of deliveries: they come up to five seconds late
+	Slow    float64       // of deliveries: they come late
 
 	now    page.Time
 	agenda agenda.Agenda[func()]
@@ -116,7 +117,8 @@ type Port struct {
 	// do not hear each other; the service is on side 0.
 	up, down bool
 	side     int
-	lag      page.Time // news come no earlier
+	lag      page.Time               // news come no earlier
+	blocked  [overlay.Logs]page.Time // until then a log can neither be read nor written
 
 	news    []overlay.Event // of owners and peers, on their way
 	pending bool            // their arrival is planned
@@ -197,6 +199,17 @@ func (p *Port) Side(side int) {
 // Lag lets news of owners and peers be late for a while.
 func (p *Port) Lag(d time.Duration) { p.lag = max(p.lag, p.net.now.Add(d)) }
 
+// Block keeps a node from the partitions of a log for a while, and from nothing else.
+func (p *Port) Block(log int, d time.Duration) {
+	p.blocked[log] = max(p.blocked[log], p.net.now.Add(d))
+	p.net.After(d, p.resume)
+}
+
+// reaches reports whether a partition's log can be read and written.
+func (p *Port) reaches(part int) bool {
+	return part == len(p.net.owners) || p.net.now >= p.blocked[overlay.LogOf(part)]
+}
+
 // speaks and hears report whether messages to and from the service pass.
 func (p *Port) speaks() bool { return p.open && !p.up && p.side == 0 }
 func (p *Port) hears() bool  { return p.open && !p.down && p.side == 0 }
@@ -237,6 +250,9 @@ func (p *Port) Do(a overlay.Action) {
 			}
 		})
 		p.request(func() {
+			if !p.reaches(a.Part) {
+				return
+			}
 			n.push(a.Part, a.Batch)
 			if !p.hears() || n.chance(n.Loss) {
 				return
@@ -363,13 +379,13 @@ func (p *Port) flush() {
 func (p *Port) pump(f *follow) {
 	n := p.net
 	log := n.logs[f.part]
-	if f.pending || !p.hears() || !f.rewound && (len(log) == 0 || log[len(log)-1].offset <= f.after) {
+	if f.pending || !p.hears() || !p.reaches(f.part) || !f.rewound && (len(log) == 0 || log[len(log)-1].offset <= f.after) {
 		return
 	}
 	f.pending = true
 	wait := n.travel()
 	if n.chance(n.Slow) {
-		wait += time.Duration(n.random.Int64N(int64(5 * time.Second)))
+		wait += time.Duration(n.random.Int64N(int64(late)))
 	}
 	part, after, gone := f.part, f.after, f.gone
 	n.After(wait, func() {
@@ -380,7 +396,7 @@ func (p *Port) pump(f *follow) {
 		if f != nil {
 			f.pending = false
 		}
-		if !p.hears() {
+		if !p.hears() || !p.reaches(part) {
 			return
 		}
 		log := n.logs[part]

@@ -1,6 +1,10 @@
 package mesh
 
-import "time"
+import (
+	"time"
+
+	"weir/overlay"
+)
 
 // Trouble lets things go wrong at random for a while, one every few seconds and
 // sometimes several at once; what was broken is mended again, the last of it soon
@@ -67,7 +71,7 @@ func (w *World) harm(n *node) {
 	}
 	life := n.life
 	length := w.between(time.Second, 40*time.Second)
-	switch w.random.IntN(6) {
+	switch w.random.IntN(7) {
 	case 0:
 		w.kill(n, length)
 	case 1: // as kill -STOP does
@@ -86,6 +90,8 @@ func (w *World) harm(n *node) {
 		n.port.Lag(length / 4)
 	case 5:
 		w.drain(n, length)
+	case 6:
+		n.port.Block(w.random.IntN(overlay.Logs), length)
 	}
 }
 

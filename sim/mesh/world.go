@@ -46,9 +46,10 @@ type World struct {
 	sharing []overlay.Peer // whom shared is about
 
 	// What is true.
-	queued  []bool   // by page: it is in its log
-	said    []bool   // by page: it was, at least
-	doneAt  []uint64 // by page: where its log first says that it has ended; 0 = nowhere
+	queued  []bool      // by page: it is in its log
+	said    []bool      // by page: it was, at least
+	doneAt  []uint64    // by page: where its log first says that it has ended; 0 = nowhere
+	saidAt  []page.Time // by page: since when it does
 	takenAt []map[uint64]uint64
 	fetches []int   // by page
 	again   int     // fetches of pages that were fetched before
@@ -70,7 +71,7 @@ func NewWorld(s Setting, nodes int) *World {
 	}
 	w := &World{
 		Setting: s, Net: NewNet(s.Seed, s.Parts), random: rand.New(rand.NewPCG(s.Seed, 2)), shared: overlay.NewOwners(s.Parts),
-		pagesOf: make([][]int, s.Parts), queued: make([]bool, s.Pages), said: make([]bool, s.Pages), doneAt: make([]uint64, s.Pages),
+		pagesOf: make([][]int, s.Parts), queued: make([]bool, s.Pages), said: make([]bool, s.Pages), doneAt: make([]uint64, s.Pages), saidAt: make([]page.Time, s.Pages),
 		takenAt: make([]map[uint64]uint64, s.Parts), visits: make([]visit, s.Parts), fetches: make([]int, s.Pages),
 	}
 	w.Net.Loss, w.Net.Late, w.Net.Slow, w.Net.Appended, w.Net.Lost = s.Loss, s.Late, s.Slow, w.appended, w.lost
@@ -156,7 +157,7 @@ func (w *World) appended(part int, offset uint64, b overlay.Batch) {
 		case overlay.Done:
 			for _, e := range r.Pages {
 				if w.doneAt[e.Hash] == 0 {
-					w.doneAt[e.Hash] = offset
+					w.doneAt[e.Hash], w.saidAt[e.Hash] = offset, w.Net.now
 				}
 				for _, c := range w.children(int(e.Hash)) {
 					if !w.said[c] {
@@ -212,6 +213,10 @@ func (w *World) adopted(n *node, part int, since page.Time) {
 	}
 }
 
+// stale is the time after which an owner has read what is in its log, or orders nothing
+// there: two deliveries may be late, and clocks wrong.
+const stale = overlay.Hold + 2*late + time.Second
+
 // checkOrder sees a request being sent.
 func (w *World) checkOrder(n *node, part, id int) {
 	if !n.m.Mine(part) {
@@ -231,6 +236,9 @@ func (w *World) checkOrder(n *node, part, id int) {
 	taken := w.takenAt[part][n.epochs[part]]
 	if done := w.doneAt[id]; done != 0 && (taken == 0 || done < taken) {
 		w.fail("%v asks for page %d, whose end was in the log before it took over (%d, %d)", n, id, done, taken)
+	}
+	if age := w.Net.now.Sub(w.saidAt[id]); w.doneAt[id] != 0 && age > stale {
+		w.fail("%v asks for page %d, whose end is in the log since %v", n, id, age)
 	}
 	w.visits[part] = visit{n, w.Net.now}
 	if w.fetches[id] > 0 {

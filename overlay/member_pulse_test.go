@@ -1,0 +1,108 @@
+package overlay
+
+import (
+	"testing"
+	"time"
+)
+
+// busy lets a member own partition 0, and have something to do.
+func busy(t *testing.T) (s *rig, offset uint64) {
+	s = newRig(t, Config{})
+	s.join()
+	s.own(3, 10)
+	s.load(Load{Queued: 1})
+	return s, 10
+}
+
+// beats lets time pass, and answers appends; it returns how many Marks there were.
+func (s *rig) beats(d time.Duration, offset *uint64) (marks int) {
+	for end := s.now.Add(d); s.now < end; {
+		s.now = s.now.Add(Renewal / 3)
+		s.step(Tick{})
+		for _, a := range done[Append](s) {
+			for _, r := range a.Batch.Records {
+				if _, ok := r.(Mark); ok {
+					marks++
+				}
+			}
+		}
+		s.answer(offset)
+		s.renewed()
+	}
+	return marks
+}
+
+// An owner that has something to do looks every few seconds whether its log is there;
+// one that has nothing to do lets it be, for as long as that is so.
+func TestPulse(t *testing.T) {
+	s, offset := busy(t)
+	if n := s.beats(time.Minute, &offset); n < 12 || n > 30 {
+		t.Errorf("%d Marks in a minute", n)
+	}
+	if !s.m.Mine(0) {
+		t.Fatal("it lost a log that was there")
+	}
+	s.load(Load{})
+	s.beats(talkSlow, &offset) // rounds, of which it knows then that all are idle
+	s.beats(time.Minute, &offset)
+	if n := s.beats(time.Hour, &offset); n > 0 || !s.m.Mine(0) {
+		t.Errorf("%d Marks in an idle hour; it is its own: %v", n, s.m.Mine(0))
+	}
+	s.load(Load{Queued: 1})
+	if s.renewed(); !s.m.Mine(0) {
+		t.Error("it lost the log as it woke")
+	}
+}
+
+// An owner that cannot write to its log, or not read it, lets its pages be after a while,
+// and goes on when it reads what it has said a moment ago.
+func TestLogIsLost(t *testing.T) {
+	for _, acked := range []bool{false, true} {
+		s, offset := busy(t)
+		s.beats(10*time.Second, &offset)
+		var unread []Append
+		deaf := func(d time.Duration) { // what it appends fails, or is acknowledged; it reads nothing
+			for end := s.now.Add(d); s.now < end; {
+				was := s.m.Mine(0)
+				s.now = s.now.Add(Renewal / 3)
+				s.step(Tick{})
+				if was && !s.m.Mine(0) {
+					want(s, Disown{0})
+				}
+				for _, a := range done[Append](s) {
+					if unread = append(unread, a); acked {
+						s.step(Acked{a.ID})
+					} else {
+						s.step(Failed{a.ID})
+					}
+				}
+				s.renewed()
+			}
+		}
+		deaf(Hold - pulseLate - Renewal)
+		if !s.m.Mine(0) {
+			t.Fatal("it lost its log while others elected who leads it")
+		}
+		deaf(pulseLate + 2*Renewal)
+		if s.m.Mine(0) {
+			t.Fatalf("it goes on without its log (acknowledged: %v)", acked)
+		}
+		s.step(Empty{0})
+		s.load(Load{})
+		deaf(time.Minute)
+		if s.m.Mine(0) || s.m.Status().Parts[0].Owner != "a" {
+			t.Fatalf("without its log: %+v", s.m.Status().Parts[0])
+		}
+		s.now = s.now.Add(Hold - Renewal) // it was stopped
+		offset++
+		s.step(Delivered{0, offset, unread[len(unread)-1].Batch})
+		if s.m.Mine(0) {
+			t.Error("it goes on when it reads what it said a minute ago")
+		}
+		s.answer(&offset)
+		s.beats(retryLast+Renewal, &offset)
+		if !s.m.Mine(0) {
+			t.Error("it does not go on when it can read its log again")
+		}
+	}
+}
