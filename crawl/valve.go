@@ -349,6 +349,7 @@ func (e *Engine) settleValve() {
 const (
 	fullShare = 0.85 // of the limit: who uses so much could use more
 	spare     = 1.25 // what others leave alone, over what is used
+	growth    = 4    // what is asked for in place of a share that is full: who fills a small one need not want all
 )
 
 // wanted returns how many bytes a second could be used, as far as is known since it
@@ -358,7 +359,7 @@ func (v *valve) wanted(now page.Time) float64 {
 	v.counted, v.asked = v.wire.Bytes, now
 	limit := float64(v.limit)
 	if used >= fullShare*limit || float64(v.wire.Backlog) >= limit/2 && v.wire.Backlog > 0 {
-		return noLimit
+		return min(growth*limit, noLimit)
 	}
 	return spare * used
 }
