@@ -28,7 +28,8 @@
 // that could not renew its session for three quarters of [TTL] orders nothing more
 // and drops its connections ([Fence]); the others take its partitions when the
 // whole of it has passed. So no host is ever asked by two nodes, whatever the
-// network does, as long as clocks run about equally fast.
+// network does, as long as clocks run about equally fast. In the same time it stops in
+// the partitions of a log that it cannot read or write (member_pulse.go).
 //
 // Who would own a partition next is known beforehand ([Owners.Next]), and reads its log
 // while another one owns it: a takeover has only the end left to read

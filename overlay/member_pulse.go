@@ -45,8 +45,9 @@ func (m *Member) feel() {
 		case !x.lost && m.idle():
 			x.felt = m.now // it has nothing to order, and nothing to tell
 			continue
-		case x.mark != 0 && !m.parts[x.part].phase.live():
-			x.mark = 0 // it is not read there any more
+		case x.mark != 0 && (!m.parts[x.part].phase.live() || m.now >= x.sent.Add(Hold)):
+			m.posts.recall(x.part, Mark{ID: x.mark, Node: m.cfg.Name})
+			x.mark = 0 // it is not read there any more, or the log may have lost it
 		}
 		if m.now >= x.sent.Add(pulseLate) {
 			m.beat(log)
@@ -58,6 +59,8 @@ func (m *Member) feel() {
 		}
 		if x.mark == 0 {
 			m.pulseAt = min(m.pulseAt, x.sent.Add(pulseLate))
+		} else {
+			m.pulseAt = min(m.pulseAt, x.sent.Add(Hold))
 		}
 	}
 }

@@ -106,3 +106,30 @@ func TestLogIsLost(t *testing.T) {
 		}
 	}
 }
+
+// A Mark that the log has lost is said again; one that could not be said yet is replaced,
+// so that they do not pile up.
+func TestMarkIsLost(t *testing.T) {
+	for _, acked := range []bool{false, true} {
+		s, offset := busy(t)
+		for end := s.now.Add(time.Hour); s.now < end; {
+			s.now = s.now.Add(Renewal / 3)
+			s.step(Tick{})
+			for _, a := range done[Append](s) {
+				if acked {
+					s.step(Acked{a.ID})
+				} else {
+					s.step(Failed{a.ID})
+				}
+			}
+			s.renewed()
+		}
+		if n := len(s.m.posts.lanes[0].queue); n > 1 {
+			t.Errorf("%d records wait", n)
+		}
+		s.step(Empty{0})
+		if s.beats(Hold+retryLast, &offset); !s.m.Mine(0) {
+			t.Errorf("it does not go on (acknowledged: %v)", acked)
+		}
+	}
+}

@@ -159,6 +159,13 @@ func (o *outbox) urgent(now page.Time, part int, r Record) {
 	o.due = min(o.due, l.due)
 }
 
+// recall takes back a Mark that was not said yet.
+func (o *outbox) recall(part int, mark Mark) {
+	if l := o.lanes[part]; l != nil {
+		l.drop(l.flying, func(e entry) bool { return e.record == Record(mark) })
+	}
+}
+
 // push lets a record wait in its lane, until a time if it is the first.
 func (o *outbox) push(until page.Time, part int, e entry) {
 	l := o.lane(part)
