@@ -69,9 +69,9 @@ type tenure struct {
 // habit is how long a node waits between requests to a host, as it has said last. What
 // a host's last answer took is in it, so that it may be less the next time.
 type habit struct {
-	who  party
-	wait time.Duration
-	said page.Time
+	who   party
+	wait  time.Duration
+	since page.Time // it has neither said so nor visited the host
 }
 
 // crowd is who is connected to an address.
@@ -207,14 +207,19 @@ func (g *Granter) tenure(host string, since page.Time) *tenure {
 	}
 	if t.last == 0 || t.since != since {
 		*t = tenure{since: since, wait: t.wait, delay: t.delay, habits: t.habits, rest: t.rest, last: since.Add(MaxLease)}
+		for i := range t.habits { // the former owner may have let any of them visit it
+			t.habits[i].since = max(t.habits[i].since, t.last)
+		}
 	}
 	return t
 }
 
-// heed takes how long a node waits between requests from now on. Who has not said it
-// for longer than that, nor has anybody visited the host, is not reckoned with.
+// heed takes how long a node waits between requests from now on. Who has neither said
+// it nor visited the host for longer than that, and then some, is not reckoned with: it
+// has no pages of the host any more, or has gone, and may have been slow only once.
+// Others know themselves what the host asks for.
 func (t *tenure) heed(now page.Time, p party, wait time.Duration) {
-	t.habits = slices.DeleteFunc(t.habits, func(h habit) bool { return h.who == p || max(h.said, t.last).Add(max(h.wait, keptFor)) <= now })
+	t.habits = slices.DeleteFunc(t.habits, func(h habit) bool { return h.who == p || h.since.Add(h.wait+keptFor) <= now })
 	if wait = min(wait, maxSpan); wait > t.delay {
 		t.habits = append(t.habits, habit{p, wait, now})
 	}
@@ -224,13 +229,21 @@ func (t *tenure) heed(now page.Time, p party, wait time.Duration) {
 	}
 }
 
+// visited notes that a node may have sent the host requests until then.
+func (t *tenure) visited(p party, at page.Time) {
+	t.last = max(t.last, at)
+	if i := slices.IndexFunc(t.habits, func(h habit) bool { return h.who == p }); i >= 0 {
+		t.habits[i].since = max(t.habits[i].since, at)
+	}
+}
+
 // ready returns from when on the host may be asked.
 func (t *tenure) ready() page.Time { return max(t.rest, t.last.Add(t.wait)) }
 
 // lapse ends a lease that has run out.
 func (t *tenure) lapse(now page.Time) {
 	if t.until != 0 && t.until <= now {
-		t.last = max(t.last, t.until)
+		t.visited(t.holder, t.until)
 		t.free()
 	}
 }
@@ -239,8 +252,8 @@ func (t *tenure) free() { t.until, t.holder = 0, party{} }
 
 func (g *Granter) host(now, since page.Time, p party, id uint64, w *Want) Lease {
 	t := g.tenure(w.Host, since)
-	t.heed(now, p, w.Wait)
 	t.lapse(now)
+	t.heed(now, p, w.Wait)
 	ahead := t.line.others(now, p, "")
 	wait := max(t.ready().Sub(now), 0)
 	switch {
@@ -367,7 +380,7 @@ func (g *Granter) Return(now page.Time, from string, x *Return) (sure bool) {
 			t.lapse(now)
 			t.rest = max(t.rest, now.Add(v.Rest))
 			if v.Used {
-				t.last = max(t.last, now.Add(-v.Ago))
+				t.visited(p, now.Add(-v.Ago))
 			}
 			if t.until != 0 && t.holder == p && t.id < x.ID {
 				t.free()

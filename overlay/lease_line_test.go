@@ -274,3 +274,58 @@ func TestWaitsShrink(t *testing.T) {
 	visit("y", short, 0)
 	visit("x", short, time.Second)
 }
+
+// A node that has once had a slow answer, and then has no pages of the host any more or
+// is gone, slows nobody down for good: others visit the host as often as they wait. It
+// does while it may have sent a request of late, or still asks.
+func TestHabitsOfTheGoneAreForgotten(t *testing.T) {
+	const short, slow = 6 * time.Second, 30 * time.Second
+	for name, leave := range map[string]func(*counter, Subject){
+		"returned": func(c *counter, s Subject) { c.back("y", Give{Subject: s, Used: true}) },
+		"lapsed":   func(c *counter, s Subject) { c.after(MaxLease) },
+		"refused":  func(c *counter, s Subject) {}, // it was another's, and is not asked for any more
+	} {
+		c := newCounter(LeaseConfig{Wait: short, PerServer: 1})
+		host := Subject{Host: "a.example"}
+		if name == "refused" {
+			c.ask("x", Want{Subject: host, Wait: short})
+		}
+		c.ask("y", Want{Subject: host, Wait: slow})
+		leave(c, host)
+		if name == "refused" {
+			c.back("x", Give{Subject: host, Used: true})
+		}
+		last := c.now
+		var gaps []time.Duration
+		for c.now.Sub(last) < 5*time.Minute && len(gaps) < 10 {
+			l := c.ask("x", Want{Subject: host, Wait: short})
+			c.after(l.Wait)
+			if l.For > 0 {
+				gaps = append(gaps, c.now.Sub(last))
+				last = c.now
+				c.back("x", Give{Subject: host, Used: true})
+			}
+		}
+		if len(gaps) < 10 || gaps[0] != slow || gaps[9] != short {
+			t.Errorf("%s: x visits the host after %v", name, gaps)
+		}
+	}
+	// Who asks on, and has not been given it yet, is reckoned with.
+	c := newCounter(LeaseConfig{Wait: short, PerServer: 1})
+	host := Subject{Host: "b.example"}
+	for range 10 {
+		l := c.ask("x", Want{Subject: host, Wait: short})
+		if l.For == 0 {
+			c.after(l.Wait)
+			l = c.ask("x", Want{Subject: host, Wait: short})
+		}
+		c.after(l.Wait)
+		c.ask("y", Want{Subject: host, Wait: slow})
+		last := c.now
+		c.back("x", Give{Subject: host, Used: true})
+		c.after(short)
+		if l := c.ask("x", Want{Subject: host, Wait: short}); l.Wait < slow-short-leaseEarly || l.For > 0 {
+			t.Fatalf("x is given %+v %v after a visit, though y waits for %v", l, c.now.Sub(last), slow)
+		}
+	}
+}
