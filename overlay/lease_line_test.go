@@ -277,55 +277,88 @@ func TestWaitsShrink(t *testing.T) {
 
 // A node that has once had a slow answer, and then has no pages of the host any more or
 // is gone, slows nobody down for good: others visit the host as often as they wait. It
-// does while it may have sent a request of late, or still asks.
+// does while it may have sent a request of late, or still asks, or may have asked the
+// partition's former owner.
 func TestHabitsOfTheGoneAreForgotten(t *testing.T) {
 	const short, slow = 6 * time.Second, 30 * time.Second
-	for name, leave := range map[string]func(*counter, Subject){
-		"returned": func(c *counter, s Subject) { c.back("y", Give{Subject: s, Used: true}) },
-		"lapsed":   func(c *counter, s Subject) { c.after(MaxLease) },
-		"refused":  func(c *counter, s Subject) {}, // it was another's, and is not asked for any more
+	host := Subject{Host: "a.example"}
+	fast, slowly := Want{Subject: host, Wait: short}, Want{Subject: host, Wait: slow}
+	for name, visit := range map[string]func(*counter){
+		"returned": func(c *counter) { c.ask("y", slowly); c.back("y", Give{Subject: host, Used: true}) },
+		"lapsed":   func(c *counter) { c.ask("y", slowly); c.after(MaxLease) },
+		"refused":  func(c *counter) { c.ask("x", fast); c.ask("y", slowly); c.back("x", Give{Subject: host, Used: true}) },
 	} {
 		c := newCounter(LeaseConfig{Wait: short, PerServer: 1})
-		host := Subject{Host: "a.example"}
-		if name == "refused" {
-			c.ask("x", Want{Subject: host, Wait: short})
-		}
-		c.ask("y", Want{Subject: host, Wait: slow})
-		leave(c, host)
-		if name == "refused" {
-			c.back("x", Give{Subject: host, Used: true})
-		}
+		visit(c)
 		last := c.now
-		var gaps []time.Duration
-		for c.now.Sub(last) < 5*time.Minute && len(gaps) < 10 {
-			l := c.ask("x", Want{Subject: host, Wait: short})
+		var rests []time.Duration
+		for len(rests) < 10 && c.now.Sub(last) < time.Minute {
+			l := c.ask("x", fast)
 			c.after(l.Wait)
 			if l.For > 0 {
-				gaps = append(gaps, c.now.Sub(last))
-				last = c.now
+				rests, last = append(rests, c.now.Sub(last)), c.now
 				c.back("x", Give{Subject: host, Used: true})
 			}
 		}
-		if len(gaps) < 10 || gaps[0] != slow || gaps[9] != short {
-			t.Errorf("%s: x visits the host after %v", name, gaps)
+		if len(rests) < 10 || rests[0] < slow || rests[9] != short {
+			t.Errorf("%s: x lets the host rest for %v", name, rests)
 		}
 	}
 	// Who asks on, and has not been given it yet, is reckoned with.
 	c := newCounter(LeaseConfig{Wait: short, PerServer: 1})
-	host := Subject{Host: "b.example"}
+	c.ask("x", fast)
+	c.back("x", Give{Subject: host, Used: true})
 	for range 10 {
-		l := c.ask("x", Want{Subject: host, Wait: short})
-		if l.For == 0 {
-			c.after(l.Wait)
-			l = c.ask("x", Want{Subject: host, Wait: short})
-		}
-		c.after(l.Wait)
-		c.ask("y", Want{Subject: host, Wait: slow})
-		last := c.now
-		c.back("x", Give{Subject: host, Used: true})
 		c.after(short)
-		if l := c.ask("x", Want{Subject: host, Wait: short}); l.Wait < slow-short-leaseEarly || l.For > 0 {
-			t.Fatalf("x is given %+v %v after a visit, though y waits for %v", l, c.now.Sub(last), slow)
+		c.ask("y", slowly)
+		if l := c.ask("x", fast); l.For > 0 || l.Wait < slow-short-leaseEarly {
+			t.Fatalf("x is given %+v, though y waits for %v", l, slow)
+		}
+		c.after(slow) // y is late
+		if l := c.ask("x", fast); l.For == 0 {
+			t.Fatalf("x is given %+v of a host that has rested", l)
+		}
+		c.back("x", Give{Subject: host, Used: true})
+	}
+	c.after(10 * time.Minute)
+	c.Start(c.now, 0)
+	if l := c.ask("x", fast); l.Wait < slow {
+		t.Errorf("x is given %+v by a new owner that has known of y's %v before", l, slow)
+	}
+}
+
+// Of those who were sent away until a host has rested, the one that came first has it
+// next, however near another is. If it does not come back, that costs others a second.
+func TestWhoWasSentAwayHasItsTurn(t *testing.T) {
+	const wait = 6 * time.Second
+	host := Subject{Host: "a.example"}
+	want := Want{Subject: host, Wait: wait}
+	c := newCounter(LeaseConfig{Wait: wait, PerServer: 1})
+	// turn lets all ask until one has it, x always first, and returns which, and after how long.
+	turn := func(names ...string) (string, time.Duration) {
+		for since := c.now; c.now.Sub(since) < time.Minute; c.after(leaseEarly / 2) {
+			for _, name := range names {
+				if l := c.ask(name, want); l.For > 0 {
+					c.after(l.Wait)
+					c.back(name, Give{Subject: host, Used: true})
+					return name, c.now.Sub(since)
+				}
+			}
+		}
+		return "nobody", time.Minute
+	}
+	turn("x")
+	for i := range 9 {
+		if name, after := turn("x", "y", "z"); name != []string{"x", "y", "z"}[i%3] || after > wait+askAgain {
+			t.Fatalf("turn %d is of %s after %v", i, name, after)
+		}
+	}
+	c.ask("x", want)
+	c.ask("z", want)
+	c.after(wait)
+	for i, most := range []time.Duration{0, wait, wait + askAgain, wait} { // z does not come back
+		if name, after := turn("y", "x"); name == "nobody" || after > most {
+			t.Errorf("turn %d without z is of %s after %v", i, name, after)
 		}
 	}
 }
