@@ -362,3 +362,22 @@ func TestWhoWasSentAwayHasItsTurn(t *testing.T) {
 		}
 	}
 }
+
+// Who stands in line is not put off for one who was sent away since the line was long.
+func TestLineGoesBeforeThoseSentAway(t *testing.T) {
+	c := newCounter(LeaseConfig{Wait: 2 * time.Second, PerServer: 1})
+	want := Want{Subject: Subject{Host: "a.example"}}
+	c.ask("x", want)
+	if l := c.ask("z", want); l.Wait != callAgain {
+		t.Fatalf("z does not stand in line: %+v", l)
+	}
+	if l := c.ask("y", want); l.Wait != 3500*time.Millisecond {
+		t.Fatalf("y is to come back in %v", l.Wait)
+	}
+	c.after(1500 * time.Millisecond)
+	c.back("x", Give{Subject: want.Subject, Used: true})
+	c.after(1500 * time.Millisecond)
+	if l := c.ask("z", want); l.For == 0 {
+		t.Errorf("z is put off for y, who came later: %+v", l)
+	}
+}
