@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -87,6 +88,7 @@ func (h *hall) step(name string) {
 		h.sent++
 		if !h.lost(name, x.To, x.Data) {
 			h.mail = append(h.mail, letter{h.now.Add(h.delay), name, x.To, x.Data})
+			slices.SortStableFunc(h.mail, func(a, b letter) int { return cmp.Compare(a.at, b.at) }) // delays may differ
 		}
 	}
 	for _, ev := range told {

@@ -22,7 +22,8 @@ type LeaseConfig struct {
 // A host has at most one holder. Who held it may send requests until its lease has
 // run out by the granter's clock, if it does not give it back before; the next one
 // may send some when the host has rested from then. Those who ask meanwhile stand in
-// line, and have it in the order in which they came.
+// line, and have it in the order in which they came. Who would wait for long is sent
+// away, and keeps its place if it is back in time.
 //
 // An address has as many holders as it may have connections. Like a frontier.Frontier
 // the granter takes one for a CDN that many domains were asked for at, here by all
@@ -64,6 +65,7 @@ type tenure struct {
 	id     uint64    // of the holder's last Ask
 	until  page.Time // 0: nobody holds it
 	line   line
+	away   line // who was sent away to come back later, in the order in which they came
 }
 
 // habit is how long a node waits between requests to a host, as it has said last. What
@@ -124,6 +126,21 @@ func (l *line) stand(now page.Time, p party, host string) {
 	} else if len(*l) < maxLine {
 		*l = append(*l, waiter{who: p, host: host, until: now.Add(Patience)})
 	}
+}
+
+// expect lets somebody have its place who will come back at a time.
+func (l *line) expect(p party, at page.Time) {
+	if i := l.find(p, ""); i >= 0 {
+		(*l)[i].until = at.Add(askAgain)
+	} else if len(*l) < maxLine {
+		*l = append(*l, waiter{who: p, until: at.Add(askAgain)})
+	}
+}
+
+// before says whether somebody who came before p is expected now.
+func (l *line) before(now page.Time, p party) bool {
+	n := l.others(now, p, "")
+	return slices.ContainsFunc((*l)[:n], func(w waiter) bool { return w.until <= now.Add(leaseEarly/2+askAgain) })
 }
 
 // leave lets somebody wait no longer.
@@ -207,14 +224,20 @@ func (g *Granter) tenure(host string, since page.Time) *tenure {
 	}
 	if t.last == 0 || t.since != since {
 		*t = tenure{since: since, wait: t.wait, delay: t.delay, habits: t.habits, rest: t.rest, last: since.Add(MaxLease)}
+		for i := range t.habits { // they may have said it to the former owner
+			t.habits[i].said = max(t.habits[i].said, t.last)
+		}
 	}
 	return t
 }
 
-// heed takes how long a node waits between requests from now on. Who has not said it
-// for longer than that, nor has anybody visited the host, is not reckoned with.
+// heed takes how long a node waits between requests from now on. Who has not said it for
+// a minute longer than that is not reckoned with, however often others visit the host: it
+// has no pages of the host any more, or has gone, and may have had one slow answer. It
+// says it with each Ask, and so until its last visit is over; others know of a
+// crawl-delay themselves, or the partition's log does.
 func (t *tenure) heed(now page.Time, p party, wait time.Duration) {
-	t.habits = slices.DeleteFunc(t.habits, func(h habit) bool { return h.who == p || max(h.said, t.last).Add(max(h.wait, keptFor)) <= now })
+	t.habits = slices.DeleteFunc(t.habits, func(h habit) bool { return h.who == p || h.said.Add(h.wait+keptFor) <= now })
 	if wait = min(wait, maxSpan); wait > t.delay {
 		t.habits = append(t.habits, habit{p, wait, now})
 	}
@@ -239,8 +262,8 @@ func (t *tenure) free() { t.until, t.holder = 0, party{} }
 
 func (g *Granter) host(now, since page.Time, p party, id uint64, w *Want) Lease {
 	t := g.tenure(w.Host, since)
-	t.heed(now, p, w.Wait)
 	t.lapse(now)
+	t.heed(now, p, w.Wait)
 	ahead := t.line.others(now, p, "")
 	wait := max(t.ready().Sub(now), 0)
 	switch {
@@ -257,17 +280,26 @@ func (g *Granter) host(now, since page.Time, p party, id uint64, w *Want) Lease 
 		// Whoever is before it, the host rests after each.
 		if turn := time.Duration(ahead)*t.wait - leaseEarly/2; turn > Patience {
 			t.line.leave(p, "")
+			t.away.expect(p, now.Add(turn))
 			return Lease{Wait: turn}
 		}
 		t.line.stand(now, p, "")
+		t.away.leave(p, "")
 		g.callHost(now, w.Host, t)
 		return Lease{Wait: callAgain}
 	case wait > leaseEarly:
 		t.line.leave(p, "")
+		t.away.expect(p, now.Add(wait-leaseEarly/2))
 		return Lease{Wait: wait - leaseEarly/2}
+	case len(t.line) == 0 && t.away.before(now, p):
+		// All who were sent away come back at the same time, and the nearest would always
+		// be the first: the others would never have it, nor find out that it is fast again.
+		t.away.expect(p, now.Add(leaseEarly/2))
+		return Lease{Wait: leaseEarly / 2}
 	}
 	t.holder, t.id, t.until = p, id, now.Add(MaxLease)
 	t.line.leave(p, "")
+	t.away.leave(p, "")
 	return Lease{For: MaxLease, Wait: wait}
 }
 
@@ -373,6 +405,7 @@ func (g *Granter) Return(now page.Time, from string, x *Return) (sure bool) {
 				t.free()
 			}
 			t.line.leave(p, "")
+			t.away.leave(p, "")
 			g.callHost(now, v.Host, t)
 			sure = sure || v.Sure
 		}

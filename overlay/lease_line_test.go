@@ -274,3 +274,110 @@ func TestWaitsShrink(t *testing.T) {
 	visit("y", short, 0)
 	visit("x", short, time.Second)
 }
+
+// A node that has once had a slow answer, and then has no pages of the host any more or
+// is gone, slows nobody down for good: others visit the host as often as they wait. It
+// does while it may have sent a request of late, or still asks, or may have asked the
+// partition's former owner.
+func TestHabitsOfTheGoneAreForgotten(t *testing.T) {
+	const short, slow = 6 * time.Second, 30 * time.Second
+	host := Subject{Host: "a.example"}
+	fast, slowly := Want{Subject: host, Wait: short}, Want{Subject: host, Wait: slow}
+	for name, visit := range map[string]func(*counter){
+		"returned": func(c *counter) { c.ask("y", slowly); c.back("y", Give{Subject: host, Used: true}) },
+		"lapsed":   func(c *counter) { c.ask("y", slowly); c.after(MaxLease) },
+		"refused":  func(c *counter) { c.ask("x", fast); c.ask("y", slowly); c.back("x", Give{Subject: host, Used: true}) },
+	} {
+		c := newCounter(LeaseConfig{Wait: short, PerServer: 1})
+		visit(c)
+		last := c.now
+		var rests []time.Duration
+		for len(rests) < 10 && c.now.Sub(last) < time.Minute {
+			l := c.ask("x", fast)
+			c.after(l.Wait)
+			if l.For > 0 {
+				rests, last = append(rests, c.now.Sub(last)), c.now
+				c.back("x", Give{Subject: host, Used: true})
+			}
+		}
+		if len(rests) < 10 || rests[0] < slow || rests[9] != short {
+			t.Errorf("%s: x lets the host rest for %v", name, rests)
+		}
+	}
+	// Who asks on, and has not been given it yet, is reckoned with.
+	c := newCounter(LeaseConfig{Wait: short, PerServer: 1})
+	c.ask("x", fast)
+	c.back("x", Give{Subject: host, Used: true})
+	for range 10 {
+		c.after(short)
+		c.ask("y", slowly)
+		if l := c.ask("x", fast); l.For > 0 || l.Wait < slow-short-leaseEarly {
+			t.Fatalf("x is given %+v, though y waits for %v", l, slow)
+		}
+		c.after(slow) // y is late
+		if l := c.ask("x", fast); l.For == 0 {
+			t.Fatalf("x is given %+v of a host that has rested", l)
+		}
+		c.back("x", Give{Subject: host, Used: true})
+	}
+	c.after(10 * time.Minute)
+	c.Start(c.now, 0)
+	if l := c.ask("x", fast); l.Wait < slow {
+		t.Errorf("x is given %+v by a new owner that has known of y's %v before", l, slow)
+	}
+}
+
+// Of those who were sent away until a host has rested, the one that came first has it
+// next, however near another is. If it does not come back, that costs others a second.
+func TestWhoWasSentAwayHasItsTurn(t *testing.T) {
+	const wait = 6 * time.Second
+	host := Subject{Host: "a.example"}
+	want := Want{Subject: host, Wait: wait}
+	c := newCounter(LeaseConfig{Wait: wait, PerServer: 1})
+	// turn lets all ask until one has it, x always first, and returns which, and after how long.
+	turn := func(names ...string) (string, time.Duration) {
+		for since := c.now; c.now.Sub(since) < time.Minute; c.after(leaseEarly / 2) {
+			for _, name := range names {
+				if l := c.ask(name, want); l.For > 0 {
+					c.after(l.Wait)
+					c.back(name, Give{Subject: host, Used: true})
+					return name, c.now.Sub(since)
+				}
+			}
+		}
+		return "nobody", time.Minute
+	}
+	turn("x")
+	for i := range 9 {
+		if name, after := turn("x", "y", "z"); name != []string{"x", "y", "z"}[i%3] || after > wait+askAgain {
+			t.Fatalf("turn %d is of %s after %v", i, name, after)
+		}
+	}
+	c.ask("x", want)
+	c.ask("z", want)
+	c.after(wait)
+	for i, most := range []time.Duration{0, wait, wait + askAgain, wait} { // z does not come back
+		if name, after := turn("y", "x"); name == "nobody" || after > most {
+			t.Errorf("turn %d without z is of %s after %v", i, name, after)
+		}
+	}
+}
+
+// Who stands in line is not put off for one who was sent away since the line was long.
+func TestLineGoesBeforeThoseSentAway(t *testing.T) {
+	c := newCounter(LeaseConfig{Wait: 2 * time.Second, PerServer: 1})
+	want := Want{Subject: Subject{Host: "a.example"}}
+	c.ask("x", want)
+	if l := c.ask("z", want); l.Wait != callAgain {
+		t.Fatalf("z does not stand in line: %+v", l)
+	}
+	if l := c.ask("y", want); l.Wait != 3500*time.Millisecond {
+		t.Fatalf("y is to come back in %v", l.Wait)
+	}
+	c.after(1500 * time.Millisecond)
+	c.back("x", Give{Subject: want.Subject, Used: true})
+	c.after(1500 * time.Millisecond)
+	if l := c.ask("z", want); l.For == 0 {
+		t.Errorf("z is put off for y, who came later: %+v", l)
+	}
+}
