@@ -252,11 +252,25 @@ func (s *station) told(st node.Status) {
 	s.mu.Unlock()
 }
 
-// watch takes what the node knows of the others.
+// What a node says when it has lost the others, and when it has found them again.
+const (
+	lostTouch = "weir: warning: this node has lost touch with the others, or with most of them, and has stopped fetching; it goes on when it reaches them again, and nothing is lost"
+	inTouch   = "weir: in touch with the others again: this node goes on"
+)
+
+// watch takes what the node knows of the others, and tells a person when it has lost them.
 func (s *station) watch(st overlay.Status) {
 	s.mu.Lock()
-	s.member, s.joined = st, s.joined || st.Held
+	had, joined := s.member.Held, s.joined
+	s.member, s.joined = st, joined || st.Held
 	s.mu.Unlock()
+	switch {
+	case st.Draining || !joined || had == st.Held: // who leaves is told otherwise, see forsaken
+	case st.Held:
+		s.note(inTouch)
+	default:
+		s.note(lostTouch)
+	}
 }
 
 // nodeStatus is how one node is doing. Names are for programs: add, never rename.

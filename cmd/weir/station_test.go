@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -66,6 +67,21 @@ func TestStateOfANode(t *testing.T) {
 		if s.watch(c.now); s.state() != c.want {
 			t.Errorf("%+v is %s", c.now, s.state())
 		}
+	}
+}
+
+// TestLostTouch: a node says once that it has lost the others, and once that it is back;
+// not before it has found them, and not when it leaves.
+func TestLostTouch(t *testing.T) {
+	s := testStation(t)
+	var said []string
+	s.say = func(text string) { said = append(said, text) }
+	held, lost := overlay.Status{Held: true}, overlay.Status{}
+	for _, st := range []overlay.Status{lost, held, held, lost, lost, held, held, {Draining: true, Held: true}, {Draining: true}} {
+		s.watch(st)
+	}
+	if want := []string{lostTouch, inTouch}; !slices.Equal(said, want) {
+		t.Errorf("said %q", said)
 	}
 }
 

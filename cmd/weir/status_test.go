@@ -39,8 +39,9 @@ func TestWhoLeads(t *testing.T) {
 		{"all are here", "", fleet("a", "crawling", "crawling", "crawling")},
 		{"one is gone", "", fleet("a", "crawling", "crawling", "gone")},
 		{"an election", "choosing who leads", fleet("", "crawling", "crawling", "silent")},
-		{"two are gone, and it has not come round", "most nodes with storage are missing (b and c)", fleet("b", "crawling", "gone", "silent")},
-		{"three of five", "missing (c, d and e)", fleet("", "fenced", "fenced", "gone", "gone", "gone")},
+		{"two are gone, and it has not come round", "most nodes with storage are missing (b and c): the others stop fetching within 20s", fleet("b", "crawling", "gone", "silent")},
+		{"three of five, and one has not noticed", "missing (c, d and e): the others stop fetching within 20s", fleet("", "fenced", "quiet", "gone", "gone", "gone")},
+		{"three of five", "missing (c, d and e): the others have stopped fetching", fleet("", "fenced", "fenced", "gone", "gone", "gone")},
 		{"half of four", "half of the nodes with storage are missing (c and d)", fleet("", "fenced", "fenced", "gone", "gone")},
 	} {
 		if got := c.fleet.lead(); !strings.Contains(got, c.want) || c.want == "" && got != "" {
