@@ -123,6 +123,7 @@ func clusterFault(err error) error {
 		end     *cluster.EndError
 		short   *cluster.ShortError
 		removed *cluster.RemovedError
+		late    *cluster.LateError
 	)
 	switch {
 	case errors.As(err, &cert):
@@ -167,6 +168,10 @@ func clusterFault(err error) error {
 		hint = fmt.Sprintf("it joins again with a new, empty --dir; the pages it has fetched are in its old one only, which weir export --dir reads; if that is lost, weir node remove %s --refetch has them fetched again", removed.Node)
 	case errors.As(err, &port):
 		hint = "take the address that weir node --listen has there"
+	case errors.As(err, &late) && late.Met:
+		hint = "it may have much to do, or be cut off from the others: try again, or ask another node with --at; if something was to change, weir status shows whether it has"
+	case errors.As(err, &late):
+		hint = "take the address that weir node --listen has there, not the port after it, where the nodes' servers meet one another; if it is that, the node hangs or is out of reach: ask another one with --at"
 	case errors.Is(err, cluster.ErrInUse):
 		hint = "weir status --node tells how it is doing; another node needs a folder, a name and a certificate of its own"
 	case errors.As(err, new(tls.RecordHeaderError)):

@@ -286,3 +286,19 @@ func TestQuestionsThatComeTooEarly(t *testing.T) {
 		}
 	}
 }
+
+// Whoever asks at a wrong port, or a node that hangs, hears what to try.
+func TestQuestionsWithoutAnAnswer(t *testing.T) {
+	for _, c := range []struct {
+		err        cluster.LateError
+		text, hint string
+	}{
+		{cluster.LateError{Addr: "a:7401"}, "nothing has answered at a:7401 in time", "not the port after it"},
+		{cluster.LateError{Addr: "a:7400", Met: true}, "a:7400 was asked, and has not answered in time", "ask another node with --at"},
+	} {
+		var f *fault
+		if err := clusterFault(&c.err); !errors.As(err, &f) || err.Error() != c.text || !strings.Contains(f.hint, c.hint) {
+			t.Errorf("%v: %+v", err, f)
+		}
+	}
+}

@@ -489,6 +489,9 @@ func brief(err error) string {
 	if errors.Is(err, ErrHungUp) {
 		return ErrHungUp.Error()
 	}
+	if errors.As(err, new(*LateError)) {
+		return "no answer in time"
+	}
 	s := err.Error()
 	if i := strings.LastIndex(s, ": "); i >= 0 {
 		return s[i+2:]

@@ -396,6 +396,7 @@ func TestBrief(t *testing.T) {
 		{fmt.Errorf("ask x: %w", hungUp(reset)), ErrHungUp.Error()},
 		{fmt.Errorf("ask x: %w", hungUp(io.EOF)), ErrHungUp.Error()},
 		{&net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}, "connection refused"},
+		{&LateError{Addr: "x:1"}, "no answer in time"},
 	} {
 		if got := brief(c.err); got != c.want {
 			t.Errorf("%q is said of %v", got, c.err)
