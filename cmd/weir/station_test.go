@@ -85,6 +85,37 @@ func TestLostTouch(t *testing.T) {
 	}
 }
 
+// TestRefetchIsAdvisedUntilItIsDone: also where a node hears of that before it hears of
+// the removal; but a node that is removed once more is told of as ever.
+func TestRefetchIsAdvisedUntilItIsDone(t *testing.T) {
+	s := testStation(t)
+	told := func() string { return strings.Join(s.recent(time.Now()), "\n") }
+	fetching := func() {
+		if _, err := s.fetching(t.Context(), []byte(`"c"`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const advice, done = "weir node remove c --refetch", "that it had fetched are fetched again"
+	s.warn(&cluster.RemovedError{Node: "c"})
+	if got := told(); !strings.Contains(got, advice) {
+		t.Errorf("before: %q", got)
+	}
+	fetching()
+	if got := told(); strings.Contains(got, advice) || !strings.Contains(got, done) {
+		t.Errorf("after: %q", got)
+	}
+	s.warned = nil
+	s.warn(&cluster.RemovedError{Node: "c"})
+	if got := told(); strings.Contains(got, advice) || !strings.Contains(got, done) {
+		t.Errorf("late: %q", got)
+	}
+	s.lost["c"] = time.Now().Add(-heardTime)
+	s.warn(&cluster.RemovedError{Node: "c"})
+	if got := told(); !strings.Contains(got, advice) {
+		t.Errorf("once more: %q", got)
+	}
+}
+
 // TestUntaken: a node that leaves knows whether others take what it had.
 func TestUntaken(t *testing.T) {
 	here := func(peers ...overlay.Peer) (list []overlay.PeerStatus) {
