@@ -170,6 +170,7 @@ func (s *station) serve(cl *cluster.Node) {
 	cl.Answer(streamTopic, s.stream)
 	cl.Answer(crawlTopic, func(context.Context, []byte) ([]byte, error) { return json.Marshal(s.known()) })
 	cl.Answer(showTopic, s.show)
+	cl.Answer(seedsTopic, s.seeds)
 	cl.Watch(func(sp cluster.Spec) {
 		if sp.Body == nil || s.waitsFor(sp) {
 			return
