@@ -247,6 +247,24 @@ func TestLastingWarnings(t *testing.T) {
 	}
 }
 
+// The end of the authority is told of as that of a certificate is, with what to do before
+// and after.
+func TestEndOfTheAuthority(t *testing.T) {
+	at := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		left       time.Duration
+		text, hint string
+	}{
+		{72 * time.Hour, "warning: the cluster's authority (ca.pem) expires on 2026-12-01 00:00:00 UTC, in 3 days: ", "; weir node init DIR makes another one: add its ca.pem to the end of that of every node"},
+		{0, "warning: the cluster's authority (ca.pem) HAS EXPIRED, on 2026-12-01 00:00:00 UTC: ", "; weir node init DIR makes another one: give all nodes"},
+	} {
+		err := &cluster.EndError{At: at, Left: c.left}
+		if got := warningOf(err); !strings.HasPrefix(got, c.text) || !strings.Contains(got, c.hint) || !lasts(err) {
+			t.Errorf("%q", got)
+		}
+	}
+}
+
 // A person sees how far copies are behind, when some are, and what coordination costs, when
 // there are enough URLs to say so.
 func TestLagAndCoordination(t *testing.T) {
