@@ -163,7 +163,8 @@ func call(ctx context.Context, addr string, c *certs, limit uint32, r *request) 
 	d := tls.Dialer{Config: c.conf}
 	conn, err := d.DialContext(ctx, "tcp", addr)
 	if err != nil {
-		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+		var late net.Error // which may be there a moment before the context has ended
+		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) || errors.As(err, &late) && late.Timeout() {
 			return nil, &LateError{Addr: addr}
 		}
 		return nil, explain(hungUp(err), addr, nil, c.conf.Time())
