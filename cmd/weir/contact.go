@@ -65,13 +65,13 @@ func put(ctx context.Context, cl *cluster.Client, node, topic string, question, 
 const electionTime = 15 * time.Second
 
 // putAgreed puts a question whose answer most nodes must agree on, and that may be put
-// twice. If they cannot agree yet it waits a little.
-func putAgreed(ctx context.Context, cl *cluster.Client, topic string, question, answer any) error {
-	begin := time.Now()
-	for {
+// twice. If they cannot agree yet it waits a little, and puts it again: the first time may
+// have counted all the same.
+func putAgreed(ctx context.Context, cl *cluster.Client, topic string, question, answer any) (again bool, err error) {
+	for begin := time.Now(); ; again = true {
 		err := put(ctx, cl, "", topic, question, answer)
 		if err == nil || !strings.Contains(err.Error(), cluster.ErrHeadless.Error()) || time.Since(begin) > electionTime || !pauseFor(ctx, nil, time.Second) {
-			return err
+			return again, err
 		}
 	}
 }

@@ -278,7 +278,7 @@ func (e *env) crawl(cfg *node.Config, asJSON bool) error {
 	case r.StoppedBy == crawl.StopDone && r.Seeds == 0 && r.Pages == 0: // killed before the first seed was kept
 		return usage("name a page to start from, as in weir crawl"+dirFlag(cfg.Dir)+" https://example.org/", "the crawl in %s has no URL yet", cfg.Dir)
 	case r.StoppedBy == crawl.StopDone && r.Seeds > 0 && r.SeedsOK == 0:
-		return noSeed(r)
+		return noSeed(r.Outcomes, r.Waiting, "weir why"+dirFlag(r.Dir)+" URL tells more")
 	case asJSON:
 	case r.StoppedBy == crawl.StopDone && r.Resumed && r.Queued == 0 && !p.moved(r):
 		fmt.Fprintf(e.out, "this crawl is finished: %s fetched, nothing is queued; add seeds, or start another one with --dir\n", many(r.Fetched, "page"))

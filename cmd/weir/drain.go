@@ -125,17 +125,21 @@ func (f *fleetStatus) pivotal(name string) bool {
 func (s *station) farewell(why error) { s.bye.Do(func() { s.sayFarewell(why) }) }
 
 func (s *station) sayFarewell(why error) {
+	s.spread(farewellTopic, farewell{s.cl.Peers()[0].Name, why.Error()})
+}
+
+// spread tells the other nodes something, those that hear it within a moment.
+func (s *station) spread(topic string, news any) {
 	ctx, cancel := context.WithTimeout(context.Background(), silentTime)
 	defer cancel()
-	peers := s.cl.Peers()
-	text, err := json.Marshal(farewell{peers[0].Name, why.Error()})
+	text, err := json.Marshal(news)
 	if err != nil {
 		return
 	}
 	var wg sync.WaitGroup
-	for _, p := range peers[1:] {
+	for _, p := range s.cl.Peers()[1:] {
 		if p.Connected {
-			wg.Go(func() { _, _ = s.cl.Ask(ctx, p.Name, farewellTopic, text) }) // it may be gone, too
+			wg.Go(func() { _, _ = s.cl.Ask(ctx, p.Name, topic, text) }) // it may be gone, too
 		}
 	}
 	wg.Wait()

@@ -103,6 +103,9 @@ func (c *nodeCertCmd) Run(e *env) error {
 	return nil
 }
 
+// otherAuthority is what to do when that of a cluster has expired.
+const otherAuthority = "weir node init DIR makes another one: give all nodes and people certificates made with it (weir node cert --ca DIR), and start all nodes again"
+
 // clusterFault says what to do about an error of a node, or of a question to one.
 func clusterFault(err error) error {
 	if err == nil {
@@ -123,6 +126,7 @@ func clusterFault(err error) error {
 		end     *cluster.EndError
 		short   *cluster.ShortError
 		removed *cluster.RemovedError
+		late    *cluster.LateError
 	)
 	switch {
 	case errors.As(err, &cert):
@@ -141,6 +145,8 @@ func clusterFault(err error) error {
 			hint = "weir node cert NAME --hosts makes one that names all hosts the node is reached at"
 		case cluster.CertPerson:
 			hint = "weir node cert NAME --hosts HOST,... makes one for a node"
+		case cluster.CertOld:
+			hint = otherAuthority
 		}
 	case errors.As(err, &refused):
 		switch refused.Why {
@@ -159,6 +165,10 @@ func clusterFault(err error) error {
 		case cluster.Returned:
 			hint = "if its old folder is lost: weir node remove NAME, at another node; where fewer than three with storage would be left, start it under another name before that"
 		}
+	case errors.As(err, &end) && end.Node == "" && end.Left <= 0:
+		hint = otherAuthority
+	case errors.As(err, &end) && end.Node == "":
+		hint = "weir node init DIR makes another one: add its ca.pem to the end of that of every node and person, and start the nodes again; then give each a certificate made with it (weir node cert --ca DIR), with both in its ca.pem, and start it again"
 	case errors.As(err, &end):
 		hint = "weir node cert makes a new one, with the same ca.key: put it in place of the old one, then stop the node and start it again"
 	case errors.As(err, &short):
@@ -167,6 +177,10 @@ func clusterFault(err error) error {
 		hint = fmt.Sprintf("it joins again with a new, empty --dir; the pages it has fetched are in its old one only, which weir export --dir reads; if that is lost, weir node remove %s --refetch has them fetched again", removed.Node)
 	case errors.As(err, &port):
 		hint = "take the address that weir node --listen has there"
+	case errors.As(err, &late) && late.Met:
+		hint = "it may have much to do, or be cut off from the others: try again, or ask another node with --at; if something was to change, weir status shows whether it has"
+	case errors.As(err, &late):
+		hint = "take the address that weir node --listen has there, not the port after it, where the nodes' servers meet one another; if it is that, the node hangs or is out of reach: ask another one with --at"
 	case errors.Is(err, cluster.ErrInUse):
 		hint = "weir status --node tells how it is doing; another node needs a folder, a name and a certificate of its own"
 	case errors.As(err, new(tls.RecordHeaderError)):

@@ -110,5 +110,34 @@ func (s *station) refetch(ctx context.Context, b []byte) ([]byte, error) {
 		return nil, err
 	}
 	s.note(fmt.Sprintf("%s was removed: %s that it had fetched wait to be fetched again", name, many(int64(pages), "page")))
+	s.heal(name)
+	s.spread(fetchingTopic, name)
 	return json.Marshal(pages)
+}
+
+// fetching hears that the pages of a node are fetched again.
+func (s *station) fetching(_ context.Context, b []byte) ([]byte, error) {
+	var name string
+	if err := json.Unmarshal(b, &name); err != nil {
+		return nil, err
+	}
+	s.heal(name)
+	return nil, nil
+}
+
+// heal takes the advice back to have the pages of a node fetched again.
+func (s *station) heal(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lost[name] = time.Now()
+	for i := range s.warned {
+		if s.warned[i].removed == name {
+			s.warned[i].text = again(name)
+		}
+	}
+}
+
+// again says of a node that was removed that nothing is left to do about it.
+func again(name string) string {
+	return "warning: " + name + " was taken out of the cluster, and the pages that it had fetched are fetched again"
 }

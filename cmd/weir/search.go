@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -64,6 +65,9 @@ func (c *searchCmd) Run(e *env) error {
 	case c.Dir == "":
 		return usage("as in weir search crawl solar panel; weir search --help shows what a question can be", "there is no word to look for, nor where")
 	case c.At != "":
+		if err := c.noFolder(e); err != nil {
+			return err
+		}
 		c.Dir, c.Terms = "", append([]string{c.Dir}, c.Terms...)
 	case len(c.Terms) == 0:
 		return usage("the folder of the crawl comes before the words: weir search "+defaults().Dir+" "+quoted(c.Dir), "there is no word to look for in %s", c.Dir)
@@ -90,6 +94,23 @@ func (c *searchCmd) Run(e *env) error {
 		return nil
 	}
 	return err
+}
+
+// noFolder refuses a folder before the words of a question to a cluster. One that is no
+// crawl's may be a word by chance.
+func (c *searchCmd) noFolder(e *env) error {
+	if st, err := os.Stat(c.Dir); err != nil || !st.IsDir() {
+		return nil
+	}
+	holds := func(file string) bool {
+		_, err := os.Stat(filepath.Join(c.Dir, file))
+		return err == nil
+	}
+	if strings.ContainsAny(c.Dir, `/\`) || holds(crawlFile) || holds(homeFile) {
+		return usage("leave the folder out: --at asks the nodes; if it is meant as a word, quote it twice: '\""+c.Dir+"\"'", "there is --at %s, and the folder %s", c.At, c.Dir)
+	}
+	fmt.Fprintf(e.err, "weir: with --at, %s is taken for a word, and not for the folder of that name\n", c.Dir)
+	return nil
 }
 
 func (c *searchCmd) run(ctx context.Context, e *env, q *search.Query) error {

@@ -86,26 +86,29 @@ func (s *station) show(_ context.Context, b []byte) ([]byte, error) {
 	return json.Marshal(shown)
 }
 
-// fetchedAt finds a page that the node has fetched; nil if it has not. A page that was
-// handed on may be in any partition.
+// fetchedAt finds a page that the node has fetched; nil if it has not.
 func fetchedAt(f *folder, keys overlay.Keys, u page.URL) (*crawl.PageInfo, error) {
-	scheme := keys.Scheme()
-	if !scheme.Leased() {
-		return fetchedHere(f.Page(u))
-	}
-	home := keys.Home(u)
-	info, err := fetchedHere(f.PageIn(u, home))
-	for part := 0; part < overlay.Parts && scheme.Second != overlay.Stay && info == nil && err == nil; part++ {
-		info, err = fetchedHere(f.PageIn(u, part))
-	}
-	return info, err
+	return findAt(f, keys, u, func(p *crawl.PageInfo) bool { return p.State == "ended" && p.Record.File != 0 })
 }
 
-func fetchedHere(p *crawl.PageInfo, err error) (*crawl.PageInfo, error) {
-	if err != nil || p == nil || p.State != "ended" || p.Record.File == 0 {
-		return nil, err
+// findAt finds a page that fits in what the node knows; nil: there is none. A page that was
+// handed on may be in any partition.
+func findAt(f *folder, keys overlay.Keys, u page.URL, fits func(*crawl.PageInfo) bool) (*crawl.PageInfo, error) {
+	one := func(p *crawl.PageInfo, err error) (*crawl.PageInfo, error) {
+		if err != nil || p == nil || !fits(p) {
+			return nil, err
+		}
+		return p, nil
 	}
-	return p, nil
+	scheme := keys.Scheme()
+	if !scheme.Leased() {
+		return one(f.Page(u))
+	}
+	info, err := one(f.PageIn(u, keys.Home(u)))
+	for part := 0; part < overlay.Parts && scheme.Second != overlay.Stay && info == nil && err == nil; part++ {
+		info, err = one(f.PageIn(u, part))
+	}
+	return info, err
 }
 
 // searchAt answers from an index that the nodes of a cluster keep together.

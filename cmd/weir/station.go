@@ -26,6 +26,7 @@ const (
 	drainTopic    = "drain"
 	removeTopic   = "remove"
 	refetchTopic  = "refetch"
+	fetchingTopic = "refetched"
 	farewellTopic = "farewell"
 )
 
@@ -47,17 +48,18 @@ type station struct {
 	crawl   string       // its name; "": none yet
 	last    node.Status
 	member  overlay.Status
-	joined  bool           // it has had a session
-	warned  []warning      // the newest last
-	store   *store.Store   // of the crawl; nil: there is none yet
-	dir     string         // its folder
-	waits   string         // what it waits for before it belongs to a cluster
-	waitsAt time.Time      // when that was said
-	from    *taskFrom      // where the crawl was before
-	scheme  overlay.Scheme // of the crawl
-	agreed  node.Roll      // which programs it has, as this node has heard
-	halted  map[int]string // why rules had stopped programs that have left since
-	taken   int            // the number of the roll that the node goes by; -1: none yet
+	joined  bool                 // it has had a session
+	warned  []warning            // the newest last
+	lost    map[string]time.Time // nodes whose pages are fetched again, and since when
+	store   *store.Store         // of the crawl; nil: there is none yet
+	dir     string               // its folder
+	waits   string               // what it waits for before it belongs to a cluster
+	waitsAt time.Time            // when that was said
+	from    *taskFrom            // where the crawl was before
+	scheme  overlay.Scheme       // of the crawl
+	agreed  node.Roll            // which programs it has, as this node has heard
+	halted  map[int]string       // why rules had stopped programs that have left since
+	taken   int                  // the number of the roll that the node goes by; -1: none yet
 
 	streams map[uint64]*stream // see stream.go
 	drawn   uint64             // how many there were
@@ -68,8 +70,9 @@ type station struct {
 
 // warning is one that weir status shows for a while.
 type warning struct {
-	at   time.Time // when it was said last
-	text string
+	at      time.Time // when it was said last
+	text    string
+	removed string // the node that was, if it is about that
 }
 
 const (
@@ -78,7 +81,7 @@ const (
 )
 
 func newStation(logs *os.File, say func(string)) *station {
-	return &station{logs: logs, say: say, news: make(chan cluster.Spec, 1), rolls: make(chan node.Roll, 1), taken: -1, streams: map[uint64]*stream{}, leave: make(chan struct{})}
+	return &station{logs: logs, say: say, news: make(chan cluster.Spec, 1), rolls: make(chan node.Roll, 1), taken: -1, lost: map[string]time.Time{}, streams: map[uint64]*stream{}, leave: make(chan struct{})}
 }
 
 // note tells a person.
@@ -97,15 +100,22 @@ func (s *station) log(text string) {
 
 // warn tells a person, and those who ask for the status.
 func (s *station) warn(err error) {
-	text := warningOf(err)
-	if !lasts(err) { // else the status has it anyway
-		s.mu.Lock()
-		s.warned = slices.DeleteFunc(s.warned, func(w warning) bool { return w.text == text })
-		s.warned = append(s.warned, warning{time.Now(), text})
-		s.warned = s.warned[max(0, len(s.warned)-maxWarned):]
-		s.mu.Unlock()
+	now := warning{at: time.Now(), text: warningOf(err)}
+	removed := new(cluster.RemovedError)
+	if errors.As(err, &removed) {
+		now.removed = removed.Node
 	}
-	s.note("weir: " + text)
+	s.mu.Lock()
+	if since, ok := s.lost[now.removed]; ok && now.at.Sub(since) < heardTime { // it hears of that late
+		now.text = again(now.removed)
+	}
+	if !lasts(err) { // else the status has it anyway
+		s.warned = slices.DeleteFunc(s.warned, func(w warning) bool { return w.text == now.text })
+		s.warned = append(s.warned, now)
+		s.warned = s.warned[max(0, len(s.warned)-maxWarned):]
+	}
+	s.mu.Unlock()
+	s.note("weir: " + now.text)
 }
 
 // warningOf says what is wrong, and what to do about it.
@@ -154,11 +164,13 @@ func (s *station) serve(cl *cluster.Node) {
 		return nil, cl.RemovePeer(ctx, name)
 	})
 	cl.Answer(refetchTopic, s.refetch)
+	cl.Answer(fetchingTopic, s.fetching)
 	cl.Answer(farewellTopic, s.left)
 	cl.Answer(moveTopic, s.move)
 	cl.Answer(streamTopic, s.stream)
 	cl.Answer(crawlTopic, func(context.Context, []byte) ([]byte, error) { return json.Marshal(s.known()) })
 	cl.Answer(showTopic, s.show)
+	cl.Answer(seedsTopic, s.seeds)
 	cl.Watch(func(sp cluster.Spec) {
 		if sp.Body == nil || s.waitsFor(sp) {
 			return
@@ -252,11 +264,25 @@ func (s *station) told(st node.Status) {
 	s.mu.Unlock()
 }
 
-// watch takes what the node knows of the others.
+// What a node says when it has lost the others, and when it has found them again.
+const (
+	lostTouch = "weir: warning: this node has lost touch with the others, or with most of them, and has stopped fetching; it goes on when it reaches them again, and nothing is lost"
+	inTouch   = "weir: in touch with the others again: this node goes on"
+)
+
+// watch takes what the node knows of the others, and tells a person when it has lost them.
 func (s *station) watch(st overlay.Status) {
 	s.mu.Lock()
-	s.member, s.joined = st, s.joined || st.Held
+	had, joined := s.member.Held, s.joined
+	s.member, s.joined = st, joined || st.Held
 	s.mu.Unlock()
+	switch {
+	case st.Draining || !joined || had == st.Held: // who leaves is told otherwise, see forsaken
+	case st.Held:
+		s.note(inTouch)
+	default:
+		s.note(lostTouch)
+	}
 }
 
 // nodeStatus is how one node is doing. Names are for programs: add, never rename.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -66,6 +67,52 @@ func TestStateOfANode(t *testing.T) {
 		if s.watch(c.now); s.state() != c.want {
 			t.Errorf("%+v is %s", c.now, s.state())
 		}
+	}
+}
+
+// TestLostTouch: a node says once that it has lost the others, and once that it is back;
+// not before it has found them, and not when it leaves.
+func TestLostTouch(t *testing.T) {
+	s := testStation(t)
+	var said []string
+	s.say = func(text string) { said = append(said, text) }
+	held, lost := overlay.Status{Held: true}, overlay.Status{}
+	for _, st := range []overlay.Status{lost, held, held, lost, lost, held, held, {Draining: true, Held: true}, {Draining: true}} {
+		s.watch(st)
+	}
+	if want := []string{lostTouch, inTouch}; !slices.Equal(said, want) {
+		t.Errorf("said %q", said)
+	}
+}
+
+// TestRefetchIsAdvisedUntilItIsDone: also where a node hears of that before it hears of
+// the removal; but a node that is removed once more is told of as ever.
+func TestRefetchIsAdvisedUntilItIsDone(t *testing.T) {
+	s := testStation(t)
+	told := func() string { return strings.Join(s.recent(time.Now()), "\n") }
+	fetching := func() {
+		if _, err := s.fetching(t.Context(), []byte(`"c"`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const advice, done = "weir node remove c --refetch", "that it had fetched are fetched again"
+	s.warn(&cluster.RemovedError{Node: "c"})
+	if got := told(); !strings.Contains(got, advice) {
+		t.Errorf("before: %q", got)
+	}
+	fetching()
+	if got := told(); strings.Contains(got, advice) || !strings.Contains(got, done) {
+		t.Errorf("after: %q", got)
+	}
+	s.warned = nil
+	s.warn(&cluster.RemovedError{Node: "c"})
+	if got := told(); strings.Contains(got, advice) || !strings.Contains(got, done) {
+		t.Errorf("late: %q", got)
+	}
+	s.lost["c"] = time.Now().Add(-heardTime)
+	s.warn(&cluster.RemovedError{Node: "c"})
+	if got := told(); !strings.Contains(got, advice) {
+		t.Errorf("once more: %q", got)
 	}
 }
 

@@ -332,7 +332,11 @@ func (f *fleetStatus) lead() string {
 		if len(here) == len(missing) {
 			share = "half of the"
 		}
-		return fmt.Sprintf("%s nodes with storage are missing (%s): within %s nothing is fetched any more, and nothing is lost, until they are back (weir node --dir)", share, namesOf(missing), short(overlay.TTL))
+		when := "have stopped fetching"
+		if slices.ContainsFunc(f.Nodes, func(n nodeStatus) bool { return n.State == "crawling" || n.State == "quiet" || n.State == "draining" }) {
+			when = "stop fetching within " + short(overlay.TTL) + ","
+		}
+		return fmt.Sprintf("%s nodes with storage are missing (%s): the others %s until they are back (weir node --dir); nothing is lost", share, namesOf(missing), when)
 	case !slices.ContainsFunc(f.Nodes, func(n nodeStatus) bool { return n.Leader != "" }):
 		return "the nodes with storage are choosing who leads them: that takes some seconds, and what is found meanwhile waits"
 	}

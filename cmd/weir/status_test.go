@@ -39,8 +39,9 @@ func TestWhoLeads(t *testing.T) {
 		{"all are here", "", fleet("a", "crawling", "crawling", "crawling")},
 		{"one is gone", "", fleet("a", "crawling", "crawling", "gone")},
 		{"an election", "choosing who leads", fleet("", "crawling", "crawling", "silent")},
-		{"two are gone, and it has not come round", "most nodes with storage are missing (b and c)", fleet("b", "crawling", "gone", "silent")},
-		{"three of five", "missing (c, d and e)", fleet("", "fenced", "fenced", "gone", "gone", "gone")},
+		{"two are gone, and it has not come round", "most nodes with storage are missing (b and c): the others stop fetching within 20s", fleet("b", "crawling", "gone", "silent")},
+		{"three of five, and one has not noticed", "missing (c, d and e): the others stop fetching within 20s", fleet("", "fenced", "quiet", "gone", "gone", "gone")},
+		{"three of five", "missing (c, d and e): the others have stopped fetching", fleet("", "fenced", "fenced", "gone", "gone", "gone")},
 		{"half of four", "half of the nodes with storage are missing (c and d)", fleet("", "fenced", "fenced", "gone", "gone")},
 	} {
 		if got := c.fleet.lead(); !strings.Contains(got, c.want) || c.want == "" && got != "" {
@@ -246,6 +247,24 @@ func TestLastingWarnings(t *testing.T) {
 	}
 }
 
+// The end of the authority is told of as that of a certificate is, with what to do before
+// and after.
+func TestEndOfTheAuthority(t *testing.T) {
+	at := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		left       time.Duration
+		text, hint string
+	}{
+		{72 * time.Hour, "warning: the cluster's authority (ca.pem) expires on 2026-12-01 00:00:00 UTC, in 3 days: ", "; weir node init DIR makes another one: add its ca.pem to the end of that of every node"},
+		{0, "warning: the cluster's authority (ca.pem) HAS EXPIRED, on 2026-12-01 00:00:00 UTC: ", "; weir node init DIR makes another one: give all nodes"},
+	} {
+		err := &cluster.EndError{At: at, Left: c.left}
+		if got := warningOf(err); !strings.HasPrefix(got, c.text) || !strings.Contains(got, c.hint) || !lasts(err) {
+			t.Errorf("%q", got)
+		}
+	}
+}
+
 // A person sees how far copies are behind, when some are, and what coordination costs, when
 // there are enough URLs to say so.
 func TestLagAndCoordination(t *testing.T) {
@@ -282,6 +301,22 @@ func TestQuestionsThatComeTooEarly(t *testing.T) {
 		var f *fault
 		if err := clusterFault(errors.New(text)); !errors.As(err, &f) || !strings.Contains(f.hint, "try again in a few seconds") {
 			t.Errorf("%s: %+v", text, f)
+		}
+	}
+}
+
+// Whoever asks at a wrong port, or a node that hangs, hears what to try.
+func TestQuestionsWithoutAnAnswer(t *testing.T) {
+	for _, c := range []struct {
+		err        cluster.LateError
+		text, hint string
+	}{
+		{cluster.LateError{Addr: "a:7401"}, "nothing has answered at a:7401 in time", "not the port after it"},
+		{cluster.LateError{Addr: "a:7400", Met: true}, "a:7400 was asked, and has not answered in time", "ask another node with --at"},
+	} {
+		var f *fault
+		if err := clusterFault(&c.err); !errors.As(err, &f) || err.Error() != c.text || !strings.Contains(f.hint, c.hint) {
+			t.Errorf("%v: %+v", err, f)
 		}
 	}
 }

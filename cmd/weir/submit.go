@@ -30,7 +30,8 @@ type submitCmd struct {
 	Wait   bool   `name:"wait-done" help:"Wait until nothing is left to do."`
 	settings
 
-	changes int // of the crawl's programs, with this one
+	changes int      // of the crawl's programs, with this one
+	seeds   []string // that it starts from
 }
 
 // Help ends the help text of the command.
@@ -192,10 +193,14 @@ func (c *submitCmd) submit(e *env, given map[string]bool) error {
 		return err
 	}
 	got := changed{Crawl: c.Name}
-	if err := putAgreed(e.ctx, cl, submitTopic, submission{c.Name, body, slices.Sorted(maps.Keys(given))}, &got); err != nil {
+	again, err := putAgreed(e.ctx, cl, submitTopic, submission{c.Name, body, slices.Sorted(maps.Keys(given))}, &got)
+	if err != nil {
 		return err
 	}
 	c.changes = got.Changes
+	for _, seed := range t.Seeds {
+		c.seeds = append(c.seeds, seed.URL)
+	}
 	switch {
 	case got.Faults != "":
 		fmt.Fprintln(e.err, got.Faults)
@@ -206,8 +211,8 @@ func (c *submitCmd) submit(e *env, given map[string]bool) error {
 			had += " and that are not older than --share-within"
 		}
 		fmt.Fprintf(e.err, "submitted %s, which shares the crawl %s: %s are not fetched again; weir status shows how it goes\n", strings.Join(got.New, ", "), got.Crawl, had)
-	case got.Same && got.Changes > 0:
-		fmt.Fprintf(e.err, "the crawl %s has this already; weir status shows how it goes\n", got.Crawl)
+	case got.Same && !again:
+		fmt.Fprintf(e.err, "the crawl %s has this already, and nothing changes; weir status shows how it goes\n", got.Crawl)
 	default:
 		fmt.Fprintf(e.err, "submitted %s%s; weir status shows how it goes\n", got.Crawl, withPrograms(t))
 	}
@@ -310,6 +315,11 @@ func (c *submitCmd) wait(ctx context.Context, stop <-chan struct{}, e *env, cl *
 		if all.quiet() && all.changes() >= c.changes {
 			sc.wipe()
 			why := after(", ", all.why())
+			if why == "" {
+				if err := c.reached(ctx, cl, all); err != nil {
+					return err
+				}
+			}
 			if sum.Fetched == 0 && why == "" {
 				return failure(errors.New("the crawl has ended, and no page could be fetched"), "weir export pages --dir, with the crawl's folder on each node, tells why")
 			}

@@ -125,12 +125,12 @@ func quoted(word string) string {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// noSeed is the error of a crawl that reached none of its seeds.
-func noSeed(r node.Report) error {
+// noSeed is the error of a crawl that reached none of its seeds. Hint is for outcomes that
+// have no remedy of their own.
+func noSeed(outcomes map[string]int64, waiting int64, hint string) error {
 	var reasons []string
-	hint := "weir why" + dirFlag(r.Dir) + " URL tells more"
 	for _, o := range page.Outcomes() {
-		n := r.Outcomes[o.String()]
+		n := outcomes[o.String()]
 		if n == 0 || o == page.Redirected {
 			continue
 		}
@@ -143,7 +143,7 @@ func noSeed(r node.Report) error {
 			hint = h
 		}
 	}
-	if r.Waiting > 0 {
+	if waiting > 0 {
 		o := page.RobotsUnreachable
 		reasons = append(reasons, fmt.Sprintf("%s (%s)", o, o.Row().What))
 		hint = remedy[o]

@@ -47,6 +47,7 @@ const (
 	CertName    // it was made for another node
 	CertHost    // it does not name the host that was dialled
 	CertPerson  // it is a person's, and a node needs one of its own
+	CertOld     // the authority that made it has expired
 )
 
 // CertError refuses a certificate.
@@ -60,13 +61,18 @@ func (e *CertError) Error() string { return "the certificate of " + e.Whose + " 
 
 // EndError says that the certificate of a node ends soon, or has ended.
 type EndError struct {
-	Node string
+	Node string // "": that of the authority, and with it all others
 	At   time.Time
 	Left time.Duration // until then; none is left when it has ended
 }
 
 func (e *EndError) Error() string {
-	if e.Left <= 0 {
+	switch {
+	case e.Node == "" && e.Left <= 0:
+		return fmt.Sprintf("the cluster's authority (ca.pem) HAS EXPIRED, on %s: what is connected stays so, but a node that is cut off or stopped does not come back, and nobody can ask", stamp(e.At))
+	case e.Node == "":
+		return fmt.Sprintf("the cluster's authority (ca.pem) expires on %s, in %s: from then on no node comes back once it is cut off or stopped, and nobody can ask", stamp(e.At), roughly(e.Left))
+	case e.Left <= 0:
 		return fmt.Sprintf("the certificate of %s HAS EXPIRED, on %s: what is connected stays so, but once cut off or stopped %[1]s does not come back", e.Node, stamp(e.At))
 	}
 	return fmt.Sprintf("the certificate of %s expires on %s, in %s: from then on %[1]s does not come back once it is cut off or stopped", e.Node, stamp(e.At), roughly(e.Left))
@@ -234,6 +240,7 @@ type certs struct {
 	hosts []string
 	conf  *tls.Config
 	ends  time.Time
+	old   time.Time // when the authority ends that made it
 	shown *sync.Map // by nodes' names, when theirs end, as their servers have shown them
 }
 
@@ -284,6 +291,10 @@ func loadCerts(dir, name string, clock func() time.Time) (*certs, error) {
 	if name != "" && leaf.Subject.CommonName != name {
 		return bad(CertName, "was made for %q: start the node by that name, or make a certificate for %s", leaf.Subject.CommonName, name)
 	}
+	maker := makerOf(leaf, pemCA)
+	if maker != nil && clock().After(maker.NotAfter) { // what is said of that is that nobody knows it
+		return bad(CertOld, "is of no use any more: the authority that made it expired on %s%s%s", stamp(maker.NotAfter), hereItIs, stamp(clock()))
+	}
 	_, err = leaf.Verify(x509.VerifyOptions{Roots: pool, CurrentTime: clock(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
 	if err != nil {
 		return nil, explain(err, whose, leaf, clock())
@@ -292,6 +303,9 @@ func loadCerts(dir, name string, clock func() time.Time) (*certs, error) {
 		return bad(CertPerson, "is a person's: it names no host that others could reach a node at")
 	}
 	c := &certs{name: leaf.Subject.CommonName, hosts: leaf.DNSNames, ends: leaf.NotAfter, shown: new(sync.Map)}
+	if maker != nil {
+		c.old = maker.NotAfter
+	}
 	for _, ip := range leaf.IPAddresses {
 		c.hosts = append(c.hosts, ip.String())
 	}
@@ -304,6 +318,16 @@ func loadCerts(dir, name string, clock func() time.Time) (*certs, error) {
 		Time:         clock,
 	}
 	return c, nil
+}
+
+// makerOf finds the authority that made a certificate, of those in a file.
+func makerOf(leaf *x509.Certificate, file []byte) *x509.Certificate {
+	for block, rest := pem.Decode(file); block != nil; block, rest = pem.Decode(rest) {
+		if ca, err := x509.ParseCertificate(block.Bytes); err == nil && leaf.CheckSignatureFrom(ca) == nil {
+			return ca
+		}
+	}
+	return nil
 }
 
 // ofNode says that a certificate is a node's, and not that of a person who asks.

@@ -250,12 +250,37 @@ func TestCertificateThatEndsIsNoticed(t *testing.T) {
 	}
 	seen(false)
 	for name := range nodes {
-		if warn[name].any(of("a", false)) || warn[name].any(of("c", true)) {
+		if warn[name].any(of("a", false)) || warn[name].any(of("c", true)) || warn[name].any(of("", false)) {
 			t.Errorf("%s tells of %v", name, warn[name].all)
 		}
 	}
 	later.Store(int64(21 * 24 * time.Hour))
 	seen(true)
+	for ended, left := range map[bool]time.Duration{false: warnEnds / 2, true: -time.Hour} { // of the authority
+		later.Store(int64(caLasts - left))
+		for name, n := range nodes {
+			w.Until(name+" tells of the authority", func() bool { return warn[name].any(of("", ended)) })
+			if !slices.ContainsFunc(n.Status().Lasting, of("", ended)) {
+				t.Errorf("the status of %s has %v", name, n.Status().Lasting)
+			}
+		}
+	}
+}
+
+// A certificate whose authority has expired is not taken for that of another cluster.
+func TestAuthorityThatHasExpired(t *testing.T) {
+	ca := filepath.Join(t.TempDir(), "ca")
+	if err := initCA(ca, time.Now().Add(-caLasts)); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := Issue(ca, "a", []string{"127.0.0.1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var e *CertError
+	if _, err := loadCerts(dir, "a", time.Now); !errors.As(err, &e) || e.Fault != CertOld {
+		t.Errorf("%v", err)
+	}
 }
 
 // Servers that refuse one another's certificates say why on both sides, as lobbies do.

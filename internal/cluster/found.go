@@ -290,6 +290,13 @@ func (h *host) check(g greeting) error {
 	return &Refused{Why: why, By: h.self.Name, Who: g.Hello.Name + " at " + g.addr, Text: text}
 }
 
+// pastAmong says that the certificate of one that was greeted has expired, while others are
+// well: that is its own trouble, and not a clock that is wrong here.
+func pastAmong(g greeting, all []greeting) bool {
+	var cert *CertError
+	return errors.As(g.err, &cert) && cert.Fault == CertExpired && cert.Whose == g.addr && slices.ContainsFunc(all, func(g greeting) bool { return g.err == nil })
+}
+
 // gather returns when the node belongs to a cluster.
 func (h *host) gather(ctx context.Context) error {
 	tick := time.NewTicker(gatherEvery)
@@ -320,7 +327,16 @@ func (h *host) round(ctx context.Context) (done bool, wait string, err error) {
 		down   []string // of those, whom a person has named
 		member *greeting
 	)
-	for _, g := range h.greet(ctx) {
+	all := h.greet(ctx)
+	for _, g := range all {
+		if pastAmong(g, all) {
+			h.mu.Lock()
+			h.warnOnce(g.err)
+			h.mu.Unlock()
+			text, _, _ := strings.Cut(g.err.Error(), hereItIs)
+			silent = append(silent, text)
+			continue
+		}
 		if err := h.check(g); err != nil {
 			return false, "", err
 		}
@@ -489,6 +505,9 @@ func brief(err error) string {
 	if errors.Is(err, ErrHungUp) {
 		return ErrHungUp.Error()
 	}
+	if errors.As(err, new(*LateError)) {
+		return "no answer in time"
+	}
 	s := err.Error()
 	if i := strings.LastIndex(s, ": "); i >= 0 {
 		return s[i+2:]
@@ -511,11 +530,8 @@ func (h *host) enter(ctx context.Context) error {
 		return h.gather(ctx)
 	}
 	all := h.greet(ctx)
-	some := slices.ContainsFunc(all, func(g greeting) bool { return g.err == nil })
 	for _, g := range all {
-		var cert *CertError
-		past := errors.As(g.err, &cert) && cert.Fault == CertExpired && cert.Whose == g.addr
-		if past && some || errors.As(g.err, new(*PortError)) {
+		if pastAmong(g, all) || errors.As(g.err, new(*PortError)) {
 			h.cfg.Warn(g.err) // it knows where else to go
 			continue
 		}

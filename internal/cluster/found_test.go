@@ -176,8 +176,8 @@ func TestAddressThatIsDownIsNamed(t *testing.T) {
 	}
 }
 
-// A node comes back though the certificate of one of the others has expired, unless there
-// is nobody else: then its own clock may be wrong.
+// A node comes back, and a new one joins, though the certificate of one of the others has
+// expired, unless there is nobody else: then its own clock may be wrong.
 func TestExpiredNodeKeepsNobodyOut(t *testing.T) {
 	s := newSalon(t)
 	if _, err := issue(s.ca, "c", []string{"127.0.0.1"}, time.Now(), time.Hour); err != nil {
@@ -185,9 +185,10 @@ func TestExpiredNodeKeepsNobodyOut(t *testing.T) {
 	}
 	var later atomic.Int64
 	a := s.guest("a", nil)
-	b := s.guest("b", func(c *Config) {
+	late := func(c *Config) {
 		c.clock = func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
-	}, a.self.Lobby)
+	}
+	b := s.guest("b", late, a.self.Lobby)
 	c := s.guest("c", nil, a.self.Lobby)
 	if err := errors.Join(s.gather(a, b, c)...); err != nil {
 		t.Fatal(err)
@@ -195,6 +196,24 @@ func TestExpiredNodeKeepsNobodyOut(t *testing.T) {
 	later.Store(int64(2 * time.Hour))
 	if err := b.enter(s.ctx); err != nil || !b.warn.any(faultOf(CertExpired)) {
 		t.Errorf("b: %v, and is warned of %v", err, b.warn.all)
+	}
+	whose := func(err error) bool {
+		var e *CertError
+		return errors.As(err, &e) && e.Fault == CertExpired && e.Whose == c.self.Lobby
+	}
+	d := s.guest("d", late, c.self.Lobby, a.self.Lobby)
+	if err := d.gather(s.ctx); err != nil || d.id.Cluster != a.id.Cluster || len(d.warn.all) != 1 || !d.warn.any(whose) {
+		t.Errorf("d: %v, and is warned of %v", err, d.warn.all)
+	}
+	e := s.guest("e", late, c.self.Lobby)
+	if err := e.gather(s.ctx); !whose(err) {
+		t.Errorf("e, which finds only c: %v", err)
+	}
+	f := s.guest("f", late, c.self.Lobby, s.guest("g", nil).self.Lobby) // neither is in a cluster
+	for range 2 {
+		if _, wait, err := f.round(s.ctx); err != nil || !strings.Contains(wait, "; here are f, g; the certificate of "+c.self.Lobby+" expired on ") || strings.Contains(wait, hereItIs) || len(f.warn.all) != 1 {
+			t.Errorf("f waits: %q, %v, and is warned of %v", wait, err, f.warn.all)
+		}
 	}
 	a.lobby.close()
 	if err := b.enter(s.ctx); !faultOf(CertExpired)(err) {
@@ -396,6 +415,7 @@ func TestBrief(t *testing.T) {
 		{fmt.Errorf("ask x: %w", hungUp(reset)), ErrHungUp.Error()},
 		{fmt.Errorf("ask x: %w", hungUp(io.EOF)), ErrHungUp.Error()},
 		{&net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}, "connection refused"},
+		{&LateError{Addr: "x:1"}, "no answer in time"},
 	} {
 		if got := brief(c.err); got != c.want {
 			t.Errorf("%q is said of %v", got, c.err)

@@ -122,6 +122,9 @@ func (h *health) lasting() (list []error) {
 		list = append(list, err)
 	}
 	now := h.n.cfg.clock()
+	if err := ending("", h.n.host.certs.old, now); err != nil {
+		list = append(list, err)
+	}
 	for _, p := range h.n.known() {
 		if err := ending(p.Name, h.n.host.certs.until(p.Name), now); err != nil {
 			list = append(list, err)

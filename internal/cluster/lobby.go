@@ -163,6 +163,10 @@ func call(ctx context.Context, addr string, c *certs, limit uint32, r *request) 
 	d := tls.Dialer{Config: c.conf}
 	conn, err := d.DialContext(ctx, "tcp", addr)
 	if err != nil {
+		var late net.Error // which may be there a moment before the context has ended
+		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) || errors.As(err, &late) && late.Timeout() {
+			return nil, &LateError{Addr: addr}
+		}
 		return nil, explain(hungUp(err), addr, nil, c.conf.Time())
 	}
 	defer conn.Close()
@@ -174,6 +178,9 @@ func call(ctx context.Context, addr string, c *certs, limit uint32, r *request) 
 		err = readFrame(conn, limit, a)
 	}
 	if err != nil {
+		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+			return nil, &LateError{Addr: addr, Met: true}
+		}
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("ask %s: %w", addr, context.Cause(ctx))
 		}
@@ -187,6 +194,22 @@ func call(ctx context.Context, addr string, c *certs, limit uint32, r *request) 
 	}
 	return a, nil
 }
+
+// LateError says that a question was not answered in time.
+type LateError struct {
+	Addr string
+	Met  bool // what listens there belongs to the cluster; else nothing was heard at all
+}
+
+func (e *LateError) Error() string {
+	if e.Met {
+		return e.Addr + " was asked, and has not answered in time"
+	}
+	return "nothing has answered at " + e.Addr + " in time"
+}
+
+// Unwrap has it taken for what it is.
+func (e *LateError) Unwrap() error { return context.DeadlineExceeded }
 
 // hungUp says in words that the other end of a connection is gone.
 func hungUp(err error) error {
