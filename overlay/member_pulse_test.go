@@ -90,7 +90,7 @@ func TestLogIsLost(t *testing.T) {
 		s.step(Empty{0})
 		s.load(Load{})
 		deaf(time.Minute)
-		if s.m.Mine(0) || s.m.Status().Parts[0].Owner != "a" {
+		if s.m.Mine(0) || s.m.Status().Parts[0].Owner != "a" || s.m.Status().Cut != 1 {
 			t.Fatalf("without its log: %+v", s.m.Status().Parts[0])
 		}
 		s.now = s.now.Add(Hold - Renewal) // it was stopped
@@ -101,7 +101,7 @@ func TestLogIsLost(t *testing.T) {
 		}
 		s.answer(&offset)
 		s.beats(retryLast+Renewal, &offset)
-		if !s.m.Mine(0) {
+		if !s.m.Mine(0) || s.m.Status().Cut != 0 {
 			t.Error("it does not go on when it can read its log again")
 		}
 	}

@@ -15,6 +15,7 @@ type Status struct {
 	Peers    []PeerStatus
 	Parts    []PartStatus
 	Owned    int
+	Cut      int // partitions of its own in which it orders nothing, as their logs are out of reach
 	Parcels  int // not forgotten yet
 	Unacked  int // bytes that wait for acknowledgement
 	Throttle bool
@@ -52,6 +53,11 @@ func (m *Member) Status() Status {
 		Name: m.cfg.Name, Session: m.session, Held: m.held, Until: m.Until(), Draining: m.draining, Left: m.left,
 		Teller: m.parts[0].node, Quiet: t.quiet, Owned: m.owned, Parcels: len(m.posts.parcels), Unacked: m.posts.unacked,
 		Throttle: m.posts.full, Limit: m.cfg.Limit, Share: t.have,
+	}
+	for log := range m.pulses {
+		if x := &m.pulses[log]; x.lost {
+			st.Cut += x.parts
+		}
 	}
 	for _, p := range m.peers {
 		x := PeerStatus{Peer: p}

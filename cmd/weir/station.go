@@ -268,12 +268,18 @@ func (s *station) told(st node.Status) {
 const (
 	lostTouch = "weir: warning: this node has lost touch with the others, or with most of them, and has stopped fetching; it goes on when it reaches them again, and nothing is lost"
 	inTouch   = "weir: in touch with the others again: this node goes on"
+	logsBack  = "weir: the logs of all partitions can be reached again: this node goes on in all of them"
 )
+
+// logsAway says that some of a node's partitions wait.
+func logsAway(parts int) string {
+	return fmt.Sprintf("warning: this node can neither read nor write the logs of %s just now, and fetches nothing there until it can: nothing is lost (no node leads them, or the way to who does is cut)", many(int64(parts), "partition"))
+}
 
 // watch takes what the node knows of the others, and tells a person when it has lost them.
 func (s *station) watch(st overlay.Status) {
 	s.mu.Lock()
-	had, joined := s.member.Held, s.joined
+	had, cut, joined := s.member.Held, s.member.Cut, s.joined
 	s.member, s.joined = st, joined || st.Held
 	s.mu.Unlock()
 	switch {
@@ -282,6 +288,13 @@ func (s *station) watch(st overlay.Status) {
 		s.note(inTouch)
 	default:
 		s.note(lostTouch)
+	}
+	switch {
+	case !had || !st.Held: // which says it all
+	case cut == 0 && st.Cut > 0:
+		s.note("weir: " + logsAway(st.Cut))
+	case cut > 0 && st.Cut == 0:
+		s.note(logsBack)
 	}
 }
 
@@ -406,6 +419,9 @@ func (s *station) status() nodeStatus {
 	}
 	if len(cs.Headless) > 0 {
 		st.Warned = append(st.Warned, "warning: no node leads "+strings.Join(slices.Sorted(slices.Values(cs.Headless)), ", ")+" just now: what goes there waits")
+	}
+	if m.Held && m.Cut > 0 {
+		st.Warned = append(st.Warned, logsAway(m.Cut))
 	}
 	for _, err := range cs.Lasting {
 		st.Lasting = append(st.Lasting, warningOf(err))

@@ -85,6 +85,22 @@ func TestLostTouch(t *testing.T) {
 	}
 }
 
+// TestLogsAreAway: a node says once that partitions of its own wait for their logs, and
+// once that they do no more; not when it has lost the others altogether.
+func TestLogsAreAway(t *testing.T) {
+	s := testStation(t)
+	var said []string
+	s.say = func(text string) { said = append(said, text) }
+	held, cut, lost := overlay.Status{Held: true}, overlay.Status{Held: true, Cut: 64}, overlay.Status{}
+	for _, st := range []overlay.Status{held, cut, cut, held, held, cut, lost, held} {
+		s.watch(st)
+	}
+	away := "weir: " + logsAway(64)
+	if want := []string{away, logsBack, away, lostTouch, inTouch}; !slices.Equal(said, want) {
+		t.Errorf("said %q", said)
+	}
+}
+
 // TestRefetchIsAdvisedUntilItIsDone: also where a node hears of that before it hears of
 // the removal; but a node that is removed once more is told of as ever.
 func TestRefetchIsAdvisedUntilItIsDone(t *testing.T) {
