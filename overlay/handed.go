@@ -19,11 +19,13 @@ import (
 // left are pages that are fetched twice: those whose row was acknowledged when their
 // end could not be, and those whose row was appended though that is not known.
 
-// holdBack is how long after a session began it may show yet who owns a partition.
-const holdBack = TTL
-
-// lookAgain is after how long it is looked at again whether it does.
-const lookAgain = time.Second
+const (
+	// holdBack is how long after a session began a node waits to see who owns a partition:
+	// by then it has what it had before, or another does. No longer, as all that it has
+	// fetched meanwhile is told behind the rows that wait.
+	holdBack  = 5 * time.Second
+	lookAgain = time.Second / 2 // whether it shows
+)
 
 // hand is a page that was handed on.
 type hand struct {
@@ -142,28 +144,26 @@ func (o *outbox) sift(part int, l *lane) {
 // that are held back, or nowhere.
 func (o *outbox) judge(part int, l *lane, e entry) {
 	x, t := o.of(e), e.record.(Tuples)
+	if !slices.ContainsFunc(t.Rows, func(r Row) bool { return !o.goes(x, &r) }) { // as nearly always
+		l.queue = append(l.queue, e)
+		return
+	}
 	var sent, wait []Row
 	for i := range t.Rows {
-		r, h := t.Rows[i], o.handOf(x, &t.Rows[i])
-		if h == nil {
+		r := t.Rows[i]
+		if o.goes(x, &r) {
 			sent = append(sent, r)
 			continue
 		}
-		kept, known := o.kept(h.part, h.epoch)
-		switch {
+		h := o.handOf(x, &r)
+		switch _, known := o.kept(h.part, h.epoch); {
 		case h.off:
-		case kept:
-			sent = append(sent, r)
 		case !known:
 			wait = append(wait, r)
 		default:
 			h.off, o.off = true, true
 			x.callOff(h.part, r)
 		}
-	}
-	if len(sent) == len(t.Rows) {
-		l.queue = append(l.queue, e)
-		return
 	}
 	l.bytes -= e.size
 	o.count(x, e, -1)
@@ -178,6 +178,16 @@ func (o *outbox) judge(part int, l *lane, e entry) {
 		o.count(x, e, 1)
 		o.held = append(o.held, withheld{part, e})
 	}
+}
+
+// goes says that a row may go out: nobody else has owned the partition that hands it on.
+func (o *outbox) goes(x *parcel, r *Row) bool {
+	h := o.handOf(x, r)
+	if h == nil || h.off {
+		return h == nil
+	}
+	kept, _ := o.kept(h.part, h.epoch)
+	return kept
 }
 
 // callOff notes a row that does not go out.

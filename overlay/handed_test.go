@@ -260,9 +260,9 @@ func TestHandOnWaitsForOwners(t *testing.T) {
 		{"it has it back from itself", []Event{Owner{0, "a", 101, 4, 3}}, true},
 	} {
 		s := &said{rig: cutOff(t)}
-		s.live(3 * Renewal)
+		s.live(Renewal)
 		s.tell(Members{Peers: []Peer{{Name: "a", Session: 101}, {Name: "b", Session: 1}}})
-		s.live(5 * time.Second)
+		s.live(holdBack / 2)
 		if len(s.rows)+len(s.ends)+len(s.backs) > 0 {
 			t.Errorf("%s: nobody owns the partition yet, and it says %v and %v, and takes back %v", c.name, s.rows, s.ends, s.backs)
 		}
@@ -297,7 +297,7 @@ func TestHandOnDoesNotWaitForGood(t *testing.T) {
 	if len(s.backs) > 0 {
 		t.Errorf("it takes back %v, and may hear yet who owns the partition", s.backs)
 	}
-	s.live(5 * time.Second)
+	s.live(3 * time.Second)
 	if len(s.backs) != 1 {
 		t.Errorf("it takes back %v", s.backs)
 	}

@@ -606,6 +606,7 @@ func (c *committer) share(ctx context.Context, a overlay.Action) error {
 		c.open()
 		c.pages++
 		c.applied++
+		n.log.event("taken-back", map[string]any{"parcel": a.Left.Seq})
 		return n.ledger.TakeBack(a)
 	case overlay.Arrived:
 		c.open()
