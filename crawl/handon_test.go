@@ -311,3 +311,66 @@ func TestHostsAreLeft(t *testing.T) {
 		}
 	})
 }
+
+// callOff does with the first parcel of the outbox what a Member does: pages that it hands
+// on are taken back if another node has owned their partition since.
+func (s *ship) callOff() {
+	f, p := s.fl, &s.outbox[0]
+	if p.Seq <= s.came {
+		return
+	}
+	type id struct {
+		site string
+		hash uint64
+	}
+	off := map[id]int{}
+	for _, post := range p.Ended {
+		for _, r := range post.Records {
+			d := r.(overlay.Done)
+			if f.owner[post.Part] == f.index(s) && slices.Contains(f.terms[post.Part][:], d.Epoch) {
+				continue
+			}
+			for _, e := range d.Pages {
+				if e.Handed() {
+					off[id{e.Site, e.Hash}] = post.Part
+				}
+			}
+		}
+	}
+	back := overlay.TakeBack{Left: overlay.Parcel{Seq: p.Seq}}
+	for _, post := range p.Rows {
+		kept := overlay.Post{Part: post.Part}
+		for _, r := range post.Records {
+			if t, ok := r.(overlay.Tuples); ok {
+				rows := overlay.Tuples{Own: t.Own}
+				for _, row := range t.Rows {
+					if part, ok := off[id{row.URL.Site(), hashOf(row.URL)}]; ok && row.Moves > 0 {
+						back.Pages = append(back.Pages, overlay.Post{Part: part, Records: []overlay.Record{overlay.Tuples{Rows: []overlay.Row{row}}}})
+					} else {
+						rows.Rows = append(rows.Rows, row)
+					}
+				}
+				r = rows
+			}
+			kept.Records = append(kept.Records, r)
+		}
+		back.Left.Rows = append(back.Left.Rows, kept)
+	}
+	if len(back.Pages) == 0 {
+		return
+	}
+	for _, post := range p.Ended {
+		kept := overlay.Post{Part: post.Part}
+		for _, r := range post.Records {
+			d := r.(overlay.Done)
+			d.Pages = slices.DeleteFunc(slices.Clone(d.Pages), func(e overlay.Ended) bool {
+				part, ok := off[id{e.Site, e.Hash}]
+				return ok && part == post.Part && e.Handed()
+			})
+			kept.Records = append(kept.Records, d)
+		}
+		back.Left.Ended = append(back.Left.Ended, kept)
+	}
+	s.must(s.l.TakeBack(back))
+	*p = back.Left
+}
