@@ -113,7 +113,8 @@ func (l *Ledger) fetcher(s *siteRecord, row *Row) (part int, ok bool, err error)
 		if !scheme.HandOn(int(l.share.waiting), 0, int(row.moves)) {
 			return 0, false, nil
 		}
-		part = keys.Moved(row.URL, int(row.moves)+1)
+		part, ok = keys.Onto(row.URL, int(row.moves))
+		return part, ok, nil
 	case overlay.Adapt:
 		to, left := l.left(s, row.URL.Host(), scheme.Over)
 		switch {
@@ -128,11 +129,19 @@ func (l *Ledger) fetcher(s *siteRecord, row *Row) (part int, ok bool, err error)
 		if !scheme.HandOn(0, l.share.trips.here(row.URL.Host()), int(row.moves)) {
 			return 0, false, nil
 		}
-		part, err = l.nearest(row.URL.Host())
+		return l.byTrip(s, row)
 	default:
 		return 0, false, nil
 	}
 	return part, part != int(s.part), err
+}
+
+// byTrip returns the partition that a page is to be handed on to by round trips: not one
+// that it may have come from.
+func (l *Ledger) byTrip(s *siteRecord, row *Row) (part int, ok bool, err error) {
+	keys, host, from := l.share.Keys, row.URL.Host(), int(s.part)
+	part, err = l.nearest(host)
+	return part, part != from && part != keys.Home(row.URL) && (row.moves == 0 || keys.Onward(host, from, part)), err
 }
 
 // aim returns the partition that is to fetch a page of a host that is spread over n: if
@@ -377,21 +386,20 @@ func (l *Ledger) forward(s *siteRecord, r *pageRecord, row *Row) (bool, error) {
 	}
 	var part int
 	var err error
+	ok := true
 	switch keys, host := l.share.Keys, row.URL.Host(); keys.Scheme().Second {
 	case overlay.Adapt:
 		var known bool
 		if part, known = r.heir(); !known {
 			part, err = l.aim(row.URL, l.share.spreads.table.Of(host))
 		}
-		if err == nil && !keys.Onward(host, int(s.part), part) { // those before it have heard
-			return false, nil
-		}
+		ok = keys.Onward(host, int(s.part), part) // those before it have heard
 	case overlay.ByRTT:
-		part, err = l.nearest(host)
+		part, ok, err = l.byTrip(s, row)
 	default:
-		part = keys.Moved(row.URL, int(row.moves)+1)
+		part, ok = keys.Onto(row.URL, int(row.moves))
 	}
-	if err != nil || part == int(s.part) {
+	if err != nil || !ok {
 		return false, err
 	}
 	better := *row

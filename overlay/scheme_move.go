@@ -24,6 +24,19 @@ func (k Keys) Moved(u page.URL, moves int) int {
 	return (home + 1 + page.Place(page.Sum(key[:]), fan)) % k.parts
 }
 
+// Onto returns the partition that a page goes to which was handed on so many times, and is
+// to be once more. It is not ok if the page was there before: there it would be taken for
+// known.
+func (k Keys) Onto(u page.URL, moves int) (part int, ok bool) {
+	part = k.Moved(u, moves+1)
+	for i := range moves + 1 {
+		if part == k.Moved(u, i) {
+			return part, false
+		}
+	}
+	return part, true
+}
+
 // HandOn says whether an owner with so many pages waiting, so far from a page's host,
 // hands the page on. rtt is 0 when it is not known. Under adaptive it is for the page's
 // home to decide, by the round trip.

@@ -32,6 +32,32 @@ func TestMoved(t *testing.T) {
 	}
 }
 
+// However often it is handed on, a page never comes to where it was.
+func TestOnto(t *testing.T) {
+	k := NewKeys(scheme(t, "redirect:max=9,n=4"), Parts)
+	far := 0
+	for i := range 1000 {
+		u := mustURL(t, fmt.Sprintf("https://www.example.org/%d", i))
+		been, at := map[int]bool{k.Home(u): true}, k.Home(u)
+		for moves := 0; ; moves++ {
+			part, ok := k.Onto(u, moves)
+			if !ok {
+				if !been[part] {
+					t.Fatalf("%s, handed on %d times: stays at %d, and was never at %d", u, moves, at, part)
+				}
+				break
+			}
+			if been[part] {
+				t.Fatalf("%s comes to %d again", u, part)
+			}
+			been[part], at, far = true, part, max(far, moves+1)
+		}
+	}
+	if far != 4 {
+		t.Errorf("pages are handed on %d times at most", far)
+	}
+}
+
 func TestHandOn(t *testing.T) {
 	for _, c := range []struct {
 		scheme  string

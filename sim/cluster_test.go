@@ -63,7 +63,7 @@ func TestClusterFetchesEveryPageOnce(t *testing.T) {
 			reached++
 		}
 	}
-	for i, scheme := range []string{"host", "url", "host-8", "redirect:over=20", "adaptive:over=20"} {
+	for i, scheme := range []string{"host", "url", "host-8", "redirect:over=20", "redirect:over=1,max=6,n=3", "adaptive:over=20"} {
 		for j, nodes := range []int{1, 7} {
 			order := []string{"depth", "siteopic"}[(i+j)%2]
 			leases := nodes > 1
@@ -238,5 +238,46 @@ func TestHostsAreSpreadAndGathered(t *testing.T) {
 	}
 	if r := share(t, w, "siteopic", "host", 7, true, 2*time.Minute, nil); r.Spread != 0 || r.Gathered != 0 {
 		t.Errorf("by host: %d times spread, %d times gathered", r.Spread, r.Gathered)
+	}
+}
+
+// The same where pages are handed on by round trips, again and again: every partition
+// is far from most hosts.
+func TestClusterFetchesPagesThatGoFar(t *testing.T) {
+	w := shared(t)
+	reached := 0
+	for _, d := range w.Depths() {
+		if d != web.Unreached {
+			reached++
+		}
+	}
+	for _, name := range []string{"redirect:over=20ms,max=5", "redirect:url,over=20ms,max=5"} {
+		s, err := overlay.ParseScheme(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		times := make([]int, w.Pages())
+		c, err := NewCluster(w, ClusterConfig{
+			Config: Config{Order: "depth", Conns: 3, Wait: -1, MaxTime: time.Hour, Fetched: func(p uint32) { times[p]++ }},
+			Nodes:  7, Scheme: s, Parts: 64, Leases: true, Seed: 1,
+			Trip: func(node, site int) time.Duration {
+				return time.Duration(15+(node*31+site*17)%7*20) * time.Millisecond
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Run(nil); err != nil {
+			t.Fatal(err)
+		}
+		r, _ := c.Result()
+		for p, n := range times {
+			if n > 1 {
+				t.Fatalf("%s: page %d was fetched %d times", name, p, n)
+			}
+		}
+		if int(r.Pages) != reached || r.Moved == 0 {
+			t.Errorf("%s: fetched %d of %d pages, %d handed on", name, r.Pages, reached, r.Moved)
+		}
 	}
 }
