@@ -603,7 +603,15 @@ func (l *Ledger) applyDone(part int, d overlay.Done, own bool) error {
 			continue
 		}
 		if own && r.state != stateQueued {
-			if l.share.unsure.has(part, p) {
+			if !l.share.unsure.has(part, p) {
+				continue
+			}
+			// It may have been handed on before, and once more when it meant more: then that is still to be told.
+			short, err := l.short(r, p)
+			if err != nil {
+				return err
+			}
+			if !short {
 				r.archive.Offset = 0
 				l.mark(r)
 			}

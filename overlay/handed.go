@@ -44,6 +44,7 @@ type pageID struct {
 type withheld struct {
 	part  int
 	entry entry
+	hands []hand // that it waits for, each partition once
 }
 
 // Handed says that the page did not end, but was handed on.
@@ -131,12 +132,15 @@ func (o *outbox) sift(part int, l *lane) {
 			l.queue = append(l.queue, queue[i:]...)
 			break
 		}
+		had := len(l.queue)
 		if e.hands {
 			o.judge(part, l, e)
 		} else {
 			l.queue = append(l.queue, e)
 		}
-		size += e.size
+		for _, e := range l.queue[had:] { // what was called off makes room for what comes behind it
+			size += e.size
+		}
 	}
 }
 
@@ -149,6 +153,7 @@ func (o *outbox) judge(part int, l *lane, e entry) {
 		return
 	}
 	var sent, wait []Row
+	var hands []hand
 	for i := range t.Rows {
 		r := t.Rows[i]
 		if o.goes(x, &r) {
@@ -160,6 +165,9 @@ func (o *outbox) judge(part int, l *lane, e entry) {
 		case h.off:
 		case !known:
 			wait = append(wait, r)
+			if !slices.ContainsFunc(hands, func(x hand) bool { return x.part == h.part && x.epoch == h.epoch }) {
+				hands = append(hands, hand{part: h.part, epoch: h.epoch})
+			}
 		default:
 			h.off, o.off = true, true
 			x.callOff(h.part, r)
@@ -176,7 +184,7 @@ func (o *outbox) judge(part int, l *lane, e entry) {
 	if len(wait) > 0 {
 		e := o.rowsOf(x, Tuples{wait, t.Own})
 		o.count(x, e, 1)
-		o.held = append(o.held, withheld{part, e})
+		o.held = append(o.held, withheld{part, e, hands})
 	}
 }
 
@@ -301,12 +309,7 @@ func (o *outbox) release(now page.Time) {
 	waiting := o.held
 	o.held = nil
 	for _, w := range waiting {
-		x, t := o.of(w.entry), w.entry.record.(Tuples)
-		if slices.ContainsFunc(t.Rows, func(r Row) bool {
-			h := o.handOf(x, &r)
-			if h == nil || h.off {
-				return true
-			}
+		if slices.ContainsFunc(w.hands, func(h hand) bool {
 			_, known := o.kept(h.part, h.epoch)
 			return known
 		}) {

@@ -320,3 +320,37 @@ func TestHandOnAfterARestart(t *testing.T) {
 		t.Errorf("it takes back %v, want %v", s.backs, want)
 	}
 }
+
+// However much waits, nothing of it goes out that is to be called off.
+func TestMuchIsCalledOff(t *testing.T) {
+	o := newOutbox(1, 2, 64<<20)
+	kept := true
+	o.hash, o.kept = restSum, func(int, uint64) (bool, bool) { return kept, true }
+	const pages = 20_000
+	for i := range pages / 100 {
+		list := make([]int, 100)
+		for j := range list {
+			list[j] = 100*i + j
+		}
+		o.add(0, handOn(uint64(i+1), 0, 3, 1, list...))
+	}
+	kept = false
+	back := 0
+	for range 100 {
+		for _, a := range o.run(o.due, nil) {
+			switch a := a.(type) {
+			case Append:
+				t.Fatalf("it says %d records", len(a.Batch.Records))
+			case TakeBack:
+				for _, post := range a.Pages {
+					for _, r := range post.Records {
+						back += len(r.(Tuples).Rows)
+					}
+				}
+			}
+		}
+	}
+	if back != pages {
+		t.Errorf("%d pages were taken back", back)
+	}
+}

@@ -340,9 +340,7 @@ func (m *Member) onDelivered(ev Delivered) {
 			case r.ID == s.probe:
 				s.probe = 0
 				m.talk.probes--
-			case r.ID == m.pulses[LogOf(ev.Part)].mark:
-				m.pulses[LogOf(ev.Part)].mark = 0
-				m.felt(LogOf(ev.Part), m.pulses[LogOf(ev.Part)].sent)
+			case m.back(LogOf(ev.Part), r.ID):
 			case r.ID == s.again && s.phase == taking:
 				m.readBack(ev.Part)
 			case r.ID == s.warm:
@@ -398,7 +396,8 @@ func (m *Member) onEmpty(p int) {
 	s.emptying = false
 	switch {
 	case s.phase == taking && s.ready:
-		m.adopt(p)
+		s.ready = false
+		m.readBack(p) // once more, if that was a while ago
 	case s.phase == leaving:
 		m.enter(p, emptied)
 		s.mark = m.posts.last

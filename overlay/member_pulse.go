@@ -1,6 +1,7 @@
 package overlay
 
 import (
+	"slices"
 	"time"
 
 	"weir/page"
@@ -19,16 +20,23 @@ import (
 const (
 	pulseSoon = 2 * time.Second // from one Mark to the next, where something goes to the log anyway
 	pulseLate = 4 * time.Second // where nothing does
+	pulses    = 4               // Marks that are awaited at most: of older ones nothing follows
 )
 
 // pulse is how a Member stands with a log.
 type pulse struct {
 	parts int       // of the log, that are adopted or just were
 	felt  page.Time // when that was appended which came back last
-	sent  page.Time // when the Mark that is awaited was, or the last one
-	mark  uint64    // its ID; 0 = none is awaited
+	sent  page.Time // when the last Mark was
 	part  int       // where
+	marks []beat    // that are awaited there, the oldest first
 	lost  bool
+}
+
+// beat is a Mark in a log.
+type beat struct {
+	mark uint64
+	sent page.Time
 }
 
 // live reports whether the node asks for pages of a partition, or did a moment ago.
@@ -45,11 +53,7 @@ func (m *Member) feel() {
 		case !x.lost && m.idle():
 			x.felt = m.now // it has nothing to order, and nothing to tell
 			continue
-		case x.mark != 0 && (!m.parts[x.part].phase.live() || m.now >= x.sent.Add(Hold)):
-			m.posts.recall(x.part, Mark{ID: x.mark, Node: m.cfg.Name})
-			x.mark = 0 // it is not read there any more, or the log may have lost it
-		}
-		if m.now >= x.sent.Add(pulseLate) {
+		case m.now >= x.sent.Add(pulseLate):
 			m.beat(log)
 		}
 		if m.now >= x.felt.Add(Hold) {
@@ -57,36 +61,47 @@ func (m *Member) feel() {
 		} else {
 			m.pulseAt = min(m.pulseAt, x.felt.Add(Hold))
 		}
-		if x.mark == 0 {
-			m.pulseAt = min(m.pulseAt, x.sent.Add(pulseLate))
-		} else {
-			m.pulseAt = min(m.pulseAt, x.sent.Add(Hold))
-		}
+		m.pulseAt = min(m.pulseAt, x.sent.Add(pulseLate))
 	}
 }
 
-// beat appends a Mark to a log, unless one is awaited. The outbox calls it when
-// something goes there.
+// beat appends a Mark to a log, in place of one that could not be yet. The outbox calls
+// it when something goes there.
 func (m *Member) beat(log int) {
 	x := &m.pulses[log]
-	if x.mark != 0 || x.parts == 0 || m.now < x.sent.Add(pulseSoon) {
+	if x.parts == 0 || m.now < x.sent.Add(pulseSoon) {
 		return
 	}
+	x.marks = slices.DeleteFunc(x.marks, func(b beat) bool {
+		return m.posts.recall(x.part, Mark{ID: b.mark, Node: m.cfg.Name}) || !m.parts[x.part].phase.live()
+	})
+	x.marks = slices.Delete(x.marks, 0, max(0, len(x.marks)+1-pulses))
 	for i, n := 0, (len(m.parts)-log+Logs-1)/Logs; i < n && !m.parts[x.part].phase.live(); i++ {
 		x.part = log + Logs*i
 	}
-	x.sent, x.mark = m.now, m.nextMark()
-	m.posts.urgent(m.now, x.part, Mark{ID: x.mark, Node: m.cfg.Name})
+	x.sent = m.now
+	x.marks = append(x.marks, beat{m.nextMark(), m.now})
+	m.posts.urgent(m.now, x.part, Mark{ID: m.talk.mark, Node: m.cfg.Name})
+}
+
+// back says that a Mark of the node's own was read, if that is awaited.
+func (m *Member) back(log int, mark uint64) bool {
+	x := &m.pulses[log]
+	at := slices.IndexFunc(x.marks, func(b beat) bool { return b.mark == mark })
+	if at < 0 {
+		return false
+	}
+	sent := x.marks[at].sent
+	x.marks = slices.Delete(x.marks, 0, at+1)
+	m.felt(log, sent)
+	return true
 }
 
 // felt says that what was appended to a log at a time was read back.
 func (m *Member) felt(log int, at page.Time) {
 	x := &m.pulses[log]
-	x.felt = max(x.felt, at)
-	if x.mark == 0 {
-		x.sent = max(x.sent, at)
-	}
-	if m.now < x.felt.Add(Hold) {
+	x.felt, x.sent = max(x.felt, at), max(x.sent, at)
+	if m.now < x.felt.Add(Hold-pulseLate) { // the next one comes in time, if it takes no longer
 		m.lost(log, false)
 	}
 }

@@ -3,6 +3,8 @@ package overlay
 import (
 	"testing"
 	"time"
+
+	"weir/page"
 )
 
 // busy lets a member own partition 0, and have something to do.
@@ -131,5 +133,93 @@ func TestMarkIsLost(t *testing.T) {
 		if s.beats(Hold+retryLast, &offset); !s.m.Mine(0) {
 			t.Errorf("it does not go on (acknowledged: %v)", acked)
 		}
+	}
+}
+
+// flips lets an owner live for a while beside a log, and counts how often it stops or goes
+// on. Serve is given each append, at its time, and says what comes of it.
+func flips(s *rig, d time.Duration, serve func(a Append) (fail bool, lag time.Duration)) (n int) {
+	type read struct {
+		at    page.Time
+		batch Batch
+	}
+	var coming []read
+	offset := uint64(10)
+	for end := s.now.Add(d); s.now < end; {
+		was := s.m.Mine(0)
+		s.now = s.now.Add(250 * time.Millisecond)
+		events := []Event{Tick{}}
+		for len(coming) > 0 && s.now >= coming[0].at {
+			offset++
+			events = append(events, Delivered{0, offset, coming[0].batch})
+			coming = coming[1:]
+		}
+		for len(events) > 0 {
+			s.step(events[0])
+			events = events[1:]
+			if len(done[Disown](s)) > 0 {
+				events = append(events, Empty{0})
+			}
+			for _, a := range done[Append](s) {
+				if fail, lag := serve(a); fail {
+					events = append(events, Failed{a.ID})
+				} else {
+					events = append(events, Acked{a.ID})
+					coming = append(coming, read{s.now.Add(lag), a.Batch})
+				}
+			}
+		}
+		s.renewed()
+		if s.m.Mine(0) != was {
+			n++
+		}
+	}
+	return n
+}
+
+// A log that is read late, but not too late, is not lost; one that is later is, once and
+// not again and again.
+func TestLogIsLate(t *testing.T) {
+	for lag, want := range map[time.Duration]int{0: 0, 6 * time.Second: 0, 8 * time.Second: 0, 10 * time.Second: 0, 12 * time.Second: 1, 14 * time.Second: 1, 20 * time.Second: 1} {
+		s, _ := busy(t)
+		if n := flips(s, 5*time.Minute, func(Append) (bool, time.Duration) { return false, lag }); n != want {
+			t.Errorf("%v late: it stops and goes on %d times, want %d", lag, n, want)
+		}
+	}
+}
+
+// While others elect who leads a log nobody takes what is said; a node bears that.
+func TestElection(t *testing.T) {
+	for phase := range 16 {
+		s, _ := busy(t)
+		begin := s.now.Add(20*time.Second + time.Duration(phase)*250*time.Millisecond)
+		if n := flips(s, time.Minute, func(Append) (bool, time.Duration) {
+			return s.now >= begin && s.now < begin.Add(9*time.Second), 0
+		}); n != 0 {
+			t.Errorf("phase %d: it stops and goes on %d times", phase, n)
+		}
+	}
+}
+
+// A partition that comes back while something of its earlier time is under way is adopted
+// when that is over, and its log was read a moment ago.
+func TestAdoptAfterALongVisit(t *testing.T) {
+	s, offset := busy(t)
+	s.step(Owner{0, "b", 1, 4, 3})
+	want(s, Disown{0})
+	s.step(Owner{0, "a", 100, 5, 4})
+	s.answer(&offset)
+	for range 8 {
+		s.now = s.now.Add(Renewal)
+		s.step(Tick{})
+		s.answer(&offset)
+		s.renewed()
+		s.answer(&offset)
+	}
+	s.step(Empty{0})
+	want[Adopt](s)
+	s.answer(&offset)
+	if !s.m.Mine(0) {
+		t.Error("it does not adopt what it has read")
 	}
 }

@@ -29,7 +29,7 @@ func (m *Member) onRewound(ev Rewound) {
 			m.posts.urgent(m.now, ev.Part, Taken{Epoch: s.epoch, Node: m.cfg.Name})
 		}
 		if x := &m.pulses[LogOf(ev.Part)]; x.part == ev.Part {
-			x.mark = 0
+			x.marks = nil
 		}
 		if s.warm != 0 {
 			m.posts.urgent(m.now, ev.Part, Mark{ID: s.warm, Node: m.cfg.Name})

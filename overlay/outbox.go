@@ -164,11 +164,16 @@ func (o *outbox) urgent(now page.Time, part int, r Record) {
 	o.due = min(o.due, l.due)
 }
 
-// recall takes back a Mark that was not said yet.
-func (o *outbox) recall(part int, mark Mark) {
+// recall takes back a Mark, if it was not said yet.
+func (o *outbox) recall(part int, mark Mark) (ok bool) {
 	if l := o.lanes[part]; l != nil {
-		l.drop(l.flying, func(e entry) bool { return e.record == Record(mark) })
+		l.drop(l.flying, func(e entry) bool {
+			is := e.record == Record(mark)
+			ok = ok || is
+			return is
+		})
 	}
+	return ok
 }
 
 // push lets a record wait in its lane, until a time if it is the first.
@@ -234,6 +239,9 @@ func (o *outbox) failed(now page.Time, id uint64) {
 		return
 	}
 	l.pause = min(max(2*l.pause, retryFirst), retryLast)
+	if l.queue[0].seq == 0 { // it is urgent: an election may be over any moment
+		l.pause = retryFirst
+	}
 	l.id, l.flying = 0, 0
 	l.drop(0, func(e entry) bool { // its rows are said again, and it will be after them
 		x := o.of(e)

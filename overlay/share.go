@@ -29,9 +29,19 @@ func (d *desk) deal(m *Member) {
 	if !known {
 		return
 	}
-	for i, share := range divide(m.cfg.Limit, wishes) {
+	shares := divide(m.cfg.Limit, wishes)
+	short := m.cfg.Limit - total // of what some should have more
+	for i, share := range shares {
+		if c := &d.seats[i]; !c.open() && share > int64(c.last.have)+share/20 {
+			short -= share - int64(c.last.have)
+		}
+	}
+	for i, share := range shares {
 		c := &d.seats[i]
 		have, slack := int64(c.last.have), share/20
+		if share < have && short < 0 {
+			slack = 0 // however little each has too much: others wait for it
+		}
 		if c.open() || share >= have-slack && share <= have+slack {
 			continue
 		}

@@ -1,6 +1,7 @@
 package overlay
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -94,6 +95,53 @@ func TestDeal(t *testing.T) {
 	s.after(2 * deskBeat)
 	if s.m.talk.have != 500 {
 		t.Errorf("it takes %d beside 500", s.m.talk.have)
+	}
+}
+
+// One who comes to a limit that others have, and fill, gets its part, however many they
+// are: though none of them has much too much.
+func TestDealToOneMore(t *testing.T) {
+	for _, others := range []int{1, 3, 40} {
+		s := newRig(t, Config{Limit: 1 << 20})
+		var peers []Peer
+		for i := range others {
+			peers = append(peers, Peer{Name: fmt.Sprintf("b%02d", i), Session: 1, Draining: true})
+		}
+		s.join(slices.Clone(peers)...)
+		s.own(3, 10)
+		have, count := make([]uint64, others), uint64(0)
+		for i := range have {
+			have[i] = uint64(1<<20) / uint64(others)
+		}
+		for range 60 {
+			s.step(Load{Wanted: float64(max(4*s.m.talk.have, 1<<20/64))}) // it fills what it has
+			count++
+			for i := range have {
+				s.step(Heard{peers[i].Name, writeWord(&report{term: 3, session: 1, count: count, wanted: 4 * have[i], have: have[i]})})
+			}
+			for end := s.now.Add(2 * deskBeat); s.now < end; {
+				s.now = s.now.Add(deskBeat / 2)
+				s.step(Tick{})
+				for _, a := range done[Send](s) {
+					if w, err := readWord(a.Data); err == nil {
+						if g, ok := w.(*grant); ok && g.count == count {
+							have[slices.IndexFunc(peers, func(p Peer) bool { return p.Name == a.To })] = g.rate
+						}
+					}
+				}
+				s.renewed()
+			}
+			sum := s.m.talk.have
+			for _, n := range have {
+				sum += int64(n)
+			}
+			if sum > 1<<20 {
+				t.Fatalf("beside %d others they have %d together", others, sum)
+			}
+		}
+		if fair := int64(1<<20) / int64(others+1); s.m.talk.have < fair*3/4 {
+			t.Errorf("beside %d others it has %d, where %d would be fair", others, s.m.talk.have, fair)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -121,7 +122,9 @@ func (s *station) fetching(_ context.Context, b []byte) ([]byte, error) {
 	if err := json.Unmarshal(b, &name); err != nil {
 		return nil, err
 	}
-	s.heal(name)
+	if name != "" {
+		s.heal(name)
+	}
 	return nil, nil
 }
 
@@ -129,7 +132,9 @@ func (s *station) fetching(_ context.Context, b []byte) ([]byte, error) {
 func (s *station) heal(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lost[name] = time.Now()
+	now := time.Now()
+	maps.DeleteFunc(s.lost, func(_ string, at time.Time) bool { return now.Sub(at) >= heardTime })
+	s.lost[name] = now
 	for i := range s.warned {
 		if s.warned[i].removed == name {
 			s.warned[i].text = again(name)

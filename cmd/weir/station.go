@@ -268,12 +268,12 @@ func (s *station) told(st node.Status) {
 const (
 	lostTouch = "weir: warning: this node has lost touch with the others, or with most of them, and has stopped fetching; it goes on when it reaches them again, and nothing is lost"
 	inTouch   = "weir: in touch with the others again: this node goes on"
-	logsBack  = "weir: the logs of all partitions can be reached again: this node goes on in all of them"
+	logsBack  = "weir: no partition of this node waits for its log any more"
 )
 
 // logsAway says that some of a node's partitions wait.
 func logsAway(parts int) string {
-	return fmt.Sprintf("warning: this node can neither read nor write the logs of %s just now, and fetches nothing there until it can: nothing is lost (no node leads them, or the way to who does is cut)", many(int64(parts), "partition"))
+	return fmt.Sprintf("warning: this node does not read back what it writes to the logs of %s, and fetches nothing there until it does: nothing is lost (no node leads them just now, the way to who does is cut, or the machines are overloaded)", many(int64(parts), "partition"))
 }
 
 // watch takes what the node knows of the others, and tells a person when it has lost them.

@@ -130,6 +130,14 @@ func TestRefetchIsAdvisedUntilItIsDone(t *testing.T) {
 	if got := told(); !strings.Contains(got, advice) {
 		t.Errorf("once more: %q", got)
 	}
+	if _, err := s.fetching(t.Context(), []byte(`""`)); err != nil {
+		t.Fatal(err)
+	}
+	s.warned = nil
+	s.warn(errors.New("the disk is slow"))
+	if got := told(); !strings.Contains(got, "disk is slow") {
+		t.Errorf("of nobody: %q", got)
+	}
 }
 
 // TestUntaken: a node that leaves knows whether others take what it had.

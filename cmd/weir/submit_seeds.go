@@ -23,7 +23,7 @@ type seedsEnd struct {
 const stillQueued = "queued"
 
 // seeds answers with what the node has of them.
-func (s *station) seeds(_ context.Context, b []byte) ([]byte, error) {
+func (s *station) seeds(ctx context.Context, b []byte) ([]byte, error) {
 	var urls []string
 	if err := json.Unmarshal(b, &urls); err != nil {
 		return nil, fmt.Errorf("read which seeds are meant: %w", err)
@@ -38,6 +38,9 @@ func (s *station) seeds(_ context.Context, b []byte) ([]byte, error) {
 	s.mu.Unlock()
 	var out seedsEnd
 	for _, url := range urls {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		u, err := page.Parse(url)
 		if err != nil {
 			return nil, err
@@ -47,6 +50,8 @@ func (s *station) seeds(_ context.Context, b []byte) ([]byte, error) {
 			switch {
 			case p.State == "queued":
 				end = stillQueued
+			case p.Outcome == page.OK && p.Status == 0: // it was handed on: another node knows how it ended
+				return false
 			case p.Outcome != page.None:
 				end = p.Outcome.String()
 			}

@@ -320,14 +320,16 @@ func loadCerts(dir, name string, clock func() time.Time) (*certs, error) {
 	return c, nil
 }
 
-// makerOf finds the authority that made a certificate, of those in a file.
-func makerOf(leaf *x509.Certificate, file []byte) *x509.Certificate {
+// makerOf finds the authority that made a certificate, of those in a file: the one that
+// lasts longest, if its key was kept when it was made anew.
+func makerOf(leaf *x509.Certificate, file []byte) (maker *x509.Certificate) {
 	for block, rest := pem.Decode(file); block != nil; block, rest = pem.Decode(rest) {
-		if ca, err := x509.ParseCertificate(block.Bytes); err == nil && leaf.CheckSignatureFrom(ca) == nil {
-			return ca
+		ca, err := x509.ParseCertificate(block.Bytes)
+		if err == nil && leaf.CheckSignatureFrom(ca) == nil && (maker == nil || ca.NotAfter.After(maker.NotAfter)) {
+			maker = ca
 		}
 	}
-	return nil
+	return maker
 }
 
 // ofNode says that a certificate is a node's, and not that of a person who asks.
