@@ -94,6 +94,7 @@ func BenchmarkCoordination(b *testing.B) {
 	}{
 		{"6000", Config{Pages: 6000}},
 		{"30000", Config{Pages: 30000}},
+		{"120000", Config{Pages: 120000}},
 		{"wide", Config{Pages: 30000, Web: testweb.Even(2500, testweb.Site{Pages: 12, Links: 12, Size: 4000, Latency: 5 * time.Millisecond})}},
 	} {
 		b.Run(x.name, func(b *testing.B) {
@@ -116,7 +117,7 @@ func BenchmarkCoordination(b *testing.B) {
 
 // BenchmarkAlone crawls the same webs with one weir crawl.
 func BenchmarkAlone(b *testing.B) {
-	for _, n := range []int{6000, 30000} {
+	for _, n := range []int{6000, 30000, 120000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			usable(b)
 			cpu, pages, took, err := alone(build(b), folder(b, fmt.Sprintf("alone-%d", n)), n)
