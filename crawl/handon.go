@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"weir/frontier"
 	"weir/overlay"
 	"weir/page"
 )
@@ -255,106 +254,6 @@ func (l *Ledger) leave(s *siteRecord, r *pageRecord, part int, row *Row) error {
 	l.touch(s)
 	l.mark(r)
 	return l.postEnd(s, r)
-}
-
-// TakeBack has pages wait again that this node had handed on: nobody has heard of that,
-// see overlay.TakeBack. Of a page whose end another node has told meanwhile it does
-// nothing. The cash that would have gone with the row is the page's again.
-func (l *Ledger) TakeBack(t overlay.TakeBack) error {
-	for _, post := range t.Pages {
-		for _, r := range post.Records {
-			rows, ok := r.(overlay.Tuples)
-			if !ok {
-				continue
-			}
-			for i := range rows.Rows {
-				if err := l.takeBack(post.Part, &rows.Rows[i]); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	l.extra = append(l.extra, Pair{Key: outboxKey(t.Left.Seq), Value: overlay.AppendParcel(nil, &t.Left)})
-	return nil
-}
-
-func (l *Ledger) takeBack(part int, row *overlay.Row) error {
-	id, err := l.siteIn(row.URL.Site(), part)
-	if err != nil {
-		return err
-	}
-	r, err := l.page(page.Key{Site: id, Hash: l.cfg.Secret.Hash(row.URL.Rest())})
-	if err != nil || r == nil || !r.left() {
-		return err
-	}
-	s, err := l.site(id)
-	if err != nil {
-		return err
-	}
-	e := frontier.Entry{Hash: r.key.Hash, Depth: r.depth, Hops: row.Hops, Root: r.root, Score: row.Score, Rest: strings.Clone(row.URL.Rest())}
-	if l.purse == nil {
-		e.Score = r.score
-	}
-	l.reclaim(s, r, e)
-	return nil
-}
-
-// left says that this node has handed a page on, and that no other has told of its end.
-func (r *pageRecord) left() bool {
-	_, known := r.heir()
-	return r.state == stateEnded && r.handed() && known
-}
-
-// unsure are pages that were handed on in a former run of the node, while it is not known
-// whether that was told. Who reads in a log that it was, does not take them back.
-type unsure struct {
-	pages map[unsurePage]bool
-	last  uint64 // the last parcel that may have them taken back
-}
-
-type unsurePage struct {
-	part int
-	site string
-	hash uint64
-}
-
-// newUnsure finds them in the outbox. Parcels up to one are not taken back.
-func newUnsure(parcels []overlay.Parcel, arrived uint64) (u unsure) {
-	for _, p := range parcels {
-		if p.Seq <= arrived {
-			continue
-		}
-		for _, post := range p.Ended {
-			for _, r := range post.Records {
-				d, _ := r.(overlay.Done)
-				for i := range d.Pages {
-					if e := &d.Pages[i]; e.Handed() {
-						u.add(post.Part, e)
-						u.last = p.Seq
-					}
-				}
-			}
-		}
-	}
-	return u
-}
-
-func (u *unsure) add(part int, e *overlay.Ended) {
-	if u.pages == nil {
-		u.pages = map[unsurePage]bool{}
-	}
-	u.pages[unsurePage{part, e.Site, e.Hash}] = true
-}
-
-func (u *unsure) has(part int, e *overlay.Ended) bool {
-	return u.pages[unsurePage{part, e.Site, e.Hash}]
-}
-
-// forget says that parcels up to one are safe with the others.
-func (u *unsure) forget(seq uint64) {
-	if seq >= u.last {
-		u.pages = nil
-	}
 }
 
 // discount counts a page out that was handed on, or in again.

@@ -226,10 +226,6 @@ func (l *Ledger) pack(w Writer, ev *Committed) {
 		w.Set(logKey(part), b)
 	}
 	sh.offsets = sh.offsets[:0]
-	if sh.arrived != sh.kept {
-		sh.kept = sh.arrived
-		w.Set(arrivedKey, binary.BigEndian.AppendUint64(nil, sh.arrived))
-	}
 	ev.Waiting = l.Waiting()
 	if len(sh.posts.list) == 0 {
 		return

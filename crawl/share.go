@@ -53,11 +53,8 @@ type share struct {
 	sent     sent
 	posted   uint64 // parcels up to here may be forgotten
 	gone     uint64 // parcels up to here are
-	arrived  uint64 // parcels up to here have all their rows in the logs; where pages are handed on
-	kept     uint64 // the same, as was written last
-	unsure   unsure
-	parts    []int // of the rows that are being taken; -1: it is another node's
-	waiting  int64 // pages that wait, as of then
+	parts    []int  // of the rows that are being taken; -1: it is another node's
+	waiting  int64  // pages that wait, as of then
 	spreads  spreads
 	trips    trips
 	applying int // the partition whose log's rows are being taken; -1: they were derived here
@@ -144,26 +141,11 @@ func (l *Ledger) openShare(cfg Sharing) error {
 		return err
 	}
 	parcels, err := l.Outbox()
-	if err != nil {
-		return err
-	}
-	b, ok, err := l.kv.Get(arrivedKey)
-	if err == nil && ok && len(b) != 8 {
-		err = errRow
-	}
-	if err != nil {
-		return fmt.Errorf("read which parcels have arrived: %w", err)
-	}
-	if ok {
-		l.share.kept = binary.BigEndian.Uint64(b)
-	}
-	if len(parcels) > 0 { // else they are counted anew
+	if err == nil && len(parcels) > 0 {
 		l.share.seq = parcels[len(parcels)-1].Seq
 		l.share.gone = parcels[0].Seq - 1
-		l.share.arrived = l.share.kept
-		l.share.unsure = newUnsure(parcels, l.share.arrived)
 	}
-	return nil
+	return err
 }
 
 // shareRules lets the rules know which partitions are this node's.
@@ -176,7 +158,6 @@ func (l *Ledger) shareRules() {
 
 // Keys of a crawl that is shared.
 //
-//	c|a                  -> the last parcel whose rows have arrived, see Arrived
 //	c|d|host             -> the crawl-delay that it asks for
 //	c|h|partition|host   -> the hosts of a partition that something is known of, where that has not all their sites
 //	c|i                  -> the store's own number, see ReadOrigin
@@ -195,8 +176,6 @@ const (
 	shareTrip   = 't'
 	shareWide   = 'w'
 )
-
-var arrivedKey = []byte{keyShare, 'a'}
 
 var originKey = []byte{keyShare, 'i'}
 
@@ -256,17 +235,7 @@ func WriteOrigin(w Writer, origin uint64) {
 
 // Posted says that parcels up to seq are safe with the others. They are forgotten
 // with the next group.
-func (l *Ledger) Posted(seq uint64) {
-	l.share.posted = max(l.share.posted, seq)
-	l.share.unsure.forget(seq)
-}
-
-// Arrived says that all rows of parcels up to seq are in their logs; see
-// overlay.Arrived. It is written with the next group.
-func (l *Ledger) Arrived(seq uint64) { l.share.arrived = max(l.share.arrived, seq) }
-
-// HasArrived returns the last such parcel, 0 if none of those in the outbox is.
-func (l *Ledger) HasArrived() uint64 { return l.share.arrived }
+func (l *Ledger) Posted(seq uint64) { l.share.posted = max(l.share.posted, seq) }
 
 // Offsets returns how far the log of each partition was applied, and last the
 // common one.
@@ -457,9 +426,6 @@ func (l *Ledger) short(r *pageRecord, e *overlay.Ended) (bool, error) {
 	if !l.cfg.Traits.Score || l.purse != nil {
 		return false, nil
 	}
-	if r.state != stateQueued {
-		return r.score > e.Score, nil
-	}
 	err := l.load(r)
 	return r.entry.Score > e.Score, err
 }
@@ -490,7 +456,9 @@ func (l *Ledger) Apply(part int, offset uint64, b overlay.Batch) error {
 				err = l.applyShipped(part, &r)
 			}
 		case overlay.Done:
-			err = l.applyDone(part, r, own)
+			if !own {
+				err = l.applyDone(part, r)
+			}
 		case overlay.Lost:
 			err = l.applyLost(part, r)
 		case overlay.Spread:
@@ -581,15 +549,9 @@ func (l *Ledger) ship(t *Sent) {
 
 // applyDone ends pages that another node has fetched. They are not among this
 // node's numbers.
-//
-// Those that this node has told itself it knows, but for pages that it took back, or may
-// yet, after it had handed them on: before it fell silent that was told after all.
-func (l *Ledger) applyDone(part int, d overlay.Done, own bool) error {
+func (l *Ledger) applyDone(part int, d overlay.Done) error {
 	for i := range d.Pages {
 		p := &d.Pages[i]
-		if own && (!p.Handed() || l.several != nil) {
-			continue
-		}
 		id, err := l.siteIn(p.Site, part)
 		if err != nil {
 			return err
@@ -599,30 +561,14 @@ func (l *Ledger) applyDone(part int, d overlay.Done, own bool) error {
 		if err != nil {
 			return err
 		}
-		if r == nil || r.state != stateQueued && !r.left() {
+		if r == nil || r.state != stateQueued {
 			continue
 		}
-		if own && r.state != stateQueued {
-			if !l.share.unsure.has(part, p) {
-				continue
-			}
-			// It may have been handed on before, and once more when it meant more: then that is still to be told.
-			short, err := l.short(r, p)
-			if err != nil {
-				return err
-			}
-			if !short {
-				r.archive.Offset = 0
-				l.mark(r)
-			}
-			continue
-		}
-		waits := r.state == stateQueued // else who owned the partition had not heard that this node had handed it on
 		if short, err := l.short(r, p); short || err != nil {
 			if err != nil {
 				return err
 			}
-			if waits && p.Outcome != page.SteeredAway {
+			if p.Outcome != page.SteeredAway {
 				r.had, l.share.doubtful = true, true
 				l.mark(r)
 			}
@@ -632,12 +578,15 @@ func (l *Ledger) applyDone(part int, d overlay.Done, own bool) error {
 		if err != nil {
 			return err
 		}
-		if waits {
-			if err := l.unqueue(part, s, r); err != nil {
+		s.queued--
+		if l.purse != nil {
+			if _, err := l.spend(s, r); err != nil {
 				return err
 			}
-		} else {
-			l.discount(s, r, +1)
+		}
+		if st := l.share.stakes.of(part); st.adopted {
+			st.queued--
+			l.share.doubtful = true
 		}
 		r.state, r.outcome, r.status, r.at, r.archive = stateEnded, p.Outcome, int(p.Status), l.wall, Archived{File: elsewhere}
 		var answered bool
@@ -648,33 +597,17 @@ func (l *Ledger) applyDone(part int, d overlay.Done, own bool) error {
 			answered, bytes = true, int64(p.Bytes)
 		}
 		l.drift(s, l.count(s, r, answered, bytes)) // budgets of a site hold for all nodes
-		if waits {
-			if r.score = p.Score; l.cfg.Traits.Priority && l.purse == nil {
-				if err := l.load(r); err != nil {
-					return err
-				}
-				r.score = max(r.score, r.entry.Score)
+		if r.score = p.Score; l.cfg.Traits.Priority && l.purse == nil {
+			if err := l.load(r); err != nil {
+				return err
 			}
+			r.score = max(r.score, r.entry.Score)
 		}
+		l.totals.Queued--
 		l.mark(r)
 		l.touch(s)
 	}
 	return nil
-}
-
-// unqueue takes a page out of the numbers of those that wait, as another node has ended it.
-func (l *Ledger) unqueue(part int, s *siteRecord, r *pageRecord) error {
-	s.queued--
-	l.totals.Queued--
-	if st := l.share.stakes.of(part); st.adopted {
-		st.queued--
-		l.share.doubtful = true
-	}
-	if l.purse == nil {
-		return nil
-	}
-	_, err := l.spend(s, r)
-	return err
 }
 
 // place finds the partitions of rows, and the keys of those that are kept here.

@@ -25,7 +25,6 @@ type fleet struct {
 	nodes []*ship
 	owner []int // by partition; -1 = nobody
 	epoch uint64
-	terms [fleetParts][2]uint64 // by partition: its epoch, and the one before
 	plan  *flow.Plan
 	more  []*flow.Plan // of other programs that share the crawl
 	later []*flow.Plan // of those that come to share it
@@ -60,7 +59,6 @@ type ship struct {
 	stop   string              // why the crawl shall end, if it is to
 	held   map[page.Key]string // pages whose records it has
 	outbox []overlay.Parcel
-	came   uint64              // parcels up to here have all their rows in the logs
 	queued map[page.Key]string // pages that the Engine would know of
 	site   map[page.SiteID]frontier.Known
 	id     uint64
@@ -102,9 +100,6 @@ func (s *ship) open() {
 	}
 	s.outbox, err = s.l.Outbox()
 	s.must(err)
-	if s.came = 0; !s.alone {
-		s.came = s.l.HasArrived()
-	}
 	s.queued, s.site, s.books = map[page.Key]string{}, map[page.SiteID]frontier.Known{}, newBooks()
 }
 
@@ -142,7 +137,6 @@ func (f *fleet) index(s *ship) int { return slices.Index(f.nodes, s) }
 // post appends the first parcel of the outbox to the logs: rows first. It may be
 // cut short, and begins anew then.
 func (s *ship) post(cut bool) {
-	s.callOff()
 	p := s.outbox[0]
 	for i, post := range p.Rows {
 		if cut && i == len(p.Rows)/2 {
@@ -150,8 +144,6 @@ func (s *ship) post(cut bool) {
 		}
 		s.fl.append(s, post)
 	}
-	s.came = p.Seq
-	s.l.Arrived(p.Seq)
 	if cut {
 		return
 	}
@@ -192,7 +184,6 @@ func (s *ship) adopt(part int) {
 	s.read(part)
 	s.fl.owner[part] = s.fl.index(s)
 	s.fl.epoch++
-	s.fl.terms[part] = [2]uint64{s.fl.epoch, s.fl.terms[part][0]}
 	ev, err := s.l.Adopt(part, s.fl.epoch)
 	s.must(err)
 	for _, k := range ev.Sites {

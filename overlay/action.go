@@ -77,19 +77,6 @@ type (
 	// for. Nothing answers, nor the Disowns before it.
 	Fence struct{}
 
-	// TakeBack says that pages which partitions have handed on were not: their rows had
-	// not gone out when another node may have owned those. They wait there again, as the
-	// logs say. Pages are these rows, as Tuples, by partition, and Left is what is left of their
-	// parcel: it is to be kept in its place.
-	TakeBack struct {
-		Pages []Post
-		Left  Parcel
-	}
-
-	// Arrived says that all rows of parcels up to Seq are in their logs, where pages are
-	// handed on. It must be kept for the next Member, see Config.
-	Arrived struct{ Seq uint64 }
-
 	// Posted says that parcels up to Seq are safe with the others.
 	Posted struct{ Seq uint64 }
 
@@ -134,8 +121,6 @@ func (Rewind) action() string   { return "rewind" }
 func (Adopt) action() string    { return "adopt" }
 func (Disown) action() string   { return "disown" }
 func (Fence) action() string    { return "fence" }
-func (TakeBack) action() string { return "take back" }
-func (Arrived) action() string  { return "arrived" }
 func (Posted) action() string   { return "posted" }
 func (Throttle) action() string { return "throttle" }
 func (Share) action() string    { return "share" }

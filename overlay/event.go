@@ -83,7 +83,7 @@ type Empty struct{ Part int }
 // Load tells how busy the node is; about once a second, and when it falls idle or
 // has work again.
 type Load struct {
-	// Applied is how many Apply, Adopt and TakeBack actions of this Member are counted in it: what was
+	// Applied is how many Apply and Adopt actions of this Member are counted in it: what was
 	// given since then may be more to do. 0: the driver does not know, and the Load
 	// after it is believed.
 	Applied uint64
@@ -112,7 +112,7 @@ type Sum struct {
 }
 
 // Turned says that the crawl goes by other rules now, and that there may be more to do
-// than loads before it tell. It counts among the actions of Load.Applied.
+// than loads before it tell. It counts among the Apply and Adopt actions of Load.Applied.
 type Turned struct{}
 
 // Heard brings what another node said.

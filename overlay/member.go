@@ -33,11 +33,6 @@ type Config struct {
 	Rounds  int      // equal rounds in which all are idle before they are Quiet; 0 = 2
 	Cold    bool     // it stands by for nobody: simulations in which nobody dies need not read twice
 
-	// Hash is of a page, as Ended has it; nil = no page is handed on. Arrived is the last
-	// parcel of which an earlier run has said that its rows had arrived.
-	Hash    func(page.URL) uint64
-	Arrived uint64
-
 	// Homes tells who should own which partition; nil = a table of the Member's own.
 	// Many Members in one simulation share theirs.
 	Homes func([]Peer) *Owners
@@ -62,7 +57,6 @@ type Member struct {
 	held     bool      // a renewal of this session was answered
 	renewed  page.Time // when the last one that was answered was sent
 	renewAt  page.Time // when the next is due
-	joined   page.Time // when the first of this session was answered
 	draining bool
 	left     bool
 
@@ -80,7 +74,7 @@ type Member struct {
 	owned    int       // partitions that are adopted
 	taking   int       // partitions that it is about to adopt
 	standby  standby
-	applied  uint64 // Apply, Adopt and TakeBack actions, and Turned events
+	applied  uint64 // Apply and Adopt actions, and Turned events
 	pulses   [Logs]pulse
 	pulseAt  page.Time // when to look after them
 	posts    outbox
@@ -122,8 +116,7 @@ func NewMember(cfg Config) *Member {
 		m.common.stamp = cfg.Stamps[cfg.Parts]
 	}
 	m.posts = newOutbox(cfg.Origin, cfg.Parts+1, cfg.Unacked)
-	m.posts.patient, m.posts.kept, m.posts.beat = m.patient, m.kept, m.beat
-	m.posts.hash, m.posts.arrived, m.posts.noted = cfg.Hash, cfg.Arrived, cfg.Arrived
+	m.posts.patient, m.posts.beat = m.patient, m.beat
 	for log := range m.pulses {
 		m.pulses[log].part = log % cfg.Parts
 	}
@@ -224,7 +217,7 @@ func (m *Member) run() {
 	m.posts.hurry(m.now, m.draining || m.settling > 0 || m.talk.load.Queued+m.talk.load.Flying == 0)
 	if m.held { // else the logs may be others when it is again
 		m.feel()
-		m.post()
+		m.out = m.posts.run(m.now, m.out)
 	}
 	if m.settling > 0 && m.posts.moved {
 		m.settleAll()
@@ -263,7 +256,7 @@ func (m *Member) onRenewed(ev Renewed) {
 	m.renewed = max(m.renewed, ev.Sent)
 	m.posts.live(m.now, m.renewed)
 	if !m.held {
-		m.held, m.joined = true, m.now
+		m.held = true
 		m.posts.again(m.now) // meanwhile they may have lost power, and the ends of their logs
 		m.renewAt = m.now
 		m.settleAll()

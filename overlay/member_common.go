@@ -38,5 +38,5 @@ func (m *Member) onCommon(ev Delivered) {
 func (m *Member) sound() {
 	m.common.mark = m.nextMark()
 	m.posts.urgent(m.now, m.cfg.Parts, Mark{ID: m.common.mark, Node: m.cfg.Name})
-	m.post()
+	m.out = m.posts.run(m.now, m.out)
 }

@@ -40,7 +40,6 @@ type part struct {
 	node    string // who owns it, as heard last
 	session uint64 // 0: only its Taken was read
 	epoch   uint64
-	before  uint64 // the epoch that it has replaced; 0 = there was none, or it is not known
 	offset  uint64 // in its log, of what was applied
 	stamp   uint64 // of the last batch of that
 
@@ -277,7 +276,7 @@ func (m *Member) onOwner(ev Owner) {
 	} else {
 		s.since = m.now
 	}
-	s.node, s.session, s.epoch, s.before = ev.Node, ev.Session, ev.Epoch, ev.Before
+	s.node, s.session, s.epoch = ev.Node, ev.Session, ev.Epoch
 	s.seen, s.missing = false, never
 	m.answered(s)
 	m.settle(ev.Part)
@@ -361,7 +360,7 @@ func (m *Member) onTaken(p int, t Taken) {
 		if s.phase != idle {
 			m.lose(p)
 		}
-		s.node, s.session, s.epoch, s.before, s.since = t.Node, 0, t.Epoch, 0, m.now
+		s.node, s.session, s.epoch, s.since = t.Node, 0, t.Epoch, m.now
 		s.seen, s.missing = false, never
 		m.answered(s)
 		m.settle(p)

@@ -49,7 +49,7 @@ func (o *outbox) again(now page.Time) {
 	if len(o.parcels) == 0 {
 		return
 	}
-	o.unacked, o.rowed, o.done, o.held = 0, 0, 0, nil
+	o.unacked, o.rowed, o.done = 0, 0, 0
 	for i := range o.parcels {
 		x := &o.parcels[i]
 		x.rows, x.ended, x.posts = 0, 0, x.sent.Ended
@@ -68,13 +68,17 @@ func (o *outbox) again(now page.Time) {
 		for _, post := range x.sent.Rows {
 			for _, r := range post.Records {
 				for _, r := range split(r) {
-					e := o.rowsOf(x, r)
+					e := entry{record: r, size: bulk(r), seq: x.seq}
 					o.count(x, e, 1)
 					o.push(now, post.Part, e)
 				}
 			}
 		}
-		o.countEnded(x, 1)
+		for _, post := range x.posts {
+			for _, r := range post.Records {
+				o.count(x, entry{size: bulk(r), ended: true}, 1)
+			}
+		}
 	}
 	o.advance(now)
 }

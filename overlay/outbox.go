@@ -48,14 +48,6 @@ type outbox struct {
 	heard page.Time // when a renewal was sent that was answered: those who keep the logs lived
 	due   page.Time
 
-	// For pages that are handed on, see handed.go.
-	hash    func(page.URL) uint64                           // nil: none is
-	kept    func(part int, epoch uint64) (kept, known bool) // see Member.kept
-	held    []withheld
-	off     bool   // something was called off, and not taken back yet
-	arrived uint64 // parcels up to here have all their rows acknowledged, or had once
-	noted   uint64 // the same, as was said last
-
 	patient func(part int) bool // nobody waits for what is said in it; nil: somebody does
 	beat    func(log int)       // called before something goes to a log; nil: nobody wants to know
 	hasty   bool                // somebody waits until all is acknowledged
@@ -63,13 +55,11 @@ type outbox struct {
 
 type parcel struct {
 	seq   uint64
-	rows  int              // records that are not acknowledged
-	ended int              // the same; not in lanes before rows is 0
-	posts []Post           // Ended
-	hands map[pageID]*hand // pages that it hands on, and not for good yet
-	back  []Post           // rows of those that were called off and not taken back yet, by who handed them on
-	sent  Parcel           // all of it: until it is on disks it may have to be said again
-	at    page.Time        // when the last was acknowledged
+	rows  int       // records that are not acknowledged
+	ended int       // the same; not in lanes before rows is 0
+	posts []Post    // Ended
+	sent  Parcel    // all of it: until it is on disks it may have to be said again
+	at    page.Time // when the last was acknowledged
 }
 
 type lane struct {
@@ -87,7 +77,6 @@ type entry struct {
 	size   int
 	seq    uint64 // of its parcel; 0 = none
 	ended  bool
-	hands  bool // some of its rows may be called off
 }
 
 // waits reports whether the lane has something to append, and may.
@@ -104,17 +93,23 @@ func (o *outbox) add(now page.Time, p Parcel) {
 	}
 	o.last = p.Seq
 	alone := o.quiet()
-	x := parcel{seq: p.Seq, posts: p.Ended, sent: p, hands: o.handsOf(&p)}
+	x := parcel{seq: p.Seq, posts: p.Ended, sent: p}
 	for _, post := range p.Rows {
 		for _, r := range post.Records {
 			for _, r := range split(r) {
-				e := o.rowsOf(&x, r)
-				o.count(&x, e, 1)
+				e := entry{record: r, size: bulk(r), seq: p.Seq}
+				x.rows++
+				o.unacked += e.size
 				o.push(now.Add(o.wait(post.Part, alone)), post.Part, e)
 			}
 		}
 	}
-	o.countEnded(&x, 1)
+	for _, post := range p.Ended {
+		for _, r := range post.Records {
+			x.ended++
+			o.unacked += bulk(r)
+		}
+	}
 	o.parcels = append(o.parcels, x)
 	o.advance(now)
 }
@@ -223,7 +218,6 @@ func (o *outbox) acked(now page.Time, id uint64) {
 		l.bytes -= e.size
 		if x := o.of(e); x != nil {
 			o.count(x, e, -1)
-			o.arrive(x, e)
 		}
 	}
 	clear(l.queue[:l.flying])
@@ -285,7 +279,6 @@ func (o *outbox) advance(now page.Time) {
 			}
 		}
 		x.posts = nil
-		o.arrived = max(o.arrived, x.seq)
 	}
 	for ; o.done < o.rowed && o.parcels[o.done].ended == 0; o.done++ {
 		x := &o.parcels[o.done]
@@ -324,12 +317,10 @@ func (o *outbox) run(now page.Time, out []Action) []Action {
 		o.full = full
 		out = append(out, Throttle{full})
 	}
-	out = o.note(out)
 	if now < o.due {
 		return out
 	}
 	o.due = never
-	o.release(now)
 	var goes [Logs]bool
 	for _, p := range o.busy {
 		if o.lanes[p].waits() && now >= o.lanes[p].due {
@@ -341,24 +332,10 @@ func (o *outbox) run(now page.Time, out []Action) []Action {
 			o.beat(log)
 		}
 	}
-	may := func(p int32, l *lane) bool {
-		return l.waits() && (now >= l.due || goes[LogOf(int(p))] && l.pause == 0)
-	}
-	for _, p := range o.busy {
-		if l := o.lanes[p]; may(p, l) {
-			o.sift(int(p), l)
-		}
-	}
-	if o.off {
-		out = o.takeBack(now, out)
-	}
-	if len(o.held) > 0 {
-		o.due = min(o.due, now.Add(lookAgain))
-	}
 	kept := o.busy[:0]
 	for _, p := range o.busy {
 		l := o.lanes[p]
-		if may(p, l) {
+		if l.waits() && (now >= l.due || goes[LogOf(int(p))] && l.pause == 0) {
 			out = append(out, o.flush(int(p), l))
 		}
 		if l.busy = len(l.queue) > 0; !l.busy {

@@ -229,7 +229,7 @@ func (m *Member) probe() {
 			t.probes++
 			m.posts.urgent(m.now, p, Mark{ID: s.probe, Node: m.cfg.Name})
 		}
-		m.post()
+		m.out = m.posts.run(m.now, m.out)
 	}
 	if t.probes == 0 && m.common.offset >= t.reach {
 		t.done = t.round

@@ -101,7 +101,6 @@ type Cluster struct {
 type swarm struct {
 	*World
 	net      *mesh.Net
-	scheme   overlay.Scheme
 	parts    int
 	owner    []*peer
 	views    []view // the last ones, the newest first
@@ -142,7 +141,7 @@ func NewCluster(w *web.Web, cfg ClusterConfig) (*Cluster, error) {
 	}
 	c := &Cluster{World: World{web: w, names: n, live: cfg.Nodes, now: 1}, cfg: cfg}
 	c.swarm = &swarm{
-		World: &c.World, net: mesh.NewNet(cfg.Seed+1, cfg.Parts), scheme: cfg.Scheme, parts: cfg.Parts,
+		World: &c.World, net: mesh.NewNet(cfg.Seed+1, cfg.Parts), parts: cfg.Parts,
 		owner: make([]*peer, cfg.Parts), polite: map[string]manners{}, wide: map[string]uint16{}, trip: cfg.Trip,
 	}
 	c.swarm.net.Latency = cfg.Delay

@@ -34,11 +34,7 @@ type peer struct {
 
 // open lets the node join.
 func (p *peer) open(origin uint64) {
-	cfg := overlay.Config{Name: p.name, Session: 1, Origin: origin, Parts: p.s.parts, Homes: p.s.homes, Cold: true}
-	if p.s.scheme.Second != overlay.Stay {
-		cfg.Hash = func(u page.URL) uint64 { return secret.Hash(u.Rest()) }
-	}
-	p.member = overlay.NewMember(cfg)
+	p.member = overlay.NewMember(overlay.Config{Name: p.name, Session: 1, Origin: origin, Parts: p.s.parts, Homes: p.s.homes, Cold: true})
 	p.port = p.s.net.Open(p.name, func() page.Time { return p.s.now }, func(ev overlay.Event) {
 		p.s.now = p.s.net.Now()
 		if h, ok := ev.(overlay.Heard); ok {
@@ -130,10 +126,6 @@ func (p *peer) do(a overlay.Action) {
 		p.disown(a.Part)
 	case overlay.Fence:
 		c.fail(fmt.Errorf("%s lost its session while nothing went wrong", p.name))
-	case overlay.TakeBack:
-		c.fail(fmt.Errorf("%s took pages back while nothing went wrong", p.name))
-	case overlay.Arrived:
-		c.ledger.Arrived(a.Seq)
 	case overlay.Posted:
 		c.ledger.Posted(a.Seq)
 	case overlay.Throttle:

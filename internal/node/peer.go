@@ -157,15 +157,10 @@ func (p *peer) sharing() (*crawl.Sharing, error) {
 func (p *peer) open() (err error) {
 	session := uint64(time.Now().UnixNano())
 	p.leases = newLeases(p, session)
-	cfg := overlay.Config{
+	p.member = overlay.NewMember(overlay.Config{
 		Name: p.cfg.Name, Session: session, Origin: p.origin, Parts: overlay.Parts, Weight: p.cfg.Weight,
 		Offsets: p.n.ledger.Offsets(), Stamps: p.n.ledger.Stamps(), Limit: p.cfg.Limit, Pages: p.n.cfg.MaxPages, Bytes: p.n.cfg.MaxBytes,
-		Arrived: p.n.ledger.HasArrived(),
-	}
-	if p.cfg.Scheme.Second != overlay.Stay {
-		cfg.Hash = func(u page.URL) uint64 { return p.cfg.Secret.Hash(u.Rest()) }
-	}
-	p.member = overlay.NewMember(cfg)
+	})
 	parcels, err := p.n.ledger.Outbox()
 	if err != nil {
 		return err
@@ -348,7 +343,7 @@ func (p *peer) step(ctx context.Context, ev overlay.Event) {
 			p.owned[a.Part] = 0
 			p.leases.do(func(d *crawl.Desk) { d.Stop(a.Part) })
 			p.work(a)
-		case overlay.Apply, overlay.TakeBack, overlay.Arrived, overlay.Posted, overlay.Rewind:
+		case overlay.Apply, overlay.Posted, overlay.Rewind:
 			p.work(a)
 		case overlay.Throttle:
 			p.throttled = a.On
@@ -601,16 +596,6 @@ func (c *committer) share(ctx context.Context, a overlay.Action) error {
 	case overlay.Enough:
 		c.open()
 		crawl.WriteEnough(c.group, n.peer.enough())
-		return nil
-	case overlay.TakeBack:
-		c.open()
-		c.pages++
-		c.applied++
-		n.log.event("taken-back", map[string]any{"parcel": a.Left.Seq})
-		return n.ledger.TakeBack(a)
-	case overlay.Arrived:
-		c.open()
-		n.ledger.Arrived(a.Seq)
 		return nil
 	case overlay.Posted:
 		n.ledger.Posted(a.Seq)
