@@ -15,7 +15,7 @@ const (
 	gatherIdle = 50 * time.Millisecond  // the same while nothing else waits for acknowledgement
 	maxAppend  = 256 << 10              // bytes, about
 	retryFirst = time.Second
-	retryLast  = 8 * time.Second
+	retryLast  = 4 * time.Second
 	synced     = 3 * time.Second // after which what was acknowledged is on disks
 )
 
@@ -38,10 +38,11 @@ type outbox struct {
 	last    uint64   // Seq of the last parcel that was handed in
 	safe    uint64   // Seq of the last one that was acknowledged with all before it
 
-	lanes   []*lane // by partition; nil = nothing was ever said in it
-	busy    []int32 // lanes that have something to say
-	appends uint64  // IDs given; an ID is one of these times the number of lanes, plus the lane
-	unacked int     // bytes
+	lanes   []*lane    // by partition; nil = nothing was ever said in it
+	busy    []int32    // lanes that have something to say
+	appends uint64     // IDs given; an ID is one of these times the number of lanes, plus the lane
+	failing [Logs]bool // a lane pauses, or did a moment ago
+	unacked int        // bytes
 	full    bool
 	moved   bool // safe has moved
 
@@ -224,7 +225,23 @@ func (o *outbox) acked(now page.Time, id uint64) {
 	l.queue = l.queue[l.flying:]
 	l.id, l.flying, l.pause = 0, 0, 0
 	o.due = min(o.due, l.due)
+	o.resume(now, LogOf(int(id%uint64(len(o.lanes)))))
 	o.advance(now)
+}
+
+// resume lets all go on that pauses since its log did not take it: it does again. What has
+// ended is to be told as soon as that can be, as others may begin with it.
+func (o *outbox) resume(now page.Time, log int) {
+	if !o.failing[log] {
+		return
+	}
+	o.failing[log] = false
+	for _, p := range o.busy {
+		if l := o.lanes[p]; LogOf(int(p)) == log && l.pause > 0 && l.id == 0 {
+			l.pause, l.due = 0, min(l.due, now)
+			o.due = min(o.due, now)
+		}
+	}
 }
 
 func (o *outbox) failed(now page.Time, id uint64) {
@@ -233,6 +250,7 @@ func (o *outbox) failed(now page.Time, id uint64) {
 		return
 	}
 	l.pause = min(max(2*l.pause, retryFirst), retryLast)
+	o.failing[LogOf(int(id%uint64(len(o.lanes))))] = true
 	if l.queue[0].seq == 0 { // it is urgent: an election may be over any moment
 		l.pause = retryFirst
 	}

@@ -207,7 +207,7 @@ func TestOutboxRetry(t *testing.T) {
 		o.failed(now, a.ID)
 		pauses = append(pauses, o.due.Sub(now).String())
 	}
-	if got := strings.Join(pauses, " "); got != "1s 2s 4s 8s 8s 8s" {
+	if got := strings.Join(pauses, " "); got != "1s 2s 4s 4s 4s 4s" {
 		t.Errorf("pauses of %s", got)
 	}
 }
@@ -275,5 +275,44 @@ func TestPatience(t *testing.T) {
 	s.load(Load{})
 	if !s.m.posts.hasty {
 		t.Error("it has nothing to fetch, and lets others wait for what it has said")
+	}
+}
+
+// When a log takes something again, all that it did not take is said at once.
+func TestLogIsBack(t *testing.T) {
+	o := newOutbox(1, 9, 1<<20)
+	now := page.Time(time.Hour)
+	for p := range 8 {
+		o.add(now, Parcel{Seq: uint64(p + 1), Rows: []Post{{p, []Record{Hosts{}}}}})
+	}
+	said := func() (parts []int, ids map[int]uint64) {
+		ids = map[int]uint64{}
+		for _, a := range o.run(now, nil) {
+			if a, ok := a.(Append); ok {
+				parts = append(parts, a.Part)
+				ids[a.Part] = a.ID
+			}
+		}
+		return parts, ids
+	}
+	var ids map[int]uint64
+	for i := range 5 { // the pauses grow
+		now = now.Add(retryLast)
+		if _, ids = said(); len(ids) != 8 {
+			t.Fatalf("it says something to %d partitions", len(ids))
+		}
+		for p := range 8 {
+			if p != 1 || i < 4 {
+				o.failed(now, ids[p])
+			}
+		}
+	}
+	now = now.Add(time.Millisecond)
+	if parts, _ := said(); len(parts) > 0 {
+		t.Fatalf("it says something to %v before it is time", parts)
+	}
+	o.acked(now, ids[1]) // of log 1
+	if parts, _ := said(); !slices.Equal(parts, []int{5}) {
+		t.Errorf("when log 1 is back it says something to %v", parts)
 	}
 }
