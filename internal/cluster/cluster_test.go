@@ -662,7 +662,17 @@ func TestNodeThatStaysAwayIsRemoved(t *testing.T) {
 	warn["d"] = new(warnings)
 	cfg.Join, cfg.Warn = []string{nodes["a"].Addr()}, warn["d"].add
 	nodes["d"] = w.open(cfg)
-	w.Until("all see all", func() bool { return len(nodes["a"].members.all()) == 4 })
+	w.Until("all see all, and what is new from then on", func() bool {
+		for _, n := range nodes {
+			n.owners.mu.Lock()
+			whole := n.owners.whole // who is still reading takes it for old
+			n.owners.mu.Unlock()
+			if !whole || len(n.members.all()) != 4 {
+				return false
+			}
+		}
+		return true
+	})
 	nodes["c"].kill()
 	delete(nodes, "c")
 	removed := func(err error) bool {
