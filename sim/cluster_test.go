@@ -26,6 +26,16 @@ func shared(t *testing.T) *web.Web {
 	return w
 }
 
+// reachable counts the pages that a crawl can find.
+func reachable(w *web.Web) (n int) {
+	for _, d := range w.Depths() {
+		if d != web.Unreached {
+			n++
+		}
+	}
+	return n
+}
+
 func share(t *testing.T, w *web.Web, order, scheme string, nodes int, leases bool, d time.Duration, fetched func(uint32)) ClusterResult {
 	t.Helper()
 	s, err := overlay.ParseScheme(scheme)
@@ -57,12 +67,7 @@ func share(t *testing.T, w *web.Web, order, scheme string, nodes int, leases boo
 // Cluster itself looks after.
 func TestClusterFetchesEveryPageOnce(t *testing.T) {
 	w := shared(t)
-	reached := 0
-	for _, d := range w.Depths() {
-		if d != web.Unreached {
-			reached++
-		}
-	}
+	reached := reachable(w)
 	for i, scheme := range []string{"host", "url", "host-8", "redirect:over=20", "redirect:over=1,max=6,n=3", "adaptive:over=20"} {
 		for j, nodes := range []int{1, 7} {
 			order := []string{"depth", "siteopic"}[(i+j)%2]
@@ -245,12 +250,7 @@ func TestHostsAreSpreadAndGathered(t *testing.T) {
 // is far from most hosts.
 func TestClusterFetchesPagesThatGoFar(t *testing.T) {
 	w := shared(t)
-	reached := 0
-	for _, d := range w.Depths() {
-		if d != web.Unreached {
-			reached++
-		}
-	}
+	reached := reachable(w)
 	for _, name := range []string{"redirect:over=20ms,max=5", "redirect:url,over=20ms,max=5"} {
 		s, err := overlay.ParseScheme(name)
 		if err != nil {

@@ -38,14 +38,7 @@ func TestLogsOutOfReach(t *testing.T) {
 				stopped++
 			}
 		}
-		if !w.Net.Run(minutes(20), w.finished) {
-			t.Errorf("seed %d: the crawl does not end", seed)
-		}
-		for _, f := range w.faults {
-			t.Errorf("seed %d: %s", seed, f)
-		}
-		if t.Failed() {
-			w.dump(t)
+		if !w.ends(t, minutes(20)) {
 			break
 		}
 	}

@@ -24,14 +24,7 @@ func TestCutWhileAway(t *testing.T) {
 		}
 		w.Net.Lose(time.Second)
 		w.Net.After(w.between(15*time.Second, 30*time.Second), func() { away.port.Side(0) })
-		if !w.Net.Run(minutes(10), w.finished) {
-			t.Errorf("seed %d: the crawl does not end", seed)
-		}
-		for _, f := range w.faults {
-			t.Errorf("seed %d: %s", seed, f)
-		}
-		if t.Failed() {
-			w.dump(t)
+		if !w.ends(t, minutes(10)) {
 			break
 		}
 	}

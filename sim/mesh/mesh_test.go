@@ -20,6 +20,24 @@ func (w *World) report(t *testing.T) {
 	}
 }
 
+// ends reports whether the crawl ends in time and nothing was wrong with it. Otherwise the
+// test fails, and shows how things stand.
+func (w *World) ends(t *testing.T, until page.Time) bool {
+	t.Helper()
+	ended := w.Net.Run(until, w.finished)
+	if !ended {
+		t.Errorf("seed %d: the crawl does not end", w.Seed)
+	}
+	for _, f := range w.faults {
+		t.Errorf("seed %d: %s", w.Seed, f)
+	}
+	if ended && len(w.faults) == 0 {
+		return true
+	}
+	w.dump(t)
+	return false
+}
+
 // Three nodes crawl everything, each page once, and know when they are through.
 func TestThreeNodes(t *testing.T) {
 	w := NewWorld(Setting{Seed: 1, Parts: 32, Pages: 1000, Fetch: 200 * time.Millisecond}, 3)
@@ -62,17 +80,10 @@ func TestTrouble(t *testing.T) {
 	again, longest := 0, time.Duration(0)
 	for seed := range uint64(*seeds) {
 		w := troubled(seed)
-		ok := w.Net.Run(minutes(20), w.finished)
-		if !ok {
-			t.Errorf("seed %d: the crawl does not end", seed)
-		}
-		for _, f := range w.faults {
-			t.Errorf("seed %d: %s", seed, f)
-		}
+		ok := w.ends(t, minutes(20))
 		again += w.again
 		longest = max(longest, time.Duration(w.Net.Now()))
-		if t.Failed() {
-			w.dump(t)
+		if !ok {
 			break
 		}
 	}
@@ -88,14 +99,7 @@ func TestOutages(t *testing.T) {
 		w := NewWorld(s, 4)
 		w.nodes[0].seed(0, 1, 2)
 		w.Outages(2 * time.Minute)
-		if !w.Net.Run(minutes(20), w.finished) {
-			t.Errorf("seed %d: the crawl does not end", seed)
-		}
-		for _, f := range w.faults {
-			t.Errorf("seed %d: %s", seed, f)
-		}
-		if t.Failed() {
-			w.dump(t)
+		if !w.ends(t, minutes(20)) {
 			break
 		}
 	}

@@ -212,14 +212,7 @@ func TestChain(t *testing.T) {
 	for seed := range uint64(*seeds) {
 		w := NewWorld(chain(seed), 5)
 		w.nodes[0].seed(0)
-		if !w.Net.Run(minutes(20), w.finished) {
-			t.Errorf("seed %d: the crawl does not end", seed)
-		}
-		for _, f := range w.faults {
-			t.Errorf("seed %d: %s", seed, f)
-		}
-		if t.Failed() {
-			w.dump(t)
+		if !w.ends(t, minutes(20)) {
 			break
 		}
 	}
