@@ -80,8 +80,9 @@ type (
 	// Posted says that parcels up to Seq are safe with the others.
 	Posted struct{ Seq uint64 }
 
-	// Throttle says that more is unacknowledged than the node should keep: nothing new
-	// is to be ordered until it is taken back.
+	// Throttle says that more is unacknowledged than the node should keep, or that it may
+	// be about to read that others have fetched what is its own now: nothing new is to be
+	// ordered until it is taken back.
 	Throttle struct{ On bool }
 
 	// Share sets this node's part of the limit that all nodes have together.

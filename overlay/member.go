@@ -65,21 +65,25 @@ type Member struct {
 	homes  *Owners
 	here   bool // the session is among peers
 
-	common   common
-	parts    []part
-	claims   int       // under way
-	wanting  []int32   // partitions that wait for their turn to claim
-	doubtAt  page.Time // when to look again at claims, and at owners that are missing
-	settling int       // partitions that wait for acknowledgements
-	owned    int       // partitions that are adopted
-	taking   int       // partitions that it is about to adopt
-	standby  standby
-	applied  uint64 // Apply and Adopt actions, and Turned events
-	pulses   [Logs]pulse
-	pulseAt  page.Time // when to look after them
-	posts    outbox
-	talk     talk
-	woken    page.Time // the last Wake
+	common    common
+	parts     []part
+	claims    int       // under way
+	wanting   []int32   // partitions that wait for their turn to claim
+	doubtAt   page.Time // when to look again at claims, and at owners that are missing
+	settling  int       // partitions that wait for acknowledgements
+	owned     int       // partitions that are adopted
+	taking    int       // partitions that it is about to adopt
+	standby   standby
+	applied   uint64 // Apply and Adopt actions, and Turned events
+	pulses    [Logs]pulse
+	pulseAt   page.Time // when to look after them
+	past      bool      // the node was in the cluster before it was started
+	wary      page.Time // until then a peer may tell of earlier
+	behind    bool      // and a log is read late meanwhile
+	posts     outbox
+	throttled bool
+	talk      talk
+	woken     page.Time // the last Wake
 }
 
 // NewMember returns a Member that has not joined yet. It begins with its first Step.
@@ -102,6 +106,7 @@ func NewMember(cfg Config) *Member {
 	for p := range m.parts {
 		if p < len(cfg.Offsets) {
 			m.parts[p].offset = cfg.Offsets[p]
+			m.past = m.past || cfg.Offsets[p] > 0
 		}
 		if p < len(cfg.Stamps) {
 			m.parts[p].stamp = cfg.Stamps[p]
@@ -218,6 +223,7 @@ func (m *Member) run() {
 	if m.held { // else the logs may be others when it is again
 		m.feel()
 		m.out = m.posts.run(m.now, m.out)
+		m.throttle()
 	}
 	if m.settling > 0 && m.posts.moved {
 		m.settleAll()
@@ -292,6 +298,7 @@ func (m *Member) fence() {
 // onMembers learns who is there.
 func (m *Member) onMembers(ev Members) {
 	m.missed(ev.Peers)
+	m.heedful(ev)
 	m.peers, m.lapsed = ev.Peers, ev.Lapsed
 	if m.cfg.Homes != nil {
 		m.homes = m.cfg.Homes(ev.Peers)

@@ -17,10 +17,19 @@ import (
 // comes back in time.
 //
 // Where much is said the Marks go with what is said anyway.
+//
+// A node that comes back tells what it had fetched before it was cut off, of partitions
+// that others have meanwhile. Whoever read that as late as an owner may would fetch it
+// again long after it was told. So for a while its peers are wary: they look more often,
+// and order nothing as long as they read one of their logs late.
 const (
 	pulseSoon = 2 * time.Second // from one Mark to the next, where something goes to the log anyway
 	pulseLate = 4 * time.Second // where nothing does
+	pulseWary = time.Second     // in both cases, while the node is wary
 	pulses    = 4               // Marks that are awaited at most: of older ones nothing follows
+
+	waryFor = TTL             // from when a peer is back
+	waryLag = 4 * time.Second // so late a log may be read then
 )
 
 // pulse is how a Member stands with a log.
@@ -42,9 +51,33 @@ type beat struct {
 // live reports whether the node asks for pages of a partition, or did a moment ago.
 func (ph phase) live() bool { return ph == owned || ph == leaving || ph == emptied }
 
+// heedful sees whether a peer is back that may have something to tell of earlier: one
+// that has another session, or whose last one had lapsed. A node that was started again
+// itself knows of nobody whether it is.
+func (m *Member) heedful(ev Members) {
+	back := m.peers == nil && m.past
+	for _, p := range ev.Peers {
+		if p.Name == m.cfg.Name {
+			continue
+		}
+		if at, ok := seat(m.peers, p.Name); ok {
+			back = back || m.peers[at].Session < p.Session
+		} else if _, ok := seat(m.lapsed, p.Name); ok {
+			back = true
+		}
+	}
+	if back {
+		m.wary = m.now.Add(waryFor)
+	}
+}
+
 // feel looks after the logs.
 func (m *Member) feel() {
-	m.pulseAt = never
+	m.pulseAt, m.behind = never, false
+	wary, often := m.now < m.wary, pulseLate
+	if wary {
+		often = pulseWary
+	}
 	for log := range m.pulses {
 		x := &m.pulses[log]
 		switch {
@@ -53,7 +86,7 @@ func (m *Member) feel() {
 		case !x.lost && m.idle():
 			x.felt = m.now // it has nothing to order, and nothing to tell
 			continue
-		case m.now >= x.sent.Add(pulseLate):
+		case m.now >= x.sent.Add(often):
 			m.beat(log)
 		}
 		if m.now >= x.felt.Add(Hold) {
@@ -61,7 +94,23 @@ func (m *Member) feel() {
 		} else {
 			m.pulseAt = min(m.pulseAt, x.felt.Add(Hold))
 		}
-		m.pulseAt = min(m.pulseAt, x.sent.Add(pulseLate))
+		if late := x.felt.Add(waryLag); wary && !x.lost {
+			if m.behind = m.behind || m.now >= late; m.now < late {
+				m.pulseAt = min(m.pulseAt, late)
+			}
+		}
+		m.pulseAt = min(m.pulseAt, x.sent.Add(often))
+	}
+	if m.behind {
+		m.pulseAt = min(m.pulseAt, m.wary)
+	}
+}
+
+// throttle has the driver order nothing for a while, or lets it go on.
+func (m *Member) throttle() {
+	if on := m.posts.full || m.behind; on != m.throttled {
+		m.throttled = on
+		m.do(Throttle{on})
 	}
 }
 
@@ -69,7 +118,11 @@ func (m *Member) feel() {
 // it when something goes there.
 func (m *Member) beat(log int) {
 	x := &m.pulses[log]
-	if x.parts == 0 || m.now < x.sent.Add(pulseSoon) {
+	soon := pulseSoon
+	if m.now < m.wary {
+		soon = pulseWary
+	}
+	if x.parts == 0 || m.now < x.sent.Add(soon) {
 		return
 	}
 	x.marks = slices.DeleteFunc(x.marks, func(b beat) bool {

@@ -146,7 +146,7 @@ func flips(s *rig, d time.Duration, serve func(a Append) (fail bool, lag time.Du
 	var coming []read
 	offset := uint64(10)
 	for end := s.now.Add(d); s.now < end; {
-		was := s.m.Mine(0)
+		was := s.m.Mine(0) && !s.m.Status().Throttle
 		s.now = s.now.Add(250 * time.Millisecond)
 		events := []Event{Tick{}}
 		for len(coming) > 0 && s.now >= coming[0].at {
@@ -170,7 +170,7 @@ func flips(s *rig, d time.Duration, serve func(a Append) (fail bool, lag time.Du
 			}
 		}
 		s.renewed()
-		if s.m.Mine(0) != was {
+		if (s.m.Mine(0) && !s.m.Status().Throttle) != was {
 			n++
 		}
 	}
@@ -221,5 +221,33 @@ func TestAdoptAfterALongVisit(t *testing.T) {
 	s.answer(&offset)
 	if !s.m.Mine(0) {
 		t.Error("it does not adopt what it has read")
+	}
+}
+
+// While a peer that is back tells what it had fetched, an owner that reads its log late
+// waits; one that reads it in time does not, and neither does one that nobody came back
+// to.
+func TestWary(t *testing.T) {
+	once := []Peer{{Name: "a", Session: 100}, {Name: "b", Session: 1}}
+	again := []Peer{{Name: "a", Session: 100}, {Name: "b", Session: 2}}
+	for _, x := range []struct {
+		name  string
+		then  []Members
+		lag   time.Duration
+		flips int
+	}{
+		{"nobody came back", []Members{{Peers: once}}, 6 * time.Second, 0},
+		{"a node joined", []Members{{Peers: once[:1]}, {Peers: once}}, 6 * time.Second, 0},
+		{"it began another session", []Members{{Peers: once}, {Peers: again}}, 6 * time.Second, 2},
+		{"its session had lapsed", []Members{{Peers: once}, {Peers: once[:1], Lapsed: once[1:]}, {Peers: again}}, 6 * time.Second, 2},
+		{"it is read in time", []Members{{Peers: once}, {Peers: again}}, time.Second, 0},
+	} {
+		s, _ := busy(t)
+		for _, ev := range x.then {
+			s.step(ev)
+		}
+		if n := flips(s, time.Minute, func(Append) (bool, time.Duration) { return false, x.lag }); n != x.flips {
+			t.Errorf("%s: it waits and goes on %d times, want %d", x.name, n, x.flips)
+		}
 	}
 }

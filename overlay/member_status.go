@@ -52,7 +52,7 @@ func (m *Member) Status() Status {
 	st := Status{
 		Name: m.cfg.Name, Session: m.session, Held: m.held, Until: m.Until(), Draining: m.draining, Left: m.left,
 		Teller: m.parts[0].node, Quiet: t.quiet, Owned: m.owned, Parcels: len(m.posts.parcels), Unacked: m.posts.unacked,
-		Throttle: m.posts.full, Limit: m.cfg.Limit, Share: t.have,
+		Throttle: m.throttled, Limit: m.cfg.Limit, Share: t.have,
 	}
 	for log := range m.pulses {
 		if x := &m.pulses[log]; x.lost {

@@ -331,10 +331,7 @@ func (o *outbox) quiet() bool { return o.done == len(o.parcels) }
 
 // run appends what is due.
 func (o *outbox) run(now page.Time, out []Action) []Action {
-	if full := o.unacked > o.limit || o.full && o.unacked > o.limit/4*3; full != o.full {
-		o.full = full
-		out = append(out, Throttle{full})
-	}
+	o.full = o.unacked > o.limit || o.full && o.unacked > o.limit/4*3
 	if now < o.due {
 		return out
 	}

@@ -122,7 +122,7 @@ func (w *world) config(name string) Config {
 	}
 	cfg := Config{
 		Dir: filepath.Join(w.dir, name), Certs: certs, Name: name,
-		Listen: "127.0.0.1:0", Routes: "127.0.0.1:0", Join: w.lobby,
+		Listen: "127.0.0.1:0", Routes: freePort(w.t), Join: w.lobby,
 		Storage: true, MaxStore: 1 << 30,
 		Now: now, Tell: func(overlay.Event) {}, Warn: func(err error) { w.logf("%s: warning: %v", name, err) },
 		ttl: 4 * time.Second,

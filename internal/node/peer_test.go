@@ -43,6 +43,7 @@ type fleet struct {
 type sailor struct {
 	name   string
 	dir    string
+	routes string // where its server listens
 	cancel context.CancelFunc
 	stop   chan struct{}
 	done   chan struct{}
@@ -52,7 +53,7 @@ type sailor struct {
 
 	mu    sync.Mutex
 	quiet bool
-	heard chan struct{}
+	heard chan struct{} // holds one when anything of it has changed
 	rolls chan Roll
 	took  int // the last roll
 }
@@ -70,13 +71,8 @@ func newFleet(t testing.TB, web *testweb.Web, n int) *fleet {
 		t.Fatal(err)
 	}
 	for i := range n {
-		addr, release, err := clustertest.Address()
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(release)
-		f.lobby = append(f.lobby, addr)
-		f.nodes = append(f.nodes, &sailor{name: fmt.Sprintf("n%d", i), dir: t.TempDir(), heard: make(chan struct{}, 16)})
+		f.lobby = append(f.lobby, address(t))
+		f.nodes = append(f.nodes, &sailor{name: fmt.Sprintf("n%d", i), dir: t.TempDir(), routes: address(t), heard: make(chan struct{}, 1)})
 	}
 	t.Cleanup(func() {
 		for _, s := range f.nodes {
@@ -84,6 +80,16 @@ func newFleet(t testing.TB, web *testweb.Web, n int) *fleet {
 		}
 	})
 	return f
+}
+
+func address(t testing.TB) string {
+	t.Helper()
+	addr, release, err := clustertest.Address()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(release)
+	return addr
 }
 
 // launch starts a node, or starts it again.
@@ -114,7 +120,7 @@ func (f *fleet) launch(i int) {
 		Name: s.name, Secret: secret, Scheme: f.scheme, Limit: f.limit, Ends: f.ends, Watch: f.watch,
 		Open: func(tell func(overlay.Event)) (Carrier, error) {
 			c, err := cluster.Open(ctx, cluster.Config{
-				Dir: filepath.Join(s.dir, "cluster"), Certs: certs, Name: s.name, Join: f.lobby, Listen: f.lobby[i], Routes: "127.0.0.1:0", Storage: i < 3,
+				Dir: filepath.Join(s.dir, "cluster"), Certs: certs, Name: s.name, Join: f.lobby, Listen: f.lobby[i], Routes: s.routes, Storage: i < 3,
 				Now: clock, Tell: tell, Warn: func(err error) { f.t.Log(s.name, "warns:", err) },
 			})
 			if err == nil {
@@ -130,13 +136,13 @@ func (f *fleet) launch(i int) {
 			s.mu.Lock()
 			s.took = number
 			s.mu.Unlock()
-			s.heard <- struct{}{}
+			s.tell()
 		},
 		Quiet: func(is bool) {
 			s.mu.Lock()
 			s.quiet = is
 			s.mu.Unlock()
-			s.heard <- struct{}{}
+			s.tell()
 		},
 	}
 	if len(f.roll.Programs) > 0 {
@@ -155,6 +161,14 @@ func (f *fleet) agree(change func(list []Enrolled) []Enrolled, nodes ...int) {
 	f.roll = Roll{Number: f.roll.Number + 1, Programs: change(slices.Clone(f.roll.Programs))}
 	for _, i := range nodes {
 		f.nodes[i].rolls <- f.roll
+	}
+}
+
+// tell wakes who waits for the node. Nobody may.
+func (s *sailor) tell() {
+	select {
+	case s.heard <- struct{}{}:
+	default:
 	}
 }
 
@@ -201,9 +215,21 @@ func (f *fleet) leave() {
 	}
 }
 
-// quieten waits until the nodes know that nothing is left.
+// quieten waits until the nodes know that nothing is left, or one of them has ended: the
+// others may wait for it.
 func (f *fleet) quieten(nodes ...int) {
 	f.t.Helper()
+	over, quit := make(chan *sailor, len(nodes)), make(chan struct{})
+	defer close(quit)
+	for _, i := range nodes {
+		go func() {
+			select {
+			case <-f.nodes[i].done:
+				over <- f.nodes[i]
+			case <-quit:
+			}
+		}()
+	}
 	for _, i := range nodes {
 		s := f.nodes[i]
 		for {
@@ -215,8 +241,8 @@ func (f *fleet) quieten(nodes ...int) {
 			}
 			select {
 			case <-s.heard:
-			case <-s.done:
-				f.t.Fatalf("%s has ended: %v", s.name, s.err)
+			case x := <-over:
+				f.t.Fatalf("%s has ended: %v", x.name, x.err)
 			}
 		}
 	}
