@@ -651,9 +651,19 @@ func TestRemovedByHand(t *testing.T) {
 	}
 }
 
-// A node that stays away for too long is taken out, and all who are there say so, once.
+// A node that stays away for too long is taken out, and all who are there say so, once;
+// also by a leader who has never heard of it.
 func TestNodeThatStaysAwayIsRemoved(t *testing.T) {
 	t.Parallel()
+	for name, another := range map[string]bool{"by a leader that knew it": false, "by another": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			staysAway(t, another)
+		})
+	}
+}
+
+func staysAway(t *testing.T, another bool) {
 	w := newWorld(t)
 	w.tune = func(c *Config) { c.Forget = time.Second }
 	warn := map[string]*warnings{}
@@ -675,6 +685,9 @@ func TestNodeThatStaysAwayIsRemoved(t *testing.T) {
 	})
 	nodes["c"].kill()
 	delete(nodes, "c")
+	if another {
+		w.depose(nodes)
+	}
 	removed := func(err error) bool {
 		var r *RemovedError
 		return errors.As(err, &r) && r.Node == "c" // who has dropped it already no longer knows for how long it was away
@@ -718,6 +731,28 @@ func TestNodeThatStaysAwayIsRemoved(t *testing.T) {
 			t.Errorf("%s says so %d times", name, n)
 		}
 	}
+}
+
+// depose has another of the nodes lead the cluster.
+func (w *world) depose(nodes map[string]*Node) {
+	w.t.Helper()
+	leader := func() string {
+		for name, n := range nodes {
+			if info, err := n.srv.Jsz(nil); err == nil && info.Meta != nil && info.Meta.Leader == name {
+				return name
+			}
+		}
+		return ""
+	}
+	w.Until("one of those who are left leads", func() bool { return leader() != "" })
+	was := leader()
+	w.Until("another one leads", func() bool {
+		now := leader()
+		if now == was {
+			_, _ = nodes[was].sys.Request(server.JSApiLeaderStepDown, nil, time.Second) // or again
+		}
+		return now != was && now != ""
+	})
 }
 
 // append writes to a log and waits until it is there.

@@ -250,13 +250,20 @@ func (h *health) forget(ctx context.Context) {
 		return
 	}
 	for _, p := range info.Meta.Replicas {
-		if !p.Offline || p.Active < n.cfg.Forget || n.host.away(p.Name) < n.cfg.Forget {
+		if !strayed(p, n.host.away(p.Name), n.cfg.Forget) {
 			continue
 		}
 		if err := n.remove(ctx, p.Name); err != nil {
 			n.warn(&AwayError{p.Name, n.host.away(p.Name), err})
 		}
 	}
+}
+
+// strayed reports whether a node has stayed away too long, by its server and by its
+// sessions. A leader that has not heard of a server since it leads says 0: that of a node
+// which led before and died may be the one.
+func strayed(p *server.PeerInfo, away, forget time.Duration) bool {
+	return p.Offline && (p.Active == 0 || p.Active >= forget) && away >= forget
 }
 
 // folder is the number of the folder that a node was last seen with.
