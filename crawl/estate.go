@@ -122,8 +122,8 @@ func (e *Engine) gift(hosts int, may func(host string, part uint16) bool) fronti
 	}}
 }
 
-// Hold lets nothing new be ordered while it is on: the others have not heard yet
-// of what was found before. Of Enough nothing more is fetched either; but pages that
+// Hold lets nothing new be ordered while it is on: what was found before, or by others,
+// has to be told first. Of Enough nothing more is fetched either; but pages that
 // are stored are still read again for programs that ask for them.
 type Hold struct {
 	On     bool

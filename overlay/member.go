@@ -76,10 +76,11 @@ type Member struct {
 	standby   standby
 	applied   uint64 // Apply and Adopt actions, and Turned events
 	pulses    [Logs]pulse
-	pulseAt   page.Time // when to look after them
-	past      bool      // the node was in the cluster before it was started
-	wary      page.Time // until then a peer may tell of earlier
-	behind    bool      // and a log is read late meanwhile
+	pulseAt   page.Time       // when to look after them
+	past      bool            // the node has read logs before it was started
+	gone      map[string]bool // peers that were there, and are not
+	waryTill  page.Time       // see member_pulse.go
+	behind    bool            // the node is wary, and reads a log too late
 	posts     outbox
 	throttled bool
 	talk      talk
@@ -97,7 +98,7 @@ func NewMember(cfg Config) *Member {
 	if cfg.Rounds == 0 {
 		cfg.Rounds = 2
 	}
-	m := &Member{cfg: cfg, session: cfg.Session, parts: make([]part, cfg.Parts), doubtAt: never, woken: never, pulseAt: never, standby: standby{due: never}}
+	m := &Member{cfg: cfg, session: cfg.Session, parts: make([]part, cfg.Parts), gone: map[string]bool{}, doubtAt: never, woken: never, pulseAt: never, standby: standby{due: never}}
 	if cfg.Homes != nil {
 		m.homes = cfg.Homes(nil)
 	} else {
@@ -298,7 +299,7 @@ func (m *Member) fence() {
 // onMembers learns who is there.
 func (m *Member) onMembers(ev Members) {
 	m.missed(ev.Peers)
-	m.heedful(ev)
+	m.heedful(ev.Peers)
 	m.peers, m.lapsed = ev.Peers, ev.Lapsed
 	if m.cfg.Homes != nil {
 		m.homes = m.cfg.Homes(ev.Peers)

@@ -21,15 +21,16 @@ import (
 // A node that comes back tells what it had fetched before it was cut off, of partitions
 // that others have meanwhile. Whoever read that as late as an owner may would fetch it
 // again long after it was told. So for a while its peers are wary: they look more often,
-// and order nothing as long as they read one of their logs late.
+// and order nothing as long as they read one of their logs late. It is all or nothing: an
+// election that falls into this time stops them for as long as it takes.
 const (
 	pulseSoon = 2 * time.Second // from one Mark to the next, where something goes to the log anyway
 	pulseLate = 4 * time.Second // where nothing does
 	pulseWary = time.Second     // in both cases, while the node is wary
-	pulses    = 4               // Marks that are awaited at most: of older ones nothing follows
+	waryFor   = TTL             // from when a peer is back
+	waryLag   = 4 * time.Second // so long ago the last Mark that came back may have been appended then
 
-	waryFor = TTL             // from when a peer is back
-	waryLag = 4 * time.Second // so late a log may be read then
+	pulses = int(Hold/pulseWary) + 1 // Marks that are awaited at most: of older ones nothing follows
 )
 
 // pulse is how a Member stands with a log.
@@ -40,6 +41,7 @@ type pulse struct {
 	part  int       // where
 	marks []beat    // that are awaited there, the oldest first
 	lost  bool
+	late  bool // the node is wary, and waits for it
 }
 
 // beat is a Mark in a log.
@@ -51,35 +53,43 @@ type beat struct {
 // live reports whether the node asks for pages of a partition, or did a moment ago.
 func (ph phase) live() bool { return ph == owned || ph == leaving || ph == emptied }
 
-// heedful sees whether a peer is back that may have something to tell of earlier: one
-// that has another session, or whose last one had lapsed. A node that was started again
-// itself knows of nobody whether it is.
-func (m *Member) heedful(ev Members) {
+// heedful sees whether a peer is back, which may have something to tell of earlier: it
+// has another session, or had none for a while. A node that was started again does not
+// know who is.
+func (m *Member) heedful(peers []Peer) {
 	back := m.peers == nil && m.past
-	for _, p := range ev.Peers {
-		if p.Name == m.cfg.Name {
-			continue
-		}
-		if at, ok := seat(m.peers, p.Name); ok {
+	for _, p := range peers {
+		at, ok := seat(m.peers, p.Name)
+		switch {
+		case p.Name == m.cfg.Name:
+		case ok:
 			back = back || m.peers[at].Session < p.Session
-		} else if _, ok := seat(m.lapsed, p.Name); ok {
+		case m.gone[p.Name]:
+			delete(m.gone, p.Name)
 			back = true
 		}
 	}
+	for _, p := range m.peers {
+		if _, ok := seat(peers, p.Name); !ok && len(m.gone) < maxLoads {
+			m.gone[p.Name] = true
+		}
+	}
 	if back {
-		m.wary = m.now.Add(waryFor)
+		m.waryTill = m.now.Add(waryFor)
 	}
 }
 
 // feel looks after the logs.
 func (m *Member) feel() {
 	m.pulseAt, m.behind = never, false
-	wary, often := m.now < m.wary, pulseLate
+	wary, often := m.now < m.waryTill, pulseLate
 	if wary {
 		often = pulseWary
 	}
 	for log := range m.pulses {
 		x := &m.pulses[log]
+		was := x.late
+		x.late = false
 		switch {
 		case x.parts == 0:
 			continue
@@ -94,15 +104,19 @@ func (m *Member) feel() {
 		} else {
 			m.pulseAt = min(m.pulseAt, x.felt.Add(Hold))
 		}
-		if late := x.felt.Add(waryLag); wary && !x.lost {
-			if m.behind = m.behind || m.now >= late; m.now < late {
-				m.pulseAt = min(m.pulseAt, late)
-			}
-		}
 		m.pulseAt = min(m.pulseAt, x.sent.Add(often))
-	}
-	if m.behind {
-		m.pulseAt = min(m.pulseAt, m.wary)
+		if !wary || x.lost {
+			continue
+		}
+		by := x.felt.Add(waryLag)
+		if was { // so that it does not come and go with every Mark
+			by = by.Add(-pulseWary)
+		}
+		if x.late = m.now >= by; x.late {
+			m.behind = true
+			by = m.waryTill
+		}
+		m.pulseAt = min(m.pulseAt, by)
 	}
 }
 
@@ -119,7 +133,7 @@ func (m *Member) throttle() {
 func (m *Member) beat(log int) {
 	x := &m.pulses[log]
 	soon := pulseSoon
-	if m.now < m.wary {
+	if m.now < m.waryTill {
 		soon = pulseWary
 	}
 	if x.parts == 0 || m.now < x.sent.Add(soon) {

@@ -146,7 +146,7 @@ func flips(s *rig, d time.Duration, serve func(a Append) (fail bool, lag time.Du
 	var coming []read
 	offset := uint64(10)
 	for end := s.now.Add(d); s.now < end; {
-		was := s.m.Mine(0) && !s.m.Status().Throttle
+		was := s.m.Mine(0)
 		s.now = s.now.Add(250 * time.Millisecond)
 		events := []Event{Tick{}}
 		for len(coming) > 0 && s.now >= coming[0].at {
@@ -170,7 +170,7 @@ func flips(s *rig, d time.Duration, serve func(a Append) (fail bool, lag time.Du
 			}
 		}
 		s.renewed()
-		if (s.m.Mine(0) && !s.m.Status().Throttle) != was {
+		if s.m.Mine(0) != was {
 			n++
 		}
 	}
@@ -225,29 +225,62 @@ func TestAdoptAfterALongVisit(t *testing.T) {
 }
 
 // While a peer that is back tells what it had fetched, an owner that reads its log late
-// waits; one that reads it in time does not, and neither does one that nobody came back
-// to.
+// waits, for as long as that may take; one that reads it in time does not, and neither
+// does one that nobody came back to. It keeps its partitions.
 func TestWary(t *testing.T) {
 	once := []Peer{{Name: "a", Session: 100}, {Name: "b", Session: 1}}
 	again := []Peer{{Name: "a", Session: 100}, {Name: "b", Session: 2}}
 	for _, x := range []struct {
 		name  string
-		then  []Members
+		then  [][]Peer
 		lag   time.Duration
-		flips int
+		waits bool
 	}{
-		{"nobody came back", []Members{{Peers: once}}, 6 * time.Second, 0},
-		{"a node joined", []Members{{Peers: once[:1]}, {Peers: once}}, 6 * time.Second, 0},
-		{"it began another session", []Members{{Peers: once}, {Peers: again}}, 6 * time.Second, 2},
-		{"its session had lapsed", []Members{{Peers: once}, {Peers: once[:1], Lapsed: once[1:]}, {Peers: again}}, 6 * time.Second, 2},
-		{"it is read in time", []Members{{Peers: once}, {Peers: again}}, time.Second, 0},
+		{"nobody came back", [][]Peer{once}, 6 * time.Second, false},
+		{"a node joined", [][]Peer{once[:1], once}, 6 * time.Second, false},
+		{"another session", [][]Peer{once, again}, 6 * time.Second, true},
+		{"after a while", [][]Peer{once, once[:1], again}, 6 * time.Second, true},
+		{"very late", [][]Peer{once, again}, 10 * time.Second, true},
+		{"nearly too late", [][]Peer{once, again}, 3500 * time.Millisecond, true},
+		{"not too late", [][]Peer{once, again}, 2500 * time.Millisecond, false},
+		{"in time", [][]Peer{once, again}, 0, false},
 	} {
 		s, _ := busy(t)
-		for _, ev := range x.then {
-			s.step(ev)
+		for _, peers := range x.then {
+			s.step(Members{Peers: peers})
 		}
-		if n := flips(s, time.Minute, func(Append) (bool, time.Duration) { return false, x.lag }); n != x.flips {
-			t.Errorf("%s: it waits and goes on %d times, want %d", x.name, n, x.flips)
+		begin, changes, on, off := s.now, 0, page.Time(0), page.Time(0)
+		was := false
+		s.each = func() {
+			if len(done[Disown](s)) > 0 {
+				t.Errorf("%s: it disowned partitions", x.name)
+			}
+			if is := s.m.Status().Throttle; is != was {
+				if was = is; is {
+					on = s.now
+				} else {
+					off = s.now
+				}
+				changes++
+			}
+		}
+		flips(s, time.Minute, func(Append) (bool, time.Duration) { return false, x.lag })
+		switch {
+		case !x.waits && changes > 0:
+			t.Errorf("%s: it waits, %d times", x.name, changes)
+		case x.waits && (changes != 2 || on.Sub(begin) > waryLag+time.Second || off.Sub(begin) < waryFor || off.Sub(begin) > waryFor+time.Second):
+			t.Errorf("%s: it waits from %v until %v, with %d changes", x.name, on.Sub(begin), off.Sub(begin), changes)
+		}
+	}
+}
+
+// A node that is started again does not know which of its peers are, and is wary.
+func TestWaryAtFirst(t *testing.T) {
+	for _, offset := range []uint64{0, 7} {
+		s := newRig(t, Config{Offsets: []uint64{offset}})
+		s.join()
+		if is := s.now < s.m.waryTill; is != (offset > 0) {
+			t.Errorf("it had read up to %d; it is wary: %v", offset, is)
 		}
 	}
 }

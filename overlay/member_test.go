@@ -15,6 +15,8 @@ type rig struct {
 	m   *Member
 	now page.Time
 	out []Action // of the last Step
+
+	each func() // called after each, if set
 }
 
 func newRig(t *testing.T, cfg Config) *rig {
@@ -34,6 +36,9 @@ func newRig(t *testing.T, cfg Config) *rig {
 
 func (s *rig) step(ev Event) []Action {
 	s.out = slices.Clone(s.m.Step(s.now, ev))
+	if s.each != nil {
+		s.each()
+	}
 	return s.out
 }
 

@@ -775,6 +775,27 @@ func mustURL(t *testing.T, s string) page.URL {
 	return u
 }
 
+// A node without sessions, as where there is no crawl, is not taken out because the one
+// that leads now has never heard of it.
+func TestStrayed(t *testing.T) {
+	const forget = 24 * time.Hour
+	for _, c := range []struct {
+		active, missed, away time.Duration
+		want                 bool
+	}{
+		{active: forget, missed: time.Minute, away: forget, want: true},
+		{active: time.Hour, missed: forget, away: forget},
+		{active: forget, missed: forget, away: time.Hour},
+		{active: 0, missed: 3 * time.Minute, away: 1 << 62},
+		{active: 0, missed: forget, away: 1 << 62, want: true},
+		{active: 0, missed: forget, away: time.Hour},
+	} {
+		if got := strayed(&server.PeerInfo{Offline: true, Active: c.active}, c.missed, c.away, forget); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
 func TestWhoMayBeRemoved(t *testing.T) {
 	well := func(names ...string) (out []*server.PeerInfo) {
 		for _, n := range names {

@@ -75,9 +75,10 @@ func (e *SkewError) Error() string {
 type health struct {
 	n *Node
 
-	mu    sync.Mutex
-	seen  map[string]reach
-	short map[copyAt]time.Time // since when copies are missing of the logs that this node leads
+	mu     sync.Mutex
+	missed map[string]time.Time // since when nodes are, of a leader; see forget
+	seen   map[string]reach
+	short  map[copyAt]time.Time // since when copies are missing of the logs that this node leads
 }
 
 // copyAt is a node's copy of a log.

@@ -245,12 +245,29 @@ func (e *AwayError) Unwrap() error { return e.Err }
 // leads.
 func (h *health) forget(ctx context.Context) {
 	n := h.n
+	missed, now := map[string]time.Time{}, time.Now()
+	h.mu.Lock()
+	before := h.missed
+	h.mu.Unlock()
+	defer func() {
+		h.mu.Lock()
+		h.missed = missed
+		h.mu.Unlock()
+	}()
 	info, err := n.srv.Jsz(nil)
 	if err != nil || info.Meta == nil || info.Meta.Leader != n.cfg.Name {
 		return
 	}
 	for _, p := range info.Meta.Replicas {
-		if !strayed(p, n.host.away(p.Name), n.cfg.Forget) {
+		if !p.Offline || n.host.folder(p.Name) == "" { // or its name is not known to the server
+			continue
+		}
+		since, ok := before[p.Name]
+		if !ok {
+			since = now
+		}
+		missed[p.Name] = since
+		if !strayed(p, now.Sub(since), n.host.away(p.Name), n.cfg.Forget) {
 			continue
 		}
 		if err := n.remove(ctx, p.Name); err != nil {
@@ -259,11 +276,16 @@ func (h *health) forget(ctx context.Context) {
 	}
 }
 
-// strayed reports whether a node has stayed away too long, by its server and by its
-// sessions. A leader that has not heard of a server since it leads says 0: that of a node
-// which led before and died may be the one.
-func strayed(p *server.PeerInfo, away, forget time.Duration) bool {
-	return p.Offline && (p.Active == 0 || p.Active >= forget) && away >= forget
+// strayed reports whether a node that is offline has stayed away too long: by its
+// sessions, which nodes have as long as there is a crawl, and by its server. A leader that
+// has not heard of a server since it leads says 0, for ever; then it counts for how long
+// it has missed it.
+func strayed(p *server.PeerInfo, missed, away, forget time.Duration) bool {
+	silent := p.Active
+	if silent == 0 {
+		silent = missed
+	}
+	return silent >= forget && away >= forget
 }
 
 // folder is the number of the folder that a node was last seen with.

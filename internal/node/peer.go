@@ -94,7 +94,7 @@ type peer struct {
 
 	loans     chan struct{} // that are asked for
 	borrowed  atomic.Int64  // pages that other nodes had
-	throttled bool          // the others have not heard of all that was found
+	throttled bool          // see overlay.Throttle
 
 	mu    sync.Mutex
 	ended string   // why nothing more is to be fetched, for good: crawl.StopPages, crawl.StopBytes, crawl.StopTime
