@@ -381,7 +381,8 @@ func (e *Engine) overdue(now page.Time) bool {
 // their answers.
 func (e *Engine) pump(now page.Time) {
 	for {
-		room := frontier.Room{Fetch: e.room(), Load: e.cfg.Loads - e.loads, Resolve: e.cfg.Resolves - e.resolves}
+		fetch := e.room()
+		room := frontier.Room{Fetch: fetch, Rest: fetch == 0 && e.credit() > 0, Load: e.cfg.Loads - e.loads, Resolve: e.cfg.Resolves - e.resolves}
 		// Half of the room at most, or one dead host with a long queue would
 		// keep all others from being asked.
 		if room.Settle = min(e.credit(), max(e.cfg.Open/2, 1)-e.settling); e.totals.Steered {

@@ -259,7 +259,7 @@ func TestAutoConnectionLapses(t *testing.T) {
 	}
 	s.now = s.now.Add(time.Minute) // nobody asked for picks
 	for range 100 {
-		p, ok := s.f.Next(s.now, Room{9, 9, 9, 9})
+		p, ok := s.f.Next(s.now, ample)
 		switch {
 		case ok && p.Kind == Close && p.Host == "h1.d1.org":
 			return
@@ -322,7 +322,7 @@ func TestPaceAloneIsForgotten(t *testing.T) {
 	}
 	for range 100 {
 		s.now = s.now.Add(time.Minute)
-		s.f.Next(s.now, Room{9, 9, 9, 9})
+		s.f.Next(s.now, ample)
 	}
 	if len(s.f.hosts) > 0 || len(s.f.cares) > 0 {
 		t.Errorf("%d hosts are remembered, and %d more in part", len(s.f.hosts), len(s.f.cares))

@@ -44,7 +44,7 @@ func (s *scene) site(id page.SiteID, name string, pages int) {
 // next returns the next request, waiting for it if need be.
 func (s *scene) next() (Pick, bool) {
 	for {
-		p, ok := s.f.Next(s.now, Room{99, 99, 99, 99})
+		p, ok := s.f.Next(s.now, Room{Fetch: 99, Load: 99, Resolve: 99, Settle: 99})
 		s.f.check(s.t)
 		switch {
 		case !ok:
@@ -195,7 +195,7 @@ func TestErrandToAHostThatDoesNotExist(t *testing.T) {
 	s.site(1, "http://a.example", 3)
 	looked := 0
 	for {
-		p, ok := s.f.Next(s.now, Room{9, 9, 9, 9})
+		p, ok := s.f.Next(s.now, ample)
 		s.f.check(t)
 		if !ok {
 			at, some := s.f.Wake()

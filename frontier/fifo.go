@@ -1,5 +1,7 @@
 package frontier
 
+import "slices"
+
 // fifo is a queue that reuses its array.
 type fifo[T any] struct {
 	items []T
@@ -26,4 +28,15 @@ func (q *fifo[T]) pop() T {
 		q.items, q.head = q.items[:n], 0
 	}
 	return x
+}
+
+// take takes out the first that is wanted, if one is.
+func (q *fifo[T]) take(wanted func(T) bool) (x T, ok bool) {
+	at := slices.IndexFunc(q.items[q.head:], wanted)
+	if at < 0 {
+		return x, false
+	}
+	x = q.items[q.head+at]
+	q.items = slices.Delete(q.items, q.head+at, q.head+at+1)
+	return x, true
 }

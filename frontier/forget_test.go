@@ -119,7 +119,7 @@ func (s *story) play(t fataler, linger time.Duration) (log []string, back int) {
 		}
 	}
 	for i := 0; ; {
-		p, ok := f.Next(now, Room{99, 99, 99, 99})
+		p, ok := f.Next(now, Room{Fetch: 99, Load: 99, Resolve: 99, Settle: 99})
 		f.check(t)
 		if !ok {
 			at, wakes := f.Wake()
@@ -295,7 +295,7 @@ func TestPagesComeBack(t *testing.T) {
 			k.Used, k.More = k.Used+c.more, c.more
 			f.Add(2, k)
 			f.Push(2, 1, Entry{Hash: 7, Rest: "/7", Counted: c.counted, Place: Length{}.Place(0, 0, 1)})
-			p, ok := f.Next(3, Room{9, 9, 9, 9})
+			p, ok := f.Next(3, ample)
 			if asked := ok && p.Kind == Fetch; asked != (c.then != page.None) {
 				t.Fatalf("%s: %+v, %v", c.name, p, ok)
 			}
@@ -304,7 +304,7 @@ func TestPagesComeBack(t *testing.T) {
 				f.Settled(page.Key{Site: 1, Hash: 7})
 			}
 			f.Push(5, 1, Entry{Hash: 8, Rest: "/8", Place: Length{}.Place(0, 0, 2)})
-			if p, ok := f.Next(1<<62, Room{9, 9, 9, 9}); !ok || p.Kind != c.want {
+			if p, ok := f.Next(1<<62, ample); !ok || p.Kind != c.want {
 				t.Errorf("%s: another page: %+v, %v", c.name, p, ok)
 			}
 		}

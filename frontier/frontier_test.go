@@ -260,7 +260,7 @@ func TestCrawlDelay(t *testing.T) {
 	rules := robots.Parse([]byte("User-agent: *\nCrawl-delay: 10"), "weir")
 	var at []page.Time
 	for now := page.Time(0); ; {
-		p, ok := f.Next(now, Room{9, 9, 9, 9})
+		p, ok := f.Next(now, ample)
 		if !ok {
 			var more bool
 			if now, more = f.Wake(); !more {
@@ -307,10 +307,10 @@ func BenchmarkTurn(b *testing.B) {
 				b.ReportAllocs()
 				b.ResetTimer()
 				for range b.N {
-					p, ok := f.Next(now, Room{9, 9, 9, 9})
+					p, ok := f.Next(now, ample)
 					for !ok {
 						now, _ = f.Wake()
-						p, ok = f.Next(now, Room{9, 9, 9, 9})
+						p, ok = f.Next(now, ample)
 					}
 					f.Done(now, Visit{Host: p.Host, Site: p.Site, Outcome: page.OK})
 					f.Settled(page.Key{Site: p.Site, Hash: p.Entry.Hash})

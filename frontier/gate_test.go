@@ -132,17 +132,17 @@ func TestGateShut(t *testing.T) {
 	for i := range 20 {
 		s.site(page.SiteID(i+1), 0, 0)
 	}
-	if p, ok := s.f.Next(s.now, Room{9, 9, 9, 9}); ok {
+	if p, ok := s.f.Next(s.now, ample); ok {
 		t.Fatalf("%+v was picked", p)
 	}
 	if g.room = 1; len(g.asked) > 0 {
 		t.Fatalf("%v were offered", g.asked)
 	}
-	p, ok := s.f.Next(s.now, Room{9, 9, 9, 9})
+	p, ok := s.f.Next(s.now, ample)
 	if !ok || p.Kind != Resolve {
 		t.Fatalf("%+v, want a lookup", p)
 	}
-	if p, ok := s.f.Next(s.now, Room{9, 9, 9, 9}); ok {
+	if p, ok := s.f.Next(s.now, ample); ok {
 		t.Fatalf("%+v was picked beside the one that there is room for", p)
 	}
 }

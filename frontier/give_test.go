@@ -17,7 +17,7 @@ func TestGive(t *testing.T) {
 	all := Gift{Hosts: 9, Pages: 10, May: func(string, uint16) bool { return true }}
 	next := func() (p Pick) {
 		for {
-			p, ok := s.f.Next(s.now, Room{9, 9, 9, 9})
+			p, ok := s.f.Next(s.now, ample)
 			if !ok {
 				return Pick{}
 			}

@@ -18,7 +18,7 @@ func lent(t *testing.T, wait time.Duration, hosts int) (asked int, visits map[st
 	visits = map[string]int{}
 	held := map[string]bool{}
 	for s.now < page.Time(90*time.Second) {
-		p, ok := s.f.Next(s.now, Room{9, 9, 9, 9})
+		p, ok := s.f.Next(s.now, ample)
 		switch {
 		case !ok:
 			at, _ := s.f.Wake()

@@ -29,7 +29,11 @@ const needs = 4
 
 // Room is how many picks of a kind the caller can take now; Robots counts as
 // Fetch, Close needs none.
-type Room struct{ Fetch, Load, Resolve, Settle int }
+type Room struct {
+	Fetch, Load, Resolve, Settle int
+
+	Rest bool // there may be no room for a Fetch for long: open connections are not kept
+}
 
 // room of a need, in the order of the stall lists.
 func (r Room) of(n int) int { return [needs]int{r.Fetch, r.Load, r.Resolve, r.Settle}[n] }
@@ -103,8 +107,11 @@ func (f *Frontier) Next(now page.Time, room Room) (Pick, bool) {
 // turnOf takes the host whose turn it is: open connections first, since they
 // hold a slot; then those that waited for room; then the best of the ready.
 func (f *Frontier) turnOf(room Room) *host {
-	if f.open.len() > 0 && (room.Fetch > 0 || f.stopping) {
+	if f.open.len() > 0 && (room.Fetch > 0 || room.Rest || f.stopping) {
 		return f.open.pop()
+	}
+	if h, ok := f.open.take(func(h *host) bool { return f.over(f.now, h) }); ok {
+		return h
 	}
 	if f.stopping {
 		return nil
@@ -145,7 +152,7 @@ func (f *Frontier) stallOn(h *host, n int) (Pick, bool) {
 func (f *Frontier) step(now page.Time, h *host, room Room) (Pick, bool) {
 	s := h.line.conn
 	switch {
-	case s != nil && (f.stopping || h.care.dead != page.None || s.placed == 0 || s.over != page.None || h.next.Sub(now) > f.cfg.Holdable || f.lapsed(now, h) || h.line.sought):
+	case s != nil && (f.stopping || room.Rest && room.Fetch == 0 || f.over(now, h)):
 		f.hangUp(now, h, true)
 		return Pick{}, false
 	case s != nil && h.next > now: // postponed meanwhile
@@ -185,6 +192,13 @@ func (f *Frontier) step(now page.Time, h *host, room Room) (Pick, bool) {
 		return Pick{Kind: Load, Site: s.id, From: s.low(), N: f.cfg.Window + int(s.taken)}, true
 	}
 	return f.request(now, h, s, room)
+}
+
+// over reports whether an open connection has no more use. It is closed then, whether or
+// not there is room for anything else: another node may be about to open one.
+func (f *Frontier) over(now page.Time, h *host) bool {
+	s := h.line.conn
+	return h.care.dead != page.None || s.placed == 0 || s.over != page.None || h.next.Sub(now) > f.cfg.Holdable || f.lapsed(now, h) || h.line.sought
 }
 
 // settle ends the site's first page without a request.

@@ -65,7 +65,7 @@ func (s *stage) entry(depth uint16, n uint64) Entry {
 // way. It does not wait.
 func (s *stage) next() (Pick, bool) {
 	for {
-		p, ok := s.f.Next(s.now, Room{9, 9, 9, 9})
+		p, ok := s.f.Next(s.now, ample)
 		if !ok {
 			return p, false
 		}
