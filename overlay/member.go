@@ -264,6 +264,7 @@ func (m *Member) onRenewed(ev Renewed) {
 	m.posts.live(m.now, m.renewed)
 	if !m.held {
 		m.held = true
+		m.posts.early = m.posts.last
 		m.posts.again(m.now) // meanwhile they may have lost power, and the ends of their logs
 		m.renewAt = m.now
 		m.settleAll()

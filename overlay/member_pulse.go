@@ -27,7 +27,7 @@ const (
 	pulseSoon = 2 * time.Second // from one Mark to the next, where something goes to the log anyway
 	pulseLate = 4 * time.Second // where nothing does
 	pulseWary = time.Second     // in both cases, while the node is wary
-	waryFor   = TTL             // from when a peer is back
+	waryFor   = TTL             // from when a peer is back, and from when it says that it has not told all yet
 	waryLag   = 4 * time.Second // so long ago the last Mark that came back may have been appended then
 
 	pulses = int(Hold/pulseWary) + 1 // Marks that are awaited at most: of older ones nothing follows

@@ -284,3 +284,46 @@ func TestWaryAtFirst(t *testing.T) {
 		}
 	}
 }
+
+// A node says for how long it has something to tell of before its session; its peers are
+// wary until then.
+func TestEarlyNews(t *testing.T) {
+	s := newRig(t, Config{})
+	s.step(Parcel{Seq: 1, Ended: []Post{{0, []Record{fact(10)}}}})
+	s.join()
+	early := func() (is bool) {
+		for range 8 { // so often it has said something, at least
+			s.now = s.now.Add(time.Second)
+			s.step(Tick{})
+			for _, a := range done[Say](s) {
+				if w, err := readWord(a.Data); err == nil && w.kind() == 'l' {
+					is = w.(*load).early == 1
+				}
+			}
+			s.renewed()
+		}
+		return is
+	}
+	if !early() {
+		t.Error("it does not say that it has old news")
+	}
+	for range 3 {
+		for id := range s.m.posts.appends {
+			s.step(Acked{(id + 1) * uint64(len(s.m.posts.lanes))})
+		}
+	}
+	s.step(Parcel{Seq: 2, Ended: []Post{{0, []Record{fact(10)}}}})
+	if early() {
+		t.Error("it says so of what is new")
+	}
+	b, _ := busy(t)
+	b.step(Members{Peers: []Peer{{Name: "a", Session: 100}, {Name: "b", Session: 1}}})
+	b.step(Heard{"b", writeWord(&load{session: 1})})
+	if b.now < b.m.waryTill {
+		t.Error("it is wary without a reason")
+	}
+	b.step(Heard{"b", writeWord(&load{session: 1, early: 1})})
+	if b.m.waryTill != b.now.Add(waryFor) {
+		t.Error("it is not wary of old news")
+	}
+}

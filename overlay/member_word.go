@@ -32,6 +32,7 @@ type load struct {
 
 	free  uint64 // connections
 	spare uint64 // hosts that could be left to others
+	early uint64 // 1 = it has things to tell of an earlier session
 }
 
 type report struct {
@@ -99,7 +100,7 @@ func (*grant) kind() byte  { return 'g' }
 func (*round) kind() byte  { return 'q' }
 
 func (w *load) numbers() []*uint64 {
-	return []*uint64{&w.session, &w.owned, &w.queued, &w.flying, &w.unsent, &w.pages, &w.unacked, &w.share, &w.free, &w.spare}
+	return []*uint64{&w.session, &w.owned, &w.queued, &w.flying, &w.unsent, &w.pages, &w.unacked, &w.share, &w.free, &w.spare, &w.early}
 }
 
 func (w *report) numbers() []*uint64 {

@@ -37,6 +37,7 @@ type outbox struct {
 	done    int      // of these, so many have all of it acknowledged
 	last    uint64   // Seq of the last parcel that was handed in
 	safe    uint64   // Seq of the last one that was acknowledged with all before it
+	early   uint64   // Seq of the last one that was there when the session began
 
 	lanes   []*lane    // by partition; nil = nothing was ever said in it
 	busy    []int32    // lanes that have something to say

@@ -127,6 +127,9 @@ func (m *Member) hear(from string, w word) {
 		_, known := t.loads[from]
 		if _, ok := seat(m.peers, from); ok && (known || len(t.loads) < maxLoads) {
 			t.loads[from] = *w
+			if w.early == 1 && from != m.cfg.Name {
+				m.waryTill = m.now.Add(waryFor)
+			}
 			m.ask(from)
 		}
 	case *hands:
@@ -287,6 +290,9 @@ func (m *Member) say() {
 	l := load{
 		session: m.session, owned: uint64(m.owned), queued: whole(float64(t.load.Queued)), flying: whole(float64(t.load.Flying)),
 		unsent: whole(float64(t.load.Unsent)), pages: whole(1000 * t.load.Pages), unacked: uint64(m.posts.unacked), share: uint64(t.have), free: whole(float64(t.load.Free)), spare: whole(float64(t.load.Spare)),
+	}
+	if m.posts.told() < m.posts.early {
+		l.early = 1
 	}
 	wait := talkSlow
 	if l != t.said {

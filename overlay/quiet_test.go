@@ -150,11 +150,13 @@ func TestOldWords(t *testing.T) {
 
 func TestOldLoads(t *testing.T) {
 	b := writeWord(&load{session: 7, queued: 5, free: 3})
-	w, err := readWord(b[:len(b)-1])
-	if err != nil || *w.(*load) != (load{session: 7, queued: 5, free: 3}) {
-		t.Errorf("%+v, %v", w, err)
+	for cut := range 3 {
+		w, err := readWord(b[:len(b)-cut])
+		if err != nil || *w.(*load) != (load{session: 7, queued: 5, free: 3}) {
+			t.Errorf("%+v, %v", w, err)
+		}
 	}
-	if _, err := readWord(b[:len(b)-2]); err == nil {
+	if _, err := readWord(b[:len(b)-3]); err == nil {
 		t.Error("half a load is taken for one")
 	}
 }
