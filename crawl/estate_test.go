@@ -67,6 +67,35 @@ func TestMetered(t *testing.T) {
 	}
 }
 
+// A connection is kept between two requests, but not while nothing is to be ordered:
+// another node may have its host by then.
+func TestHoldHangsUp(t *testing.T) {
+	for _, c := range []struct {
+		before []Event
+		closes int
+	}{
+		{nil, 0},
+		{[]Event{Hold{On: true}}, 1},
+		{[]Event{Hold{Enough: true}}, 1},
+		{[]Event{Hold{On: true}, Hold{}}, 0},
+	} {
+		h := newHand(t, 0, Bandwidth{})
+		h.play = newPlay(t, "http://a.org/1", "http://a.org/2", "http://a.org/3")
+		h.cfg.Shared, h.cfg.Frontier.PerConn, h.cfg.Frontier.NoRobots = true, 3, true
+		h.lookup = ownAddr
+		h.start(monday)
+		if len(h.flying) != 1 || h.flying[0].Last {
+			t.Fatalf("%+v", h.flying)
+		}
+		for _, ev := range c.before {
+			h.step(ev)
+		}
+		if n := len(pull[Close](h.done(100, time.Second))); n != c.closes || len(h.flying) != 1-n {
+			t.Errorf("%v: %d connections are closed, %d pages under way", c.before, n, len(h.flying))
+		}
+	}
+}
+
 // A node has connections to spare as long as it would begin pages if it had any.
 func TestFreeWhileItMayBegin(t *testing.T) {
 	free := func(cfg Bandwidth, rationed bool, events ...Event) int {
