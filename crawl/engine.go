@@ -381,8 +381,7 @@ func (e *Engine) overdue(now page.Time) bool {
 // their answers.
 func (e *Engine) pump(now page.Time) {
 	for {
-		fetch := e.room()
-		room := frontier.Room{Fetch: fetch, Rest: fetch == 0 && e.credit() > 0, Load: e.cfg.Loads - e.loads, Resolve: e.cfg.Resolves - e.resolves}
+		room := frontier.Room{Fetch: e.room(), Rest: e.rests(), Load: e.cfg.Loads - e.loads, Resolve: e.cfg.Resolves - e.resolves}
 		// Half of the room at most, or one dead host with a long queue would
 		// keep all others from being asked.
 		if room.Settle = min(e.credit(), max(e.cfg.Open/2, 1)-e.settling); e.totals.Steered {
@@ -414,9 +413,14 @@ func (e *Engine) pump(now page.Time) {
 // credit is how many more orders there is room for the answers of.
 func (e *Engine) credit() int { return max(e.cfg.Open-e.flights.n, 0) }
 
+// rests reports whether nothing is to be ordered until somebody says so, or it is time.
+func (e *Engine) rests() bool {
+	return e.valve != nil && e.valve.limit == bandwidth.Off || e.estates.hold.On || e.estates.hold.Enough || e.estates.late
+}
+
 // room is how many requests may be ordered now.
 func (e *Engine) room() int {
-	if e.valve != nil && e.valve.limit == bandwidth.Off || e.estates.hold.On || e.estates.hold.Enough || e.estates.late || e.totals.Steered { // what waits may not be wanted any more
+	if e.rests() || e.totals.Steered { // what waits may not be wanted any more
 		return 0
 	}
 	room, begun := int64(e.credit()), e.pages+int64(e.asking)

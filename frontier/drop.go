@@ -12,6 +12,7 @@ import (
 //
 // A site that comes back is described by Add again.
 func (f *Frontier) Drop(parts []uint16) {
+	f.useless = true
 	for _, n := range slices.Clone(f.naps.items) {
 		if s := n.site; f.gone(parts, s) {
 			f.naps.remove(n)

@@ -125,6 +125,8 @@ type Frontier struct {
 	asleep   int64 // entries of sites that are asleep
 	drift    int64 // entries that a site's count and its queue disagreed about
 	stopping bool
+	resting  bool // see Room.Rest
+	useless  bool // an open connection may be over, see over
 }
 
 // New returns an empty frontier.
@@ -554,6 +556,7 @@ func (f *Frontier) Loaded(now page.Time, b Batch) {
 func (f *Frontier) hold(h *host) {
 	h.state = holding
 	f.open.push(h)
+	f.useless = f.useless || f.over(f.now, h)
 }
 
 // slow makes a host obey a crawl-delay, from its last answer on.

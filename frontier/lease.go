@@ -105,7 +105,7 @@ func (f *Frontier) Sought(name string) {
 	if h == nil || !h.line.leased {
 		return
 	}
-	h.line.sought = true
+	h.line.sought, f.useless = true, true
 	if h.line.conn != nil && h.state == resting {
 		f.timers.remove(h)
 		f.hold(h)
@@ -124,7 +124,7 @@ func (f *Frontier) unlease(now page.Time, h *host) {
 // keep lets a host whose visit is over go on under the same leave, if it can go on at
 // once: until its turn is over, or for as long as no other host waits.
 func (f *Frontier) keep(now page.Time, h *host) bool {
-	if l := h.line; !l.leased || h.next > now || !h.wanted() || !h.asks() || f.gate != nil || f.stopping ||
+	if l := h.line; !l.leased || h.next > now || !h.wanted() || !h.asks() || f.gate != nil || f.stopping || f.resting ||
 		(l.sought || f.ready.len() > 0) && now.Sub(l.since) >= leaseTurn || len(f.urged) > 0 && h.urge == 0 {
 		return false
 	}

@@ -68,7 +68,7 @@ type Pick struct {
 // Next returns the next thing to do, or false when there is none for now: then
 // something under way must answer first, or Wake's time must come.
 func (f *Frontier) Next(now page.Time, room Room) (Pick, bool) {
-	f.now = now
+	f.now, f.resting = now, room.Rest && room.Fetch == 0
 	f.sweep()
 	if len(f.urged) > 0 {
 		f.expect(now)
@@ -107,11 +107,14 @@ func (f *Frontier) Next(now page.Time, room Room) (Pick, bool) {
 // turnOf takes the host whose turn it is: open connections first, since they
 // hold a slot; then those that waited for room; then the best of the ready.
 func (f *Frontier) turnOf(room Room) *host {
-	if f.open.len() > 0 && (room.Fetch > 0 || room.Rest || f.stopping) {
+	if f.open.len() > 0 && (room.Fetch > 0 || f.resting || f.stopping) {
 		return f.open.pop()
 	}
-	if h, ok := f.open.take(func(h *host) bool { return f.over(f.now, h) }); ok {
-		return h
+	if f.useless {
+		if h, ok := f.open.take(func(h *host) bool { return f.over(f.now, h) }); ok {
+			return h
+		}
+		f.useless = false
 	}
 	if f.stopping {
 		return nil
@@ -152,7 +155,7 @@ func (f *Frontier) stallOn(h *host, n int) (Pick, bool) {
 func (f *Frontier) step(now page.Time, h *host, room Room) (Pick, bool) {
 	s := h.line.conn
 	switch {
-	case s != nil && (f.stopping || room.Rest && room.Fetch == 0 || f.over(now, h)):
+	case s != nil && (f.stopping || f.resting || f.over(now, h)):
 		f.hangUp(now, h, true)
 		return Pick{}, false
 	case s != nil && h.next > now: // postponed meanwhile

@@ -128,7 +128,7 @@ func (m *Member) hear(from string, w word) {
 		if _, ok := seat(m.peers, from); ok && (known || len(t.loads) < maxLoads) {
 			t.loads[from] = *w
 			if w.early == 1 && from != m.cfg.Name {
-				m.waryTill = m.now.Add(waryFor)
+				m.waryTill = m.now.Add(max(waryFor, m.scale(3*talkSlow, 10))) // it will say so again by then
 			}
 			m.ask(from)
 		}

@@ -255,7 +255,11 @@ func (h *health) forget(ctx context.Context) {
 		h.mu.Unlock()
 	}()
 	info, err := n.srv.Jsz(nil)
-	if err != nil || info.Meta == nil || info.Meta.Leader != n.cfg.Name {
+	if err != nil || info.Meta == nil {
+		missed = before
+		return
+	}
+	if info.Meta.Leader != n.cfg.Name {
 		return
 	}
 	for _, p := range info.Meta.Replicas {
