@@ -38,7 +38,7 @@ func attempt(b *testing.B, cfg Config) *Result {
 // BenchmarkElection kills the node whose server leads, while all have work: for how long was no page served, and how long after
 // the kill was each of its hosts visited again, by whom it went to?
 func BenchmarkElection(b *testing.B) {
-	r := attempt(b, Config{Nodes: 3, Pages: 12000, Pace: 500 * time.Millisecond, Script: []Fault{{At: 10 * time.Second, For: 40 * time.Second, Kind: Kill, Node: Leader}}})
+	r := attempt(b, Config{Nodes: 3, Pages: 6000, Pace: time.Second, Script: []Fault{{At: 10 * time.Second, For: 40 * time.Second, Kind: Kill, Node: Leader}}})
 	kill := r.Spans[0]
 	gap, last := time.Duration(0), kill.Start
 	mine, back := map[string]bool{}, map[string]time.Duration{}
