@@ -111,8 +111,11 @@ func (f *Frontier) turnOf(room Room) *host {
 		return f.open.pop()
 	}
 	if f.useless {
-		if h, ok := f.open.take(func(h *host) bool { return f.over(f.now, h) }); ok {
-			return h
+		over := func(h *host) bool { return h.line.conn != nil && f.over(f.now, h) }
+		for _, q := range []*fifo[*host]{&f.open, &f.stall[needLoad], &f.stall[needSettle]} {
+			if h, ok := q.take(over); ok {
+				return h
+			}
 		}
 		f.useless = false
 	}
