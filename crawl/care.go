@@ -12,11 +12,12 @@ import (
 
 // Adopt says that the pages of a partition are this node's from now on, under an
 // epoch, and returns what the Engine must know of them. There must be no open
-// group.
+// group; there may be one then, see Pending.
 func (l *Ledger) Adopt(part int, epoch uint64) (Adopted, error) {
 	ev := Adopted{Part: uint16(part)}
 	st := l.share.stakes.of(part)
 	st.adopted, st.epoch, st.queued, st.parked, st.known = true, epoch, 0, 0, 0
+	l.reigns(part, epoch)
 	l.share.spreads.forget(part) // what was under way when it went may have noted some
 	var ids []page.SiteID
 	err := l.kv.Scan(partKey(part), after(partKey(part)), func(key, _ []byte) bool {
@@ -53,7 +54,10 @@ func (l *Ledger) Adopt(part int, epoch uint64) (Adopted, error) {
 			ev.Hosts = append(ev.Hosts, care)
 		}
 	}
-	return ev, l.hostsOf(part, &ev)
+	if err := l.hostsOf(part, &ev); err != nil {
+		return ev, err
+	}
+	return ev, l.pass(part)
 }
 
 // hostsOf adds what is known of hosts whose pages are spread over partitions: this one's

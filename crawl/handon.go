@@ -12,9 +12,8 @@ import (
 // Under redirect and adaptive the owner of a page's home may leave the fetching to
 // another partition's (overlay.Scheme). What is new at home goes on to the other
 // partition's log as a row that has moved; home knows the page from then on, and has
-// ended with it: with no status, since it was not fetched. That end is posted behind
-// the row, as any other, so that no crash loses the page between the two, and the next
-// owner of home finds both. A row that brings the page nearer is handed on as well.
+// ended with it: with no status, since it was not fetched. How the owner's word for it is
+// made good is in handed.go. A row that brings the page nearer is handed on as well.
 //
 // Such a page is not among the numbers of its home's site: it is among those of the
 // partition that it was left to.
@@ -218,7 +217,8 @@ func (l *Ledger) Give(o Give) error {
 			return err
 		}
 	}
-	return l.handOn(s, r, int(o.To), &row)
+	l.handOn(s, r, int(o.To), &row)
+	return nil
 }
 
 // left returns the partition that a host was left to. When the node has connections for
@@ -237,23 +237,12 @@ func (l *Ledger) left(s *siteRecord, host string, over int) (part int, ok bool) 
 }
 
 // handOn leaves a new page to another partition.
-func (l *Ledger) handOn(s *siteRecord, r *pageRecord, part int, row *Row) error {
+func (l *Ledger) handOn(s *siteRecord, r *pageRecord, part int, row *Row) {
 	l.discount(s, r, -1)
 	if l.purse == nil {
 		r.score = row.Score
 	}
-	return l.leave(s, r, part, row)
-}
-
-// leave tells another partition of a page, and its own that it did.
-func (l *Ledger) leave(s *siteRecord, r *pageRecord, part int, row *Row) error {
-	moved := *row
-	moved.moves++
-	l.logRow(part, &moved)
-	r.state, r.outcome, r.status, r.at, r.archive = stateEnded, page.OK, 0, l.wall, Archived{File: elsewhere, Offset: int64(part) + 1}
-	l.touch(s)
-	l.mark(r)
-	return l.postEnd(s, r)
+	l.offer(s, r, part, row)
 }
 
 // discount counts a page out that was handed on, or in again.
@@ -272,8 +261,8 @@ func (r *urlRow) handed() bool {
 	return r.archive.File == elsewhere && r.outcome == page.OK && r.status == 0
 }
 
-// heir returns the partition that a page was handed on to, if this node did that: the
-// logs do not say it.
+// heir returns the partition that a page was handed on to, if that is known: ends do not
+// say it.
 func (r *urlRow) heir() (part int, ok bool) { return int(r.archive.Offset) - 1, r.archive.Offset > 0 }
 
 // forward hands on what makes a page mean more that was handed on. It says whether it
@@ -306,5 +295,6 @@ func (l *Ledger) forward(s *siteRecord, r *pageRecord, row *Row) (bool, error) {
 	if l.cfg.Traits.Priority && l.purse == nil {
 		better.Score = r.score
 	}
-	return true, l.leave(s, r, part, &better)
+	l.offer(s, r, part, &better)
+	return true, nil
 }

@@ -22,6 +22,7 @@ type post struct {
 	hosts []overlay.Host
 	wide  []overlay.Wide
 	trips []overlay.Trip
+	hands []overlay.Handing
 	ships []overlay.Shipped // by program
 	ended []overlay.Ended
 }
@@ -210,6 +211,9 @@ func (l *Ledger) sends(print uint64, depth uint16, score float32) (float32, bool
 	return score, l.share.sent.add(print, depth, score)
 }
 
+// endsAtOnce is how many ends are one record, so that it is no larger than an append can be.
+const endsAtOnce = 1 << 12
+
 // pack writes what is to be sent into the outbox, and the offsets of logs.
 func (l *Ledger) pack(w Writer, ev *Committed) {
 	sh := l.share
@@ -240,6 +244,9 @@ func (l *Ledger) pack(w Writer, ev *Committed) {
 		if len(p.own) > 0 {
 			rows = append(rows, overlay.Tuples{Rows: p.own, Own: true})
 		}
+		if len(p.hands) > 0 { // behind its rows: only what is known can be handed on
+			rows = append(rows, overlay.Handed{Epoch: sh.stakes.of(p.part).epoch, Pages: p.hands})
+		}
 		if len(p.hosts) > 0 {
 			rows = append(rows, overlay.Hosts{Hosts: p.hosts})
 		}
@@ -256,8 +263,11 @@ func (l *Ledger) pack(w Writer, ev *Committed) {
 			ev.Parcel.Rows = append(ev.Parcel.Rows, overlay.Post{Part: p.part, Records: rows})
 		}
 		if len(p.ended) > 0 {
-			done := overlay.Done{Epoch: sh.stakes.of(p.part).epoch, Node: sh.Node, Pages: p.ended}
-			ev.Parcel.Ended = append(ev.Parcel.Ended, overlay.Post{Part: p.part, Records: []overlay.Record{done}})
+			var ends []overlay.Record
+			for pages := range slices.Chunk(p.ended, endsAtOnce) {
+				ends = append(ends, overlay.Done{Epoch: sh.stakes.of(p.part).epoch, Node: sh.Node, Pages: pages})
+			}
+			ev.Parcel.Ended = append(ev.Parcel.Ended, overlay.Post{Part: p.part, Records: ends})
 		}
 	}
 	clear(sh.posts.list)

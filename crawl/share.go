@@ -103,6 +103,7 @@ type stake struct {
 	fetched int64  // pages of it, by whichever node
 	bytes   int64  // of their bodies, where these are counted
 	moved   bool   // the offset, since it was written
+	reign   uint64 // epoch of its last owner, as the log says there
 }
 
 // Doubtful says whether a page that was ordered may have ended since, or another node
@@ -140,6 +141,9 @@ func (l *Ledger) openShare(cfg Sharing) error {
 	if err := l.openSpreads(); err != nil {
 		return err
 	}
+	if err := l.openReigns(); err != nil {
+		return err
+	}
 	parcels, err := l.Outbox()
 	if err == nil && len(parcels) > 0 {
 		l.share.seq = parcels[len(parcels)-1].Seq
@@ -159,6 +163,9 @@ func (l *Ledger) shareRules() {
 // Keys of a crawl that is shared.
 //
 //	c|d|host             -> the crawl-delay that it asks for
+//	c|e|partition        -> the epoch of its owner, as its log says at that offset; where pages are handed on
+//	c|g|partition|site|hash
+//	                     -> a page that was handed on: to whom, and its row; until they must have heard of it
 //	c|h|partition|host   -> the hosts of a partition that something is known of, where that has not all their sites
 //	c|i                  -> the store's own number, see ReadOrigin
 //	c|f                  -> why nothing more is to be fetched, see WriteEnough
@@ -169,6 +176,8 @@ func (l *Ledger) shareRules() {
 //	c|w|host             -> over how many partitions it is spread
 const (
 	keyShare    = 'c'
+	shareEpoch  = 'e'
+	shareHanded = 'g'
 	shareHost   = 'h'
 	shareLog    = 'l'
 	shareOutbox = 'o'
@@ -439,7 +448,8 @@ func (l *Ledger) Disown(part int) {
 
 // Apply takes a batch from a partition's log. What this node has written itself
 // about ends and hosts it knows; rows it may not: it was not the owner when it
-// sent them. Of those that it had taken as the owner, the cash is not taken twice.
+// sent them. Of those that it had taken as the owner, the cash is not taken twice. What
+// it hands on it must have read (handed.go).
 func (l *Ledger) Apply(part int, offset uint64, b overlay.Batch) error {
 	st := l.share.stakes.of(part)
 	if offset <= st.offset {
@@ -456,9 +466,14 @@ func (l *Ledger) Apply(part int, offset uint64, b overlay.Batch) error {
 				err = l.applyShipped(part, &r)
 			}
 		case overlay.Done:
+			l.reigns(part, r.Epoch)
 			if !own {
 				err = l.applyDone(part, r)
 			}
+		case overlay.Handed:
+			err = l.applyHanded(part, r, own)
+		case overlay.Taken:
+			l.reigns(part, r.Epoch)
 		case overlay.Lost:
 			err = l.applyLost(part, r)
 		case overlay.Spread:
@@ -561,53 +576,65 @@ func (l *Ledger) applyDone(part int, d overlay.Done) error {
 		if err != nil {
 			return err
 		}
-		if r == nil || r.state != stateQueued {
+		if r == nil {
 			continue
 		}
-		if short, err := l.short(r, p); short || err != nil {
-			if err != nil {
-				return err
-			}
-			if p.Outcome != page.SteeredAway {
-				r.had, l.share.doubtful = true, true
-				l.mark(r)
-			}
-			continue
-		}
-		s, err := l.site(id)
-		if err != nil {
+		if err := l.overtaken(part, r, p); err != nil {
 			return err
 		}
-		s.queued--
-		if l.purse != nil {
-			if _, err := l.spend(s, r); err != nil {
-				return err
-			}
+		if _, err := l.endElsewhere(part, r, p); err != nil {
+			return err
 		}
-		if st := l.share.stakes.of(part); st.adopted {
-			st.queued--
-			l.share.doubtful = true
-		}
-		r.state, r.outcome, r.status, r.at, r.archive = stateEnded, p.Outcome, int(p.Status), l.wall, Archived{File: elsewhere}
-		var answered bool
-		var bytes int64
-		if r.handed() {
-			l.discount(s, r, -1)
-		} else if s.ended++; p.Outcome.Row().Answer {
-			answered, bytes = true, int64(p.Bytes)
-		}
-		l.drift(s, l.count(s, r, answered, bytes)) // budgets of a site hold for all nodes
-		if r.score = p.Score; l.cfg.Traits.Priority && l.purse == nil {
-			if err := l.load(r); err != nil {
-				return err
-			}
-			r.score = max(r.score, r.entry.Score)
-		}
-		l.totals.Queued--
-		l.mark(r)
-		l.touch(s)
 	}
 	return nil
+}
+
+// endElsewhere ends a page that waits, and that another node has fetched or handed on.
+// It says whether it did.
+func (l *Ledger) endElsewhere(part int, r *pageRecord, p *overlay.Ended) (bool, error) {
+	if r.state != stateQueued {
+		return false, nil
+	}
+	if short, err := l.short(r, p); short || err != nil {
+		if err == nil && p.Outcome != page.SteeredAway {
+			r.had, l.share.doubtful = true, true
+			l.mark(r)
+		}
+		return false, err
+	}
+	s, err := l.site(r.key.Site)
+	if err != nil {
+		return false, err
+	}
+	s.queued--
+	if l.purse != nil {
+		if _, err := l.spend(s, r); err != nil {
+			return false, err
+		}
+	}
+	if st := l.share.stakes.of(part); st.adopted {
+		st.queued--
+		l.share.doubtful = true
+	}
+	r.state, r.outcome, r.status, r.at, r.archive = stateEnded, p.Outcome, int(p.Status), l.wall, Archived{File: elsewhere}
+	var answered bool
+	var bytes int64
+	if r.handed() {
+		l.discount(s, r, -1)
+	} else if s.ended++; p.Outcome.Row().Answer {
+		answered, bytes = true, int64(p.Bytes)
+	}
+	l.drift(s, l.count(s, r, answered, bytes)) // budgets of a site hold for all nodes
+	if r.score = p.Score; l.cfg.Traits.Priority && l.purse == nil {
+		if err := l.load(r); err != nil {
+			return false, err
+		}
+		r.score = max(r.score, r.entry.Score)
+	}
+	l.totals.Queued--
+	l.mark(r)
+	l.touch(s)
+	return true, nil
 }
 
 // place finds the partitions of rows, and the keys of those that are kept here.

@@ -42,6 +42,7 @@ type fleet struct {
 	ended map[string]overlay.Ended // as the logs say
 	size  int64                    // of pages, if bytes are counted
 	order frontier.Ranking
+	ahead bool // rows of a parcel come before the ends of the one before it
 
 	crashes int
 	said    int // batches in the logs
@@ -147,6 +148,11 @@ func (s *ship) post(cut bool) {
 	if cut {
 		return
 	}
+	if s.fl.ahead && len(s.outbox) > 1 {
+		for _, post := range s.outbox[1].Rows {
+			s.fl.append(s, post)
+		}
+	}
 	for _, post := range p.Ended {
 		s.fl.append(s, post)
 	}
@@ -181,11 +187,13 @@ func (s *ship) read(part int) {
 }
 
 func (s *ship) adopt(part int) {
+	s.fl.epoch++
+	s.fl.append(s, overlay.Post{Part: part, Records: []overlay.Record{overlay.Taken{Epoch: s.fl.epoch, Node: s.name}}})
 	s.read(part)
 	s.fl.owner[part] = s.fl.index(s)
-	s.fl.epoch++
 	ev, err := s.l.Adopt(part, s.fl.epoch)
 	s.must(err)
+	s.commit()
 	for _, k := range ev.Sites {
 		s.books.used[k.ID] = k.Used + s.books.under(k.ID)
 	}
@@ -436,6 +444,7 @@ func (f *fleet) sail() {
 	if !f.scored() && rapid.Bool().Draw(t, "cash") {
 		f.order = frontier.SiteOPIC{}
 	}
+	f.ahead = rapid.Bool().Draw(t, "ahead")
 	f.crew(3)
 	n := func(label string, most int) int { return rapid.IntRange(0, most).Draw(t, label) }
 	for range n("steps", 200) {
@@ -573,6 +582,7 @@ func TestSharing(t *testing.T) {
 				t.Fatalf("%s was asked for %d times, after %d crashes", u, n, f.crashes)
 			}
 		}
+		f.rightful()
 		reader := &ship{fl: f, name: "reader", kv: &memory{}, origin: 9}
 		reader.open()
 		for part := range fleetParts {

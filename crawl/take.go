@@ -240,7 +240,8 @@ func (l *Ledger) crawl(f *page.Facts, key page.Key, print uint64, row *Row) (new
 	if to, other, err := l.fetcher(s, row); err != nil {
 		return false, err
 	} else if other {
-		return true, l.handOn(s, r, to, row)
+		l.handOn(s, r, to, row)
+		return true, nil
 	}
 	s.queued++
 	l.totals.Queued++

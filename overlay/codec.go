@@ -269,6 +269,14 @@ func (w *writer) record(r Record) {
 		for i := range r.Rows {
 			w.tuple(&r.Rows[i])
 		}
+	case Handed:
+		w.uint(r.Epoch)
+		own := writer{b: w.b} // with tables of its own, as older nodes do not know the kind
+		for i := range r.Pages {
+			own.uint(uint64(r.Pages[i].To))
+			own.tuple(&r.Pages[i].Row)
+		}
+		w.b = own.b
 	case Taken:
 		w.uint(r.Epoch)
 		w.node(r.Node)

@@ -275,6 +275,14 @@ func (r *reader) body(kind byte) Record {
 		return x
 	case Lost{}.kind():
 		return Lost{r.node(), r.tuples()}
+	case Handed{}.kind():
+		x := Handed{Epoch: r.uint(math.MaxUint64)}
+		own := reader{b: r.b, err: r.err}
+		for len(own.b) > 0 {
+			x.Pages = append(x.Pages, Handing{To: uint16(own.uint(MaxParts - 1)), Row: own.tuple()})
+		}
+		r.b, r.err = own.b, own.err
+		return x
 	case Taken{}.kind():
 		x := Taken{Epoch: r.uint(math.MaxUint64), Node: r.node()}
 		if len(r.b) > 0 {

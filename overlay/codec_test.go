@@ -56,7 +56,7 @@ var anyRecord = rapid.Custom(func(t *rapid.T) Record {
 	node := rapid.SampledFrom([]string{"a", "b", "", strings.Repeat("n", MaxName)})
 	body := rapid.SliceOfN(rapid.Byte(), 0, 20)
 	number := rapid.Uint64()
-	switch rapid.IntRange(0, 10).Draw(t, "kind") {
+	switch rapid.IntRange(0, 11).Draw(t, "kind") {
 	case 0:
 		return Shipped{Program: rapid.Byte().Draw(t, "program"), Rows: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Ship {
 			return Ship{Input: rapid.Uint32().Draw(t, "input"), Row: body.Draw(t, "row")}
@@ -76,6 +76,10 @@ var anyRecord = rapid.Custom(func(t *rapid.T) Record {
 		return Taken{Epoch: number.Draw(t, "epoch"), Node: node.Draw(t, "node")}
 	case 10:
 		return Lost{Node: node.Draw(t, "node"), Rows: rapid.SliceOfN(anyRow, 0, 4).Draw(t, "rows")}
+	case 11:
+		return Handed{Epoch: number.Draw(t, "epoch"), Pages: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Handing {
+			return Handing{To: rapid.Uint16().Draw(t, "to"), Row: anyRow.Draw(t, "row")}
+		}), 0, 4).Draw(t, "handings")}
 	case 8:
 		return Mark{ID: number.Draw(t, "id"), Node: node.Draw(t, "node")}
 	case 9:

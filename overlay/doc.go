@@ -7,9 +7,10 @@
 // [Record]s that the nodes keep together, and whoever owns the partition follows
 // its log, crawls what is queued in it and appends what it has done. All that a
 // new owner must know is in the log: rows to crawl ([Tuples], [Shipped]),
-// what was learned of hosts ([Hosts]), what has ended ([Done]), and who took over
-// when ([Taken]). Records only ever add, and a record that is read twice changes
-// nothing: so a record may be appended again whenever it is not sure that it was.
+// what was learned of hosts ([Hosts]), what has ended ([Done]), what was left to other
+// partitions ([Handed]), and who took over when ([Taken]). Records only ever add, and a
+// record that is read twice changes nothing: so a record may be appended again whenever
+// it is not sure that it was. What Handed means hangs on where it lies, behind which Taken.
 //
 // One more log, the common one, comes after those of the partitions. It belongs to
 // nobody: all nodes follow it, from its beginning, and find there what all must know.

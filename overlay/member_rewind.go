@@ -26,6 +26,8 @@ func (m *Member) onRewound(ev Rewound) {
 		s.offset, s.stamp = ev.Offset, 0
 		if s.phase == taking && !s.ready {
 			s.posted, s.again = m.now, 0
+		}
+		if s.phase == taking && !s.ready || s.phase == owned {
 			m.posts.urgent(m.now, ev.Part, Taken{Epoch: s.epoch, Node: m.cfg.Name})
 		}
 		if x := &m.pulses[LogOf(ev.Part)]; x.part == ev.Part {

@@ -102,7 +102,7 @@ func (o *outbox) add(now page.Time, p Parcel) {
 				e := entry{record: r, size: bulk(r), seq: p.Seq}
 				x.rows++
 				o.unacked += e.size
-				o.push(now.Add(o.wait(post.Part, alone)), post.Part, e)
+				o.push(now.Add(o.wait(post.Part, r, alone)), post.Part, e)
 			}
 		}
 	}
@@ -119,17 +119,23 @@ func (o *outbox) add(now page.Time, p Parcel) {
 // wait is how long a record waits for others to its partition; alone says that
 // nothing else waits for acknowledgement. A message to a log costs half a kilobyte
 // between the servers, whatever it holds, so what nobody waits for is gathered for
-// long.
-func (o *outbox) wait(part int, alone bool) time.Duration {
+// long. For Handed those wait whom the pages are left to.
+func (o *outbox) wait(part int, r Record, alone bool) time.Duration {
 	switch {
 	case o.hasty:
 		return gatherIdle
-	case o.patient != nil && o.patient(part):
+	case o.patient != nil && o.patient(part) && !o.heirsWait(r):
 		return gatherLong
 	case alone:
 		return gatherIdle
 	}
 	return gather
+}
+
+// heirsWait reports whether somebody waits for pages that are handed on.
+func (o *outbox) heirsWait(r Record) bool {
+	handed, _ := r.(Handed)
+	return slices.ContainsFunc(handed.Pages, func(h Handing) bool { return !o.patient(int(h.To)) })
 }
 
 // hurry says whether somebody waits until all is acknowledged. What waits already then
@@ -173,11 +179,14 @@ func (o *outbox) recall(part int, mark Mark) (ok bool) {
 	return ok
 }
 
-// push lets a record wait in its lane, until a time if it is the first.
+// push lets a record wait in its lane, until a time if none there is due before.
 func (o *outbox) push(until page.Time, part int, e entry) {
 	l := o.lane(part)
-	if len(l.queue) == l.flying {
+	switch {
+	case len(l.queue) == l.flying:
 		l.due = until
+	case l.pause == 0:
+		l.due = min(l.due, until)
 	}
 	l.queue = append(l.queue, e)
 	l.bytes += e.size
@@ -294,7 +303,7 @@ func (o *outbox) advance(now page.Time) {
 		alone := o.done == len(o.parcels)-1
 		for _, post := range x.posts {
 			for _, r := range post.Records {
-				o.push(now.Add(o.wait(post.Part, alone)), post.Part, entry{record: r, size: bulk(r), seq: x.seq, ended: true})
+				o.push(now.Add(o.wait(post.Part, r, alone)), post.Part, entry{record: r, size: bulk(r), seq: x.seq, ended: true})
 			}
 		}
 		x.posts = nil
@@ -412,6 +421,10 @@ func split(r Record) []Record {
 		if n := len(r.Rows) / 2; n > 0 {
 			return append(split(Tuples{r.Rows[:n], r.Own}), split(Tuples{r.Rows[n:], r.Own})...)
 		}
+	case Handed:
+		if n := len(r.Pages) / 2; n > 0 {
+			return append(split(Handed{r.Epoch, r.Pages[:n]}), split(Handed{r.Epoch, r.Pages[n:]})...)
+		}
 	case Shipped:
 		if n := len(r.Rows) / 2; n > 0 {
 			return append(split(Shipped{r.Program, r.Rows[:n]}), split(Shipped{r.Program, r.Rows[n:]})...)
@@ -427,6 +440,10 @@ func bulk(r Record) int {
 	case Tuples:
 		for i := range r.Rows {
 			n += 16 + len(r.Rows[i].URL.String())
+		}
+	case Handed:
+		for i := range r.Pages {
+			n += 20 + len(r.Pages[i].Row.URL.String())
 		}
 	case Shipped:
 		for i := range r.Rows {

@@ -101,6 +101,22 @@ type Lost struct {
 	Rows []Row
 }
 
+// Handed says that the owner of the partition leaves pages to others. It does if it owns
+// the partition still where this lies in the log, behind no later Taken than its own; else
+// it means nothing. When it has read that, it tells the others of the pages, and then that
+// it has ended with them. What it has not done by the time when somebody else owns the
+// partition, that one does.
+type Handed struct {
+	Epoch uint64
+	Pages []Handing
+}
+
+// Handing is a page that is left to another partition, with its row for that one.
+type Handing struct {
+	To  uint16
+	Row Row
+}
+
 // Taken says that a node owns the partition from here on.
 type Taken struct {
 	Epoch uint64
@@ -120,5 +136,6 @@ func (Trips) kind() byte   { return 'R' }
 func (Hosts) kind() byte   { return 'H' }
 func (Done) kind() byte    { return 'D' }
 func (Lost) kind() byte    { return 'L' }
+func (Handed) kind() byte  { return 'G' }
 func (Taken) kind() byte   { return 'E' }
 func (Mark) kind() byte    { return 'M' }

@@ -115,6 +115,9 @@ func (p *peer) do(a overlay.Action) {
 		c.flush()
 		ev, err := c.ledger.Adopt(a.Part, a.Epoch)
 		c.fail(err)
+		if c.ledger.Pending() > 0 {
+			c.learned()
+		}
 		p.parts = append(p.parts, a.Part)
 		p.s.owner[a.Part] = p
 		if p.leases != nil {

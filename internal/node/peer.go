@@ -613,6 +613,9 @@ func (c *committer) share(ctx context.Context, a overlay.Action) error {
 		if err != nil {
 			return err
 		}
+		if n.ledger.Pending() > 0 {
+			c.open()
+		}
 		c.applied++
 		ev.Ago = clock().Sub(a.Since)
 		n.peer.post(granting{a, ev.Hosts})
