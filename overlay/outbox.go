@@ -9,14 +9,15 @@ import (
 )
 
 const (
-	gather     = 250 * time.Millisecond // how long records wait for others to the same partition
-	gatherLong = 4 * time.Second        // the same where nobody waits for them
-	plenty     = 256                    // pages that a node has to fetch, which waits for no more then
-	gatherIdle = 50 * time.Millisecond  // the same while nothing else waits for acknowledgement
-	maxAppend  = 256 << 10              // bytes, about
-	retryFirst = time.Second
-	retryLast  = 4 * time.Second
-	synced     = 3 * time.Second // after which what was acknowledged is on disks
+	gather      = 250 * time.Millisecond // how long records wait for others to the same partition
+	gatherLong  = 4 * time.Second        // the same where nobody waits for them
+	plenty      = 256                    // pages that a node has to fetch, which waits for no more then
+	gatherIdle  = 50 * time.Millisecond  // the same while nothing else waits for acknowledgement
+	gatherWords = time.Second            // the same of Handed
+	maxAppend   = 256 << 10              // bytes, about
+	retryFirst  = time.Second
+	retryLast   = 4 * time.Second
+	synced      = 3 * time.Second // after which what was acknowledged is on disks
 )
 
 // outbox keeps parcels until all the others have them. The rows of a parcel are
@@ -119,23 +120,20 @@ func (o *outbox) add(now page.Time, p Parcel) {
 // wait is how long a record waits for others to its partition; alone says that
 // nothing else waits for acknowledgement. A message to a log costs half a kilobyte
 // between the servers, whatever it holds, so what nobody waits for is gathered for
-// long. For Handed those wait whom the pages are left to.
+// long. For Handed others wait than those who follow the log: whom pages are left to.
 func (o *outbox) wait(part int, r Record, alone bool) time.Duration {
+	_, handed := r.(Handed)
 	switch {
 	case o.hasty:
 		return gatherIdle
-	case o.patient != nil && o.patient(part) && !o.heirsWait(r):
+	case handed:
+		return gatherWords
+	case o.patient != nil && o.patient(part):
 		return gatherLong
 	case alone:
 		return gatherIdle
 	}
 	return gather
-}
-
-// heirsWait reports whether somebody waits for pages that are handed on.
-func (o *outbox) heirsWait(r Record) bool {
-	handed, _ := r.(Handed)
-	return slices.ContainsFunc(handed.Pages, func(h Handing) bool { return !o.patient(int(h.To)) })
 }
 
 // hurry says whether somebody waits until all is acknowledged. What waits already then

@@ -247,13 +247,9 @@ func TestOutboxPatience(t *testing.T) {
 	if due := o.lanes[0].due; due != page.Time(gatherLong) {
 		t.Errorf("what nobody waits for waits for %v then", time.Duration(due))
 	}
-	o.add(1, Parcel{Seq: 3, Rows: []Post{{0, []Record{Handed{Pages: []Handing{{To: 0}}}}}}})
-	if due := o.lanes[0].due; due != page.Time(gatherLong) {
-		t.Errorf("what is left to who has enough to do waits for %v", time.Duration(due))
-	}
-	o.add(1, Parcel{Seq: 4, Rows: []Post{{0, []Record{Handed{Pages: []Handing{{To: 0}, {To: 1}}}}}}})
-	if due := o.lanes[0].due; due != page.Time(gather)+1 {
-		t.Errorf("what is left to who waits for it waits for %v", time.Duration(due))
+	o.add(1, Parcel{Seq: 3, Rows: []Post{{0, []Record{Handed{}}}}})
+	if due := o.lanes[0].due; due != page.Time(gatherWords)+1 {
+		t.Errorf("what is left to others waits for %v", time.Duration(due))
 	}
 	o.hurry(10, true)
 	if n := len(o.run(10, nil)); n != 2 {
