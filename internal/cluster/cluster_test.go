@@ -103,12 +103,18 @@ func (w *world) keep(n *Node) {
 // three starts a, b and c together.
 func (w *world) three(warn map[string]*warnings) map[string]*Node {
 	w.t.Helper()
+	return w.together(warn, "a", "b", "c")
+}
+
+// together starts nodes that wait for one another.
+func (w *world) together(warn map[string]*warnings, names ...string) map[string]*Node {
+	w.t.Helper()
 	var (
 		mu  sync.Mutex
 		wg  sync.WaitGroup
 		out = map[string]*Node{}
 	)
-	for _, name := range []string{"a", "b", "c"} {
+	for _, name := range names {
 		cfg := w.config(name)
 		if warn != nil {
 			warn[name] = new(warnings)
@@ -775,6 +781,56 @@ func mustURL(t *testing.T, s string) page.URL {
 	return u
 }
 
+// The power fails, and one node does not come back: those that do have servers which have
+// never heard of its server. It is taken out all the same.
+func TestNodeThatNobodyHasMetIsRemoved(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	nodes := w.three(nil)
+	cfg := w.config("d")
+	cfg.Join = []string{nodes["a"].Addr()}
+	nodes["d"] = w.open(cfg)
+	w.Until("all have met", func() bool {
+		for _, n := range nodes {
+			n.host.mu.Lock()
+			met := len(slices.DeleteFunc(slices.Clone(n.host.id.Peers), func(p place) bool { return p.Server == "" }))
+			n.host.mu.Unlock()
+			if met != 3 {
+				return false
+			}
+		}
+		return true
+	})
+	for _, n := range nodes {
+		n.kill()
+	}
+	nodes = w.together(nil, "a", "b", "d")
+	peers := func() (list []*server.PeerInfo) {
+		for name, n := range nodes {
+			if info, err := n.srv.Jsz(nil); err == nil && info.Meta != nil && info.Meta.Leader == name {
+				list = info.Meta.Replicas
+			}
+		}
+		return list
+	}
+	w.Until("one leads, and misses one without a name", func() bool {
+		return slices.ContainsFunc(peers(), func(p *server.PeerInfo) bool { return checkName(p.Name) != nil })
+	})
+	w.Until("the logs say who is missing", func() bool {
+		return slices.ContainsFunc(nodes["a"].logs(), func(l LogStatus) bool { return slices.Contains(l.Missing, "c") }) ||
+			slices.ContainsFunc(nodes["b"].logs(), func(l LogStatus) bool { return slices.Contains(l.Missing, "c") }) ||
+			slices.ContainsFunc(nodes["d"].logs(), func(l LogStatus) bool { return slices.Contains(l.Missing, "c") })
+	})
+	w.Until("c is removed", func() bool {
+		err := nodes["a"].RemovePeer(w.ctx, "c")
+		if err != nil && !strings.Contains(err.Error(), ErrSoon.Error()) {
+			t.Fatal(err)
+		}
+		return err == nil
+	})
+	w.Until("two follow who leads", func() bool { return len(peers()) == 2 })
+}
+
 // A node without sessions, as where there is no crawl, is not taken out because the one
 // that leads now has never heard of it.
 func TestStrayed(t *testing.T) {
@@ -797,19 +853,19 @@ func TestStrayed(t *testing.T) {
 }
 
 func TestWhoMayBeRemoved(t *testing.T) {
-	well := func(names ...string) (out []*server.PeerInfo) {
+	well := func(names ...string) (out []server.PeerInfo) {
 		for _, n := range names {
-			out = append(out, &server.PeerInfo{Name: n, Current: true})
+			out = append(out, server.PeerInfo{Name: n, Current: true})
 		}
 		return out
 	}
-	lost := &server.PeerInfo{Name: "x", Offline: true}
-	behind := &server.PeerInfo{Name: "y"}
+	lost := server.PeerInfo{Name: "x", Offline: true}
+	behind := server.PeerInfo{Name: "y"}
 	for _, c := range []struct {
 		what  string
 		name  string
 		at    presence
-		peers []*server.PeerInfo
+		peers []server.PeerInfo
 		want  string
 	}{
 		{"two are left, and one has come", "x", gone, append(well("late"), lost), "not removed yet: c has come a moment ago"},
@@ -818,9 +874,9 @@ func TestWhoMayBeRemoved(t *testing.T) {
 		{"one is behind", "x", gone, append(well("b", "c"), lost, behind), "not removed yet: of the others y must come"},
 		{"it answers", "x", here, append(well("b", "c"), lost), "alive"},
 		{"it has a session", "x", fading, append(well("b", "c"), lost), ErrSoon.Error()},
-		{"its server is missed by few", "e", gone, append(well("b", "c"), &server.PeerInfo{Name: "e", Active: time.Second}), ErrSoon.Error()},
+		{"its server is missed by few", "e", gone, append(well("b", "c"), server.PeerInfo{Name: "e", Active: time.Second}), ErrSoon.Error()},
 		{"who leads has never heard of its server", "d", gone, well("b", "c", "d"), ""},
-		{"its server was not heard of for long", "e", gone, append(well("b", "c"), &server.PeerInfo{Name: "e", Active: overlay.TTL}), ""},
+		{"its server was not heard of for long", "e", gone, append(well("b", "c"), server.PeerInfo{Name: "e", Active: overlay.TTL}), ""},
 		{"it leads", "a", here, well("b", "c", "d"), "alive"},
 		{"it is unknown", "z", gone, well("b", "c", "d"), "no node of that name"},
 	} {

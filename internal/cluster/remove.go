@@ -104,12 +104,12 @@ func (n *Node) remove(ctx context.Context, name string) error {
 	if err != nil || info.Meta == nil || info.Meta.Leader != n.cfg.Name {
 		return fmt.Errorf("remove %s: %w: another node leads by now", name, ErrSoon)
 	}
-	at := n.presence(ctx, name)
-	peer := slices.IndexFunc(info.Meta.Replicas, func(p *server.PeerInfo) bool { return p.Name == name })
-	if peer < 0 && name != n.cfg.Name {
+	at, peers := n.presence(ctx, name), n.keepers(info.Meta)
+	i := slices.IndexFunc(peers, func(p server.PeerInfo) bool { return p.Name == name })
+	if i < 0 && name != n.cfg.Name {
 		return n.removeGuest(ctx, name, at)
 	}
-	if err := removable(name, n.cfg, at, info.Meta.Replicas, n.storing()); err != nil {
+	if err := removable(name, n.cfg, at, peers, n.storing()); err != nil {
 		return fmt.Errorf("remove %s: %w", name, err)
 	}
 	// First that it is known to be removed: should it come back meanwhile it is
@@ -117,7 +117,7 @@ func (n *Node) remove(ctx context.Context, name string) error {
 	if err := n.owners.ban(ctx, name); err != nil {
 		return fmt.Errorf("remove %s: %w", name, err)
 	}
-	req, err := json.Marshal(server.JSApiMetaServerRemoveRequest{Server: name})
+	req, err := json.Marshal(server.JSApiMetaServerRemoveRequest{Server: name, Peer: peers[i].Peer})
 	if err != nil {
 		return err
 	}
@@ -135,6 +135,33 @@ func (n *Node) remove(ctx context.Context, name string) error {
 		return fmt.Errorf("remove %s: %s", name, resp.Error.Description)
 	}
 	return nil
+}
+
+// keepers are the other nodes whose servers keep the logs, as the leader of these knows
+// them. A server that was started after one of them had died does not know its name.
+func (n *Node) keepers(meta *server.MetaClusterInfo) []server.PeerInfo {
+	peers := make([]server.PeerInfo, len(meta.Replicas))
+	for i, p := range meta.Replicas {
+		peers[i] = *p
+		if name := n.host.named(p); name != "" {
+			peers[i].Name = name
+		}
+	}
+	return peers
+}
+
+// named is the name of the node that a server is of; "" if it is not known.
+func (h *host) named(p *server.PeerInfo) string {
+	if checkName(p.Name) == nil {
+		return p.Name
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	i := slices.IndexFunc(h.id.Peers, func(q place) bool { return q.Server != "" && q.Server == p.Peer })
+	if i < 0 {
+		return ""
+	}
+	return h.id.Peers[i].Name
 }
 
 // removeGuest does so for a node that keeps no logs.
@@ -192,11 +219,11 @@ func (n *Node) storing() (names []string) {
 
 // removable says why a node must stay, if it must. Peers are all but the leader, who
 // asks; of those who are here it may not have counted all yet.
-func removable(name string, leader Config, at presence, peers []*server.PeerInfo, storing []string) error {
+func removable(name string, leader Config, at presence, peers []server.PeerInfo, storing []string) error {
 	if name == leader.Name {
 		return fmt.Errorf("%w: it is alive, drain and stop it first", ErrKeep)
 	}
-	i := slices.IndexFunc(peers, func(p *server.PeerInfo) bool { return p.Name == name })
+	i := slices.IndexFunc(peers, func(p server.PeerInfo) bool { return p.Name == name })
 	if i < 0 {
 		return fmt.Errorf("%w: no node of that name stores anything", ErrKeep)
 	}
@@ -205,7 +232,7 @@ func removable(name string, leader Config, at presence, peers []*server.PeerInfo
 	}
 	if rest := len(peers); rest < leader.Replicas { // the leader for the one that goes
 		for _, one := range storing {
-			if one != leader.Name && one != name && !slices.ContainsFunc(peers, func(p *server.PeerInfo) bool { return p.Name == one }) {
+			if one != leader.Name && one != name && !slices.ContainsFunc(peers, func(p server.PeerInfo) bool { return p.Name == one }) {
 				return fmt.Errorf("%w: %s has come a moment ago, and has no copies yet", ErrSoon, one)
 			}
 		}
@@ -262,8 +289,8 @@ func (h *health) forget(ctx context.Context) {
 	if info.Meta.Leader != n.cfg.Name {
 		return
 	}
-	for _, p := range info.Meta.Replicas {
-		if !p.Offline || n.host.folder(p.Name) == "" { // or its name is not known to the server
+	for _, p := range n.keepers(info.Meta) {
+		if !p.Offline || n.host.folder(p.Name) == "" { // or its name is not known
 			continue
 		}
 		since, ok := before[p.Name]
@@ -271,7 +298,7 @@ func (h *health) forget(ctx context.Context) {
 			since = now
 		}
 		missed[p.Name] = since
-		if !strayed(p, now.Sub(since), n.host.away(p.Name), n.cfg.Forget) {
+		if !strayed(&p, now.Sub(since), n.host.away(p.Name), n.cfg.Forget) {
 			continue
 		}
 		if err := n.remove(ctx, p.Name); err != nil {

@@ -92,8 +92,8 @@ func (n *Node) logs() (list []LogStatus) {
 			case r.Current:
 				l.Copies++
 			case r.Offline || r.Active == 0 || r.Active > heardTime: // who leads since a moment has heard nobody
-				name := r.Name
-				if checkName(name) != nil { // the server has not heard of it since it was started
+				name := n.host.named(r)
+				if name == "" { // the server has not heard of it since it was started
 					name = "a node that has not come back"
 				}
 				l.Missing = append(l.Missing, name)
