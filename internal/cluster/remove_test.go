@@ -236,4 +236,3 @@ func TestWhoMayBeRemoved(t *testing.T) {
 		}
 	}
 }
-
