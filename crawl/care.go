@@ -17,7 +17,6 @@ func (l *Ledger) Adopt(part int, epoch uint64) (Adopted, error) {
 	ev := Adopted{Part: uint16(part)}
 	st := l.share.stakes.of(part)
 	st.adopted, st.epoch, st.queued, st.parked, st.known = true, epoch, 0, 0, 0
-	l.reigns(part, epoch)
 	l.share.spreads.forget(part) // what was under way when it went may have noted some
 	var ids []page.SiteID
 	err := l.kv.Scan(partKey(part), after(partKey(part)), func(key, _ []byte) bool {

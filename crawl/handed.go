@@ -74,7 +74,9 @@ func (l *Ledger) openReigns() error {
 			bad = errRow
 			return false
 		}
-		l.share.stakes.of(int(binary.BigEndian.Uint16(key[2:]))).reign = binary.BigEndian.Uint64(value)
+		if p := int(binary.BigEndian.Uint16(key[2:])); p < l.share.Parts {
+			l.share.stakes.of(p).reign = binary.BigEndian.Uint64(value)
+		}
 		return true
 	})
 	if err == nil {
@@ -89,7 +91,8 @@ func (l *Ledger) openReigns() error {
 // applyHanded reads that pages were handed on. own: by this node.
 func (l *Ledger) applyHanded(part int, d overlay.Handed, own bool) error {
 	l.reigns(part, d.Epoch)
-	good := d.Epoch >= l.share.stakes.of(part).reign
+	st := l.share.stakes.of(part)
+	good, mine := d.Epoch >= st.reign, st.adopted && d.Epoch <= st.epoch
 	for i := range d.Pages {
 		h := &d.Pages[i]
 		if int(h.To) >= l.share.Parts || int(h.To) == part {
@@ -103,7 +106,7 @@ func (l *Ledger) applyHanded(part int, d overlay.Handed, own bool) error {
 		if err == nil && r != nil {
 			switch {
 			case good:
-				err = l.leave(part, r, h, own)
+				err = l.leave(part, r, h, own, mine)
 			case own && r.offeredIn(d.Epoch):
 				err = l.keepBack(r, h)
 			}
@@ -115,9 +118,9 @@ func (l *Ledger) applyHanded(part int, d overlay.Handed, own bool) error {
 	return nil
 }
 
-// leave leaves a page to another partition, which is told by whoever owns its own.
-func (l *Ledger) leave(part int, r *pageRecord, h *overlay.Handing, own bool) error {
-	mine := l.share.stakes.mine(part)
+// leave leaves a page to another partition, which is told by whoever owns its own. own:
+// this node has said so; mine: it owns the page's partition.
+func (l *Ledger) leave(part int, r *pageRecord, h *overlay.Handing, own, mine bool) error {
 	end := overlay.Ended{Outcome: page.OK, Depth: h.Row.Depth}
 	if l.purse == nil {
 		end.Score = h.Row.Score
@@ -210,7 +213,8 @@ func (l *Ledger) overtaken(part int, r *pageRecord, p *overlay.Ended) error {
 }
 
 // pass tells of pages that earlier owners of a partition have handed on, as far as it is
-// not known that they told of them.
+// not known that they told of them: what these had said, and not told of, in their last
+// seconds.
 func (l *Ledger) pass(part int) error {
 	if !l.share.hands() {
 		return nil

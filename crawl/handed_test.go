@@ -263,3 +263,121 @@ func TestWordsToNobody(t *testing.T) {
 		}
 	})
 }
+
+// Whether a word is good is known after a restart, and though the log has lost who owned
+// the partition then.
+func TestVoidWordsStayVoid(t *testing.T) {
+	for name, reads := range map[string]func(f *fleet, b *ship, home int){
+		"after a restart": func(_ *fleet, b *ship, home int) {
+			b.read(home)
+			b.open()
+		},
+		"the log has an end": func(f *fleet, b *ship, home int) {
+			f.cut(home, overlay.Done{Epoch: f.epoch, Node: "n2"})
+		},
+		"the log has a word": func(f *fleet, b *ship, home int) {
+			f.cut(home, overlay.Handed{Epoch: f.epoch})
+		},
+	} {
+		once(t, func(t *rapid.T) {
+			f, a, b, u, home, _ := late(t)
+			a.disown(home)
+			c := f.board(&ship{name: "n2", origin: 3})
+			f.nodes = append(f.nodes, c)
+			c.adopt(home)
+			reads(f, b, home)
+			a.settle() // its word comes late
+			b.read(home)
+			c.disown(home)
+			b.adopt(home)
+			b.settle()
+			if len(b.queued) != 1 {
+				t.Fatalf("%s: these wait: %v", name, b.queued)
+			}
+			for k := range b.queued {
+				if int(b.site[k.Site].Part) != home {
+					t.Fatalf("%s: %s was handed on", name, u)
+				}
+			}
+		})
+	}
+}
+
+// cut takes the last batch out of a log, in which somebody says that it owns the partition,
+// and puts a record there.
+func (f *fleet) cut(part int, r overlay.Record) {
+	log := f.logs[part]
+	if _, ok := log[len(log)-1].Records[0].(overlay.Taken); !ok {
+		f.t.Fatalf("the log ends with %v", log[len(log)-1])
+	}
+	f.logs[part] = append(log[:len(log)-1:len(log)-1], overlay.Batch{Origin: 3, Records: []overlay.Record{r}})
+}
+
+// A log that has lost its end, and with it who owns the partition, makes no word good that
+// was void to those who had read it.
+func TestCutLogs(t *testing.T) {
+	once(t, func(t *rapid.T) {
+		f, a, b, _, home, _ := late(t)
+		a.disown(home)
+		b.adopt(home)
+		f.cut(home, overlay.Mark{})
+		b.l.Rewind(home, 0)
+		a.settle()
+		b.settle()
+		if len(b.queued) != 1 || int(b.site[only(b.queued).Site].Part) != home {
+			t.Fatalf("these wait: %v", b.queued)
+		}
+	})
+}
+
+func only(queued map[page.Key]string) (k page.Key) {
+	for k = range queued {
+	}
+	return k
+}
+
+// Who has offered a page as one that is near does not take another one's word for a page
+// that is farther: nobody has heard of the nearer one yet.
+func TestNearerOffersStay(t *testing.T) {
+	once(t, func(t *rapid.T) {
+		f, a, b, u, home, to := late(t)
+		a.disown(home)
+		a.read(home)
+		r := a.row(only(map[page.Key]string{{Site: a.siteOf(home), Hash: worldSecret.Hash(mustURL(u).Rest())}: u}))
+		if !r.offered() {
+			t.Fatalf("the page is %+v", r)
+		}
+		f.epoch++
+		far := overlay.Handed{Epoch: f.epoch, Pages: []overlay.Handing{{To: uint16(to), Row: overlay.Row{URL: mustURL(u), Depth: 3, Moves: 1}}}}
+		f.append(b, overlay.Post{Part: home, Records: []overlay.Record{far}})
+		a.settle() // and its own word, which is void by then
+		a.adopt(home)
+		if len(a.queued) != 1 {
+			t.Fatalf("these wait: %v", a.queued)
+		}
+	})
+}
+
+// siteOf is the only site that a node has in a partition.
+func (s *ship) siteOf(part int) (id page.SiteID) {
+	for _, k := range s.site {
+		if int(k.Part) == part {
+			id = k.ID
+		}
+	}
+	return id
+}
+
+// Ends of many pages are several records: one could be larger than what is appended at once.
+func TestManyEndsAreCut(t *testing.T) {
+	once(t, func(t *rapid.T) {
+		_, a, _ := crew(t, "host", 2)
+		to := a.l.share.posts.to(0)
+		to.ended = make([]overlay.Ended, endsAtOnce*2+1)
+		a.commit()
+		ends := a.outbox[len(a.outbox)-1].Ended[0].Records
+		if len(ends) != 3 || len(ends[2].(overlay.Done).Pages) != 1 {
+			t.Fatalf("%d records", len(ends))
+		}
+	})
+}

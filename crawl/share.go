@@ -103,7 +103,7 @@ type stake struct {
 	fetched int64  // pages of it, by whichever node
 	bytes   int64  // of their bodies, where these are counted
 	moved   bool   // the offset, since it was written
-	reign   uint64 // epoch of its last owner, as the log says there
+	reign   uint64 // the last epoch of an owner that was read of in the log; where pages are handed on
 }
 
 // Doubtful says whether a page that was ordered may have ended since, or another node
@@ -163,7 +163,7 @@ func (l *Ledger) shareRules() {
 // Keys of a crawl that is shared.
 //
 //	c|d|host             -> the crawl-delay that it asks for
-//	c|e|partition        -> the epoch of its owner, as its log says at that offset; where pages are handed on
+//	c|e|partition        -> the last epoch of an owner that was read of in its log; where pages are handed on
 //	c|g|partition|site|hash
 //	                     -> a page that was handed on: to whom, and its row; until they must have heard of it
 //	c|h|partition|host   -> the hosts of a partition that something is known of, where that has not all their sites

@@ -24,10 +24,10 @@ func (m *Member) onRewound(ev Rewound) {
 	case ev.Part >= 0 && ev.Part < len(m.parts) && ev.Offset < m.parts[ev.Part].offset:
 		s := &m.parts[ev.Part]
 		s.offset, s.stamp = ev.Offset, 0
-		if s.phase == taking && !s.ready {
-			s.posted, s.again = m.now, 0
+		if s.phase == taking { // what was behind the cut may be read again first
+			s.ready, s.posted, s.again = false, m.now, 0
 		}
-		if s.phase == taking && !s.ready || s.phase == owned {
+		if s.phase >= taking && s.phase <= emptied {
 			m.posts.urgent(m.now, ev.Part, Taken{Epoch: s.epoch, Node: m.cfg.Name})
 		}
 		if x := &m.pulses[LogOf(ev.Part)]; x.part == ev.Part {

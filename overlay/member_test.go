@@ -166,6 +166,41 @@ func TestTakenIsReadLate(t *testing.T) {
 	want[Adopt](s)
 }
 
+// Who owns a partition says so again when the log has lost that: what others say in it
+// later means something else.
+func TestTakenIsLost(t *testing.T) {
+	said := func(s *rig) bool {
+		for _, a := range done[Append](s) {
+			if slices.Contains(a.Batch.Records, Record(Taken{3, "a"})) {
+				s.step(Acked{a.ID})
+				return true
+			}
+		}
+		return false
+	}
+	s := newRig(t, Config{Origin: 5})
+	s.join()
+	s.own(3, 12)
+	said(s)
+	s.step(Rewound{0, 10})
+	if !said(s) {
+		t.Error("an owner does not say again that it is one")
+	}
+	s = newRig(t, Config{Origin: 5})
+	s.join()
+	s.m.parts[0].emptying = true // of an earlier epoch
+	s.own(3, 12)
+	said(s)
+	s.step(Rewound{0, 10})
+	if !said(s) {
+		t.Error("who is about to own it does not say again that it does")
+	}
+	s.step(Empty{0})
+	want[Adopt](s)
+	s.step(Delivered{0, 11, Batch{Records: []Record{Taken{3, "a"}}}})
+	want(s, Adopt{0, 3, s.now})
+}
+
 // A process that was stopped too long gives up everything before it does anything
 // else, whatever it hears first.
 func TestFence(t *testing.T) {

@@ -102,8 +102,8 @@ type Lost struct {
 }
 
 // Handed says that the owner of the partition leaves pages to others. It does if it owns
-// the partition still where this lies in the log, behind no later Taken than its own; else
-// it means nothing. When it has read that, it tells the others of the pages, and then that
+// the partition still where this lies in the log, behind no later Taken than its own, nor
+// what was written under a later epoch; else it means nothing. When it has read that, it tells the others of the pages, and then that
 // it has ended with them. What it has not done by the time when somebody else owns the
 // partition, that one does.
 type Handed struct {

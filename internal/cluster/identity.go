@@ -49,7 +49,6 @@ type place struct {
 	Node    string `json:"node"` // the folder's own number, see identity
 	Lobby   string `json:"lobby"`
 	Routes  string `json:"routes"`
-	Server  string `json:"server,omitempty"` // what its server is to those that keep the logs; "": not known, or it was not started yet
 	Storage bool   `json:"storage"`
 	Seen    int64  `json:"seen,omitempty"` // when it had a session last, in seconds
 
@@ -167,9 +166,6 @@ func (id *identity) meet(p place) bool {
 	}
 	old := id.Peers[i]
 	p.Seen = max(p.Seen, old.Seen)
-	if p.Server == "" {
-		p.Server = old.Server
-	}
 	id.Peers[i] = p
 	old.Seen = p.Seen
 	return old != p

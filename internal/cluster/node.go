@@ -146,9 +146,6 @@ func (n *Node) connect(routes address, release func()) (err error) {
 	if err != nil {
 		return err
 	}
-	n.host.mu.Lock()
-	n.host.self.Server = n.srv.Node()
-	n.host.mu.Unlock()
 	if n.nc, err = dial(n.srv, memberUser, password, n.cfg.Log); err != nil {
 		return err
 	}

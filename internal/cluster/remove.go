@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -157,11 +158,23 @@ func (h *host) named(p *server.PeerInfo) string {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	i := slices.IndexFunc(h.id.Peers, func(q place) bool { return q.Server != "" && q.Server == p.Peer })
+	i := slices.IndexFunc(h.id.Peers, func(q place) bool { return peerID(q.Name) == p.Peer })
 	if i < 0 {
 		return ""
 	}
 	return h.id.Peers[i].Name
+}
+
+// peerID is what servers that keep the logs call the server of a node, which has the node's
+// name: server.Node() says it of the own one only.
+func peerID(name string) string {
+	const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	sum := sha256.Sum256([]byte(name))
+	id := sum[:8]
+	for i, b := range id {
+		id[i] = digits[int(b)%len(digits)]
+	}
+	return string(id)
 }
 
 // removeGuest does so for a node that keeps no logs.

@@ -306,12 +306,8 @@ func (c counting) Do(a overlay.Action) {
 	if a, ok := a.(overlay.Append); ok {
 		for _, r := range a.Batch.Records {
 			switch r := r.(type) {
-			case overlay.Tuples:
-				for i := range r.Rows {
-					if r.Rows[i].Moves > 0 {
-						c.f.moves.Add(1)
-					}
-				}
+			case overlay.Handed:
+				c.f.moves.Add(int64(len(r.Pages)))
 			case overlay.Spread:
 				for _, w := range r.Hosts {
 					if c.f.spread != nil {
