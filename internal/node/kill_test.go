@@ -163,7 +163,7 @@ rounds:
 	if report.StoppedBy != crawl.StopDone || report.Queued != 0 {
 		t.Errorf("the crawl ended as %+v", report)
 	}
-	problems := web.Audit().Problems(testweb.Manners{Wait: c.Wait, Conns: 1, Duplicates: wasted})
+	problems := web.Audit().Problems(testweb.Manners{Wait: c.Wait, Conns: 1, Duplicates: wasted, Forgets: true})
 	for _, p := range problems {
 		t.Error(p)
 	}

@@ -92,6 +92,7 @@ type host struct {
 	from    *conn     // that asked last
 	within  Gap
 	between Gap
+	before  Gap
 	perConn int
 
 	agents  []string
@@ -130,7 +131,7 @@ func (h *host) arrive(x *exchange) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c.host = h
-	h.gap(c, x.arrived)
+	h.gap(c, x.arrived, string(x.path) == "/robots.txt")
 	h.tally.add(c)
 	c.busy = true
 	h.last, h.from = x.arrived, c
@@ -165,7 +166,7 @@ func example(list []string, path []byte) []string {
 
 // gap measures how long the visitor left the host alone. An answer that is still going out on another connection leaves none at
 // all, unless its visitor has gone away.
-func (h *host) gap(c *conn, now time.Time) {
+func (h *host) gap(c *conn, now time.Time, robots bool) {
 	if h.from == nil {
 		return
 	}
@@ -184,6 +185,9 @@ func (h *host) gap(c *conn, now time.Time) {
 		}
 	}
 	h.between.note(start, end)
+	if !robots {
+		h.before.note(start, end)
+	}
 }
 
 // told notes what robots.txt is about to say.

@@ -35,6 +35,7 @@ type Host struct {
 	Delay   time.Duration // the longest crawl-delay its robots.txt has asked for
 	Within  Gap           // between requests on one connection
 	Between Gap           // between a request and the next one on another connection
+	Before  Gap           // of those, before requests for anything but robots.txt
 
 	Agents  []string // User-Agent headers
 	Secrets []string // Cookie, Authorization and Proxy-Authorization headers, whole
@@ -104,7 +105,7 @@ func (h *host) account() Host {
 		Requests: h.requests, Robots: h.robots, Pages: h.distinct, Duplicates: h.twices,
 		Early: h.earlies, Forbidden: h.denials, Bytes: h.sent.Load(), Latest: h.latest,
 		Conns: h.tally.total, MaxConns: h.tally.most, PerConn: h.perConn,
-		Delay: h.delay, Within: h.within, Between: h.between,
+		Delay: h.delay, Within: h.within, Between: h.between, Before: h.before,
 		Agents: slices.Clone(h.agents), Secrets: slices.Clone(h.secrets),
 		DuplicateURLs: slices.Clone(h.twice), EarlyURLs: slices.Clone(h.early), ForbiddenURLs: slices.Clone(h.denied),
 	}
@@ -169,6 +170,10 @@ type Manners struct {
 	Duplicates int // how many URLs may be answered twice, over all hosts
 
 	IgnoreRobots bool // read or not, obeyed or not
+
+	// Forgets lets robots.txt be asked for after Wait, whatever crawl-delay it asks for: a visitor that was killed may not
+	// know that it has read it.
+	Forgets bool
 }
 
 // Problems lists what a visitor did against its manners, a sentence each; none is the mark of a good one.
@@ -191,7 +196,14 @@ func (r Report) Problems(m Manners) []string {
 		if h.Delay > wait && !m.IgnoreRobots {
 			wait, why = h.Delay, "crawl-delay"
 		}
-		if d, from := pause(h.Between); h.Between.N > 0 && d < wait-m.Slack {
+		all := h.Between
+		if m.Forgets {
+			if d, from := pause(all); all.N > 0 && d < m.Wait-m.Slack {
+				say("%s: a request came on another connection %v %s, its wait is %v", h.Host, d, from, m.Wait)
+			}
+			all = h.Before
+		}
+		if d, from := pause(all); all.N > 0 && d < wait-m.Slack {
 			say("%s: a request came on another connection %v %s, its %s is %v", h.Host, d, from, why, wait)
 		}
 		if d, from := pause(h.Within); h.Within.N > 0 && !m.IgnoreRobots && d < h.Delay-m.Slack {
