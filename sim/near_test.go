@@ -14,7 +14,7 @@ import (
 // at a time, as in all crawls with leases, or this fails.
 //
 // What could be gained is known: every page fetched by its host's owner, or by the nearest
-// of three where that is too far. A quarter to a third of it is, over sixteen webs: nodes
+// of three where that is too far. A quarter to a half of it is, over twelve webs: nodes
 // of three connections have to leave hosts to whoever is free. One web more or less
 // swings by as much, as most of its pages are of a few hosts.
 func TestPagesAreFetchedFromNearby(t *testing.T) {
@@ -89,6 +89,6 @@ func nearby(t *testing.T, scheme string, seed uint64) (r ClusterResult, mean, id
 		mean += d.Seconds() * 1000 / float64(len(r.Trips))
 	}
 	ideal /= float64(len(fetched))
-	t.Logf("%s, web %d: %.1f ms to the server and back on the mean, %.1f at best; %d pages, %d handed on, nodes idle %.2f%%", scheme, seed, mean, ideal, r.Pages, r.Moved, 100*r.Idled)
+	t.Logf("%s, web %d: %.1f ms to the server and back on the mean, %.1f at best; %d pages, %d handed on, nodes idle %.2f%%, %d bytes a page in logs", scheme, seed, mean, ideal, r.Pages, r.Moved, 100*r.Idled, r.Logged/max(r.Pages, 1))
 	return r, mean, ideal
 }
