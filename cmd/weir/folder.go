@@ -12,6 +12,7 @@ import (
 	"weir/crawl"
 	"weir/internal/ask"
 	"weir/internal/node"
+	"weir/internal/search"
 	"weir/internal/store"
 	"weir/page"
 )
@@ -23,6 +24,8 @@ type folder struct {
 	store *store.Store
 	asRun settings // what the crawl was asked for, as far as crawl.yaml says
 	strip page.Strip
+
+	known search.Point // of a crawl that runs: the View has all that is archived up to here
 }
 
 // openFolder opens the crawl in dir for reading. The caller closes it.

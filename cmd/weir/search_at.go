@@ -235,7 +235,8 @@ func tooMany(all *int, more int) error {
 }
 
 // fillWords looks words up in the index of the node's own pages, which is brought up
-// to date before, unless the crawl does so itself.
+// to date before. If the crawl does so itself, that is only what it leaves: pages of its
+// last seconds when it was killed, and what came too fast for it.
 func (s *station) fillWords(f *folder, snap crawl.KV, words []string, out *filler) error {
 	s.indexes.Lock()
 	defer s.indexes.Unlock()
@@ -243,24 +244,37 @@ func (s *station) fillWords(f *folder, snap crawl.KV, words []string, out *fille
 	if err != nil {
 		return err
 	}
-	x, err := search.Open(f.dir, search.Options{Crawl: f.Hash(search.Folder), ReadOnly: live})
+	x, err := search.Open(f.dir, search.Options{Crawl: f.Hash(search.Folder), Guest: live})
 	if err != nil {
 		return err
 	}
 	defer x.Close() // what was written was synced
-	if !live {
+	end := f.known
+	if live {
+		end = search.Start(f.store.End())
+	}
+	missing, err := x.Missing(end)
+	if err != nil {
+		return err
+	}
+	fill := missing
+	if live {
+		s.mu.Lock()
+		fill = search.Holes(missing, end, s.began, f.known)
+		s.mu.Unlock()
+	}
+	if len(fill) > 0 {
 		archive, err := f.archive(page.Want{Words: true})
 		if err != nil {
 			return err
 		}
 		src := &archiveSource{folder: f, archive: archive, round: maxRound, show: screen{out: io.Discard}, begin: time.Now(), alive: out.heart()}
-		if err := x.Update(out.ctx, src, search.Start(f.store.End())); err != nil {
+		if err := x.Fill(out.ctx, src, fill); err != nil {
 			return fmt.Errorf("index the node's pages: %w", err)
 		}
-	}
-	missing, err := x.Missing(search.Start(f.store.End()))
-	if err != nil {
-		return err
+		if missing, err = x.Missing(end); err != nil {
+			return err
+		}
 	}
 	t := x.Stats()
 	out.now.Late = len(missing) > 0

@@ -14,6 +14,7 @@ import (
 	"weir/crawl"
 	"weir/internal/cluster"
 	"weir/internal/node"
+	"weir/internal/search"
 	"weir/internal/store"
 	"weir/overlay"
 )
@@ -53,6 +54,7 @@ type station struct {
 	lost    map[string]time.Time // nodes whose pages are fetched again, and since when
 	store   *store.Store         // of the crawl; nil: there is none yet
 	dir     string               // its folder
+	began   search.Point         // up to where its archive was there when the node began with it
 	waits   string               // what it waits for before it belongs to a cluster
 	waitsAt time.Time            // when that was said
 	from    *taskFrom            // where the crawl was before
@@ -486,7 +488,7 @@ func (s *station) ready(dir string, scheme overlay.Scheme, keep func(origin uint
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.store, s.dir, s.scheme = st, dir, scheme
+		s.store, s.dir, s.scheme, s.began = st, dir, scheme, search.Start(st.End())
 		return nil
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"weir/internal/ask"
 	"weir/internal/extract"
 	"weir/internal/node"
+	"weir/internal/search"
 	"weir/page"
 	"weir/query"
 	"weir/query/flow"
@@ -324,6 +325,7 @@ func (s *station) reader() (f *folder, snap crawl.KV, done func(), err error) {
 	if st == nil {
 		return nil, nil, nil, errors.New("the node has no crawl")
 	}
+	known := search.Start(st.End())
 	shot, err := st.Snapshot()
 	if err != nil {
 		return nil, nil, nil, err
@@ -333,7 +335,7 @@ func (s *station) reader() (f *folder, snap crawl.KV, done func(), err error) {
 		shot.Close()
 		return nil, nil, nil, err
 	}
-	f = &folder{View: view, dir: dir, store: st}
+	f = &folder{View: view, dir: dir, store: st, known: known}
 	f.asRun, f.strip = readAsRun(dir)
 	return f, shot, func() { shot.Close() }, nil // it was only read
 }

@@ -25,6 +25,7 @@ type Options struct {
 	Crawl    uint64 // whose index: the crawl's [page.Secret.Hash] of Folder. 0, with ReadOnly: no matter whose
 	Memory   int    // bytes that pages may take before they become a segment; default 64 MiB
 	ReadOnly bool   // change nothing
+	Guest    bool   // an [Indexer] writes to it as well: nothing is removed
 }
 
 // Index is the open index of one crawl. It is not safe for concurrent use; an
@@ -35,6 +36,7 @@ type Index struct {
 	crawl    uint64
 	memory   int
 	readOnly bool
+	guest    bool
 	segs     []*segment // in the order of the archive, no two of them overlap
 }
 
@@ -47,7 +49,7 @@ func Open(crawlDir string, o Options) (*Index, error) {
 	if o.Memory <= 0 {
 		o.Memory = defaultMemory
 	}
-	x := &Index{fs: o.FS, dir: o.FS.PathJoin(crawlDir, Folder), crawl: o.Crawl, memory: o.Memory, readOnly: o.ReadOnly}
+	x := &Index{fs: o.FS, dir: o.FS.PathJoin(crawlDir, Folder), crawl: o.Crawl, memory: o.Memory, readOnly: o.ReadOnly, guest: o.Guest}
 	if err := x.open(); err != nil {
 		x.Close()
 		return nil, fmt.Errorf("index %s: %w", x.dir, err)
@@ -159,7 +161,7 @@ func (x *Index) choose(found []*segment) ([]*segment, error) {
 func (x *Index) path(name string) string { return x.fs.PathJoin(x.dir, name) }
 
 func (x *Index) remove(name string) error {
-	if x.readOnly {
+	if x.readOnly || x.guest {
 		return nil
 	}
 	err := x.fs.Remove(x.path(name))

@@ -54,3 +54,24 @@ func gaps(have []Range, end Point) []Range {
 	missing = append(missing, Range{at, end})
 	return slices.DeleteFunc(missing, Range.empty)
 }
+
+// Holes returns what of the gaps up to end no [Indexer] fills that began at a point: what
+// was crawled before it, and gaps that it has left behind. Of these only what lies before
+// known.
+func Holes(gaps []Range, end, began, known Point) (holes []Range) {
+	least := func(p, q Point) Point {
+		if p.Compare(q) < 0 {
+			return p
+		}
+		return q
+	}
+	for _, g := range gaps {
+		if g.To.Compare(end) >= 0 { // it has this one in memory, from there on
+			g.To = least(g.To, began)
+		}
+		if g.To = least(g.To, known); !g.empty() {
+			holes = append(holes, g)
+		}
+	}
+	return holes
+}

@@ -18,8 +18,16 @@ type Source interface {
 // an error stays.
 func (x *Index) Update(ctx context.Context, from Source, end Point) error {
 	missing, err := x.Missing(end)
-	if err != nil || len(missing) == 0 {
+	if err != nil {
 		return err
+	}
+	return x.Fill(ctx, from, missing)
+}
+
+// Fill indexes some of what Missing returned.
+func (x *Index) Fill(ctx context.Context, from Source, missing []Range) error {
+	if len(missing) == 0 {
+		return nil
 	}
 	f := filler{x: x, missing: missing, build: newBuilder(), at: missing[0].From}
 	if err := from.Pages(ctx, missing, f.add); err != nil {
@@ -80,7 +88,7 @@ func (f *filler) close() error {
 func (f *filler) spill(to Point) error {
 	err := f.x.spill(f.build, Range{f.at, to})
 	f.build, f.at = newBuilder(), to
-	if err == nil {
+	if err == nil && !f.x.guest {
 		err = f.x.merge()
 	}
 	if err != nil {
