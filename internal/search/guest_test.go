@@ -50,17 +50,7 @@ func TestGuestFillsHoles(t *testing.T) {
 		t.Errorf("the guest has taken what is being written: %v", err)
 	}
 	s.feed(l, 50, len(s.pages))
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	s.reads = 0
-	x := s.index(t, fs, 8000)
-	if got := answers(t, x, s); got != want {
-		t.Errorf("%s\nwant\n%s", got, want)
-	}
-	if s.reads != 0 {
-		t.Errorf("%d pages were read again", s.reads)
-	}
+	s.whole(t, l, fs, want)
 }
 
 func TestHoles(t *testing.T) {

@@ -43,6 +43,12 @@ func TestLive(t *testing.T) {
 	fs := vfs.NewMem()
 	l := live(t, fs, 8000, Point{})
 	s.feed(l, 0, len(s.pages))
+	s.whole(t, l, fs, want)
+}
+
+// whole ends a crawl, and wants all its pages to be indexed by then.
+func (s *shelf) whole(t *testing.T, l *Indexer, fs vfs.FS, want string) {
+	t.Helper()
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
