@@ -12,12 +12,14 @@ type (
 	Renew struct{ Peer Peer }
 
 	// Claim makes a node the owner of a partition, if the last change of its owner
-	// was Before (0: there has been none). Owner answers with what holds then.
+	// was Before (0: there has been none). Owner answers with what holds then. New is
+	// for the owner, see there.
 	Claim struct {
 		Part    int
 		Before  uint64
 		Node    string
 		Session uint64
+		New     bool
 	}
 
 	// Follow asks for all batches of a log after an offset, until Unfollow. Stamp is

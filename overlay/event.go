@@ -37,6 +37,7 @@ type Owner struct {
 	Session uint64
 	Epoch   uint64
 	Before  uint64 // the epoch that it has replaced; 0 = there was none, or it is not known
+	New     bool   // no owner before this one has granted leases or asked hosts
 }
 
 // Delivered brings the next batch of a log that is followed: the first after the

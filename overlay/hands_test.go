@@ -61,7 +61,7 @@ func TestHandsAreOffered(t *testing.T) {
 func TestHandsAreTaken(t *testing.T) {
 	s := newRig(t, Config{Parts: 2})
 	s.join(Peer{Name: "b", Session: 1}, Peer{Name: "c", Session: 1})
-	s.step(Owner{1, "b", 1, 3, 0})
+	s.step(Owner{1, "b", 1, 3, 0, false})
 	for _, c := range []struct {
 		from  string
 		word  hands

@@ -1,6 +1,7 @@
 package overlay
 
 import (
+	"slices"
 	"time"
 
 	"weir/page"
@@ -63,7 +64,8 @@ type Member struct {
 	peers  []Peer
 	lapsed []Peer
 	homes  *Owners
-	here   bool // the session is among peers
+	here   bool      // the session is among peers
+	metAt  page.Time // when the last of them came
 
 	common    common
 	parts     []part
@@ -301,6 +303,9 @@ func (m *Member) fence() {
 func (m *Member) onMembers(ev Members) {
 	m.missed(ev.Peers)
 	m.heedful(ev.Peers)
+	if slices.ContainsFunc(ev.Peers, func(p Peer) bool { at, ok := seat(m.peers, p.Name); return !ok || m.peers[at].Session != p.Session }) {
+		m.metAt = m.now
+	}
 	m.peers, m.lapsed = ev.Peers, ev.Lapsed
 	if m.cfg.Homes != nil {
 		m.homes = m.cfg.Homes(ev.Peers)

@@ -11,6 +11,7 @@ import (
 const (
 	maxClaims   = 16              // under way at once
 	claimAgain  = 3 * time.Second // after which a claim that nothing answered is made again
+	company     = time.Second / 2 // how long nobody must have come before a partition is claimed that never had an owner
 	confirmGone = time.Second     // how long a session must be missing before it counts as over
 	freshTaken  = 5 * time.Second // so soon a new owner must read back what it has appended
 
@@ -45,6 +46,7 @@ type part struct {
 
 	phase    phase
 	ready    bool // taking: its own Taken was read, and so was what came before
+	unused   bool // taking, giving: nobody has granted leases or asked hosts, for all that is known
 	emptying bool // a Disown was not answered
 	waits    bool // for its turn to claim
 	seen     bool // the owner's session was among peers
@@ -170,11 +172,12 @@ func (m *Member) watch(s *part) {
 // an older one of its node is there, for a late renewal brings that back. One that
 // was seen and is missing has ended, unless the carrier has begun anew with old
 // news, which a moment tells. The same moment gives a node that was started again
-// time to take what it had.
+// time to take what it had. Nodes that begin together wait for one another, or the first
+// would take all, and the others could grant no leases before its own had run out.
 func (m *Member) vacant(s *part) bool {
 	switch {
 	case s.epoch == 0:
-		return true
+		return m.over(m.metAt.Add(company))
 	case s.missing == never:
 		return false
 	case s.node == m.cfg.Name && s.session != 0 && s.session < m.session:
@@ -184,11 +187,15 @@ func (m *Member) vacant(s *part) bool {
 	if s.session != 0 && s.session < session || s.seen && session == 0 {
 		wait = confirmGone
 	}
-	over := s.missing.Add(wait)
-	if m.now < over {
-		m.doubtAt = min(m.doubtAt, over)
+	return m.over(s.missing.Add(wait))
+}
+
+// over reports whether a time has come; if not, owners are looked at again then.
+func (m *Member) over(at page.Time) bool {
+	if m.now < at {
+		m.doubtAt = min(m.doubtAt, at)
 	}
-	return m.now >= over
+	return m.now >= at
 }
 
 // sessionOf returns a node's last session, 0 if it has none.
@@ -217,7 +224,7 @@ func (m *Member) claim(p int, name string) {
 		}
 		return
 	}
-	c := Claim{Part: p, Before: s.epoch, Node: name, Session: m.peers[at].Session}
+	c := Claim{Part: p, Before: s.epoch, Node: name, Session: m.peers[at].Session, New: s.unused || s.epoch == 0 && s.offset == 0}
 	if s.session == 0 {
 		c.Before = 0 // it will fail and tell who the owner is
 	}
@@ -276,6 +283,7 @@ func (m *Member) onOwner(ev Owner) {
 	} else {
 		s.since = m.now
 	}
+	s.unused = ev.New && s.offset == 0 && ev.Node == m.cfg.Name && ev.Session == m.session
 	s.node, s.session, s.epoch = ev.Node, ev.Session, ev.Epoch
 	s.seen, s.missing = false, never
 	m.answered(s)
@@ -297,7 +305,10 @@ func (m *Member) adopt(p int) {
 	m.enter(p, owned)
 	s.ready = false
 	m.applied++
-	m.worked() // all that waits in it
+	m.worked()    // all that waits in it
+	if s.unused { // there are no leases to wait for
+		s.unused, s.since = false, s.since.Add(-MaxLease)
+	}
 	m.do(Adopt{Part: p, Epoch: s.epoch, Since: s.since})
 }
 
@@ -361,9 +372,11 @@ func (m *Member) onTaken(p int, t Taken) {
 			m.lose(p)
 		}
 		s.node, s.session, s.epoch, s.since = t.Node, 0, t.Epoch, m.now
-		s.seen, s.missing = false, never
+		s.seen, s.unused, s.missing = false, false, never
 		m.answered(s)
 		m.settle(p)
+	case t.Epoch < s.epoch:
+		s.unused = false
 	case t.Epoch == s.epoch && s.phase == taking && t.Node == m.cfg.Name && s.again == 0 && !s.ready:
 		m.readBack(p)
 	}

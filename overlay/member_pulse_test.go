@@ -205,9 +205,9 @@ func TestElection(t *testing.T) {
 // when that is over, and its log was read a moment ago.
 func TestAdoptAfterALongVisit(t *testing.T) {
 	s, offset := busy(t)
-	s.step(Owner{0, "b", 1, 4, 3})
+	s.step(Owner{0, "b", 1, 4, 3, false})
 	want(s, Disown{0})
-	s.step(Owner{0, "a", 100, 5, 4})
+	s.step(Owner{0, "a", 100, 5, 4, false})
 	s.answer(&offset)
 	for range 8 {
 		s.now = s.now.Add(Renewal)

@@ -36,7 +36,7 @@ func standbyRig(t *testing.T, cfg Config) (s *rig, home string) {
 	home, cfg.Name = heir()
 	s = newRig(t, cfg)
 	s.join(Peer{Name: home, Session: 1})
-	s.step(Owner{0, home, 1, 3, 0})
+	s.step(Owner{0, home, 1, 3, 0, false})
 	return s, home
 }
 
@@ -63,7 +63,7 @@ func TestStandby(t *testing.T) {
 	s.step(Members{Peers: []Peer{{Name: s.m.cfg.Name, Session: 100}}, Lapsed: []Peer{{Name: home, Session: 1}}})
 	gone := s.now.Add(-lapsed) // and its hosts have rested since it had to stop
 	s.after(confirmGone)
-	s.step(Owner{0, s.m.cfg.Name, 100, 4, 3})
+	s.step(Owner{0, s.m.cfg.Name, 100, 4, 3, false})
 	want[Follow](s)
 	want[Unfollow](s)
 	s.step(Delivered{0, 12, Batch{Records: []Record{Taken{4, s.m.cfg.Name}}}})
@@ -87,7 +87,7 @@ func TestHiddenOwner(t *testing.T) {
 	s, home := standbyRig(t, Config{})
 	me := Peer{Name: s.m.cfg.Name, Session: 100}
 	s.members(me, Peer{Name: home, Session: 5})
-	s.step(Owner{0, home, 5, 4, 3})
+	s.step(Owner{0, home, 5, 4, 3, false})
 	s.members(me, Peer{Name: home, Session: 5})
 	s.after(confirmGone)
 	s.members(me, Peer{Name: home, Session: 1}) // it comes late, and is not renewed
@@ -95,7 +95,7 @@ func TestHiddenOwner(t *testing.T) {
 	s.step(Members{Peers: []Peer{me}, Lapsed: []Peer{{Name: home, Session: 1}}})
 	gone := s.now
 	s.after(confirmGone)
-	s.step(Owner{0, me.Name, 100, 5, 4})
+	s.step(Owner{0, me.Name, 100, 5, 4, false})
 	s.step(Delivered{0, 12, Batch{Records: []Record{Taken{5, me.Name}}}})
 	if got := done[Adopt](s); len(got) != 1 || got[0].Since < gone {
 		t.Errorf("%+v, and the owner was there until %v", got, gone)
@@ -121,7 +121,7 @@ func TestStandbyYields(t *testing.T) {
 			next++
 		}
 		owner, _ := seat(peers, o.Of(p))
-		s.step(Owner{p, o.Of(p), peers[owner].Session, uint64(p + 1), 0})
+		s.step(Owner{p, o.Of(p), peers[owner].Session, uint64(p + 1), 0, false})
 	}
 	for len(done[Claim](s)) > 0 || s.m.claims > 0 { // those of its own are not answered
 		s.m.answered(&s.m.parts[slices.IndexFunc(s.m.parts, func(x part) bool { return x.asked != never })])
@@ -137,7 +137,7 @@ func TestStandbyYields(t *testing.T) {
 	if got := len(done[Follow](s)); got != 1 {
 		t.Fatalf("it goes on with %d logs when it has read one", got)
 	}
-	s.step(Owner{mine, peers[0].Name, peers[0].Session, 1000, 0})
+	s.step(Owner{mine, peers[0].Name, peers[0].Session, 1000, 0, false})
 	if got := len(done[Unfollow](s)); got != maxWarming {
 		t.Errorf("it leaves %d logs alone", got)
 	}

@@ -52,6 +52,12 @@ func (s *rig) after(d time.Duration) *rig {
 	return s
 }
 
+// wait lets time pass in one step.
+func (s *rig) wait(d time.Duration) []Action {
+	s.now = s.now.Add(d)
+	return s.step(Tick{})
+}
+
 func (s *rig) renewed() []Action { return s.step(Renewed{s.m.session, s.now}) }
 
 // join lets the member have a session beside others.
@@ -73,7 +79,7 @@ func (s *rig) load(l Load) []Action {
 
 // own lets it own partition 0.
 func (s *rig) own(epoch, offset uint64) []Action {
-	s.step(Owner{0, s.m.cfg.Name, s.m.session, epoch, 0})
+	s.step(Owner{0, s.m.cfg.Name, s.m.session, epoch, 0, false})
 	s.step(Acked{done[Append](s)[0].ID})
 	return s.step(Delivered{0, offset, Batch{Records: []Record{Taken{epoch, s.m.cfg.Name}}}})
 }
@@ -103,7 +109,9 @@ func TestJoin(t *testing.T) {
 	s.renewed()
 	want(s, Renew{Peer{Name: "a", Session: 100}})
 	s.members(Peer{Name: "a", Session: 100})
-	want(s, Claim{Part: 0, Before: 0, Node: "a", Session: 100})
+	want[Claim](s) // others may come at the same time
+	s.wait(company)
+	want(s, Claim{Part: 0, Before: 0, Node: "a", Session: 100, New: true})
 	if s.m.Mine(0) {
 		t.Error("it owns what it has only claimed")
 	}
@@ -114,7 +122,7 @@ func TestJoin(t *testing.T) {
 func TestTake(t *testing.T) {
 	s := newRig(t, Config{Offsets: []uint64{7}, Origin: 5})
 	s.join()
-	s.step(Owner{0, "a", 100, 3, 0})
+	s.step(Owner{0, "a", 100, 3, 0, false})
 	want(s, Follow{Part: 0, After: 7})
 	append := done[Append](s)
 	if len(append) != 1 || fmt.Sprint(append[0].Batch) != fmt.Sprint(Batch{Origin: 5, Records: []Record{Taken{3, "a"}}}) {
@@ -138,7 +146,7 @@ func TestTakenIsReadLate(t *testing.T) {
 	late := func() (*rig, Mark) {
 		s := newRig(t, Config{Origin: 5})
 		s.join()
-		s.step(Owner{0, "a", 100, 3, 0})
+		s.step(Owner{0, "a", 100, 3, 0, false})
 		s.step(Acked{done[Append](s)[0].ID})
 		s.after(freshTaken + time.Second)
 		s.step(Delivered{0, 12, Batch{Records: []Record{Taken{3, "a"}}}})
@@ -205,7 +213,7 @@ func TestTakenIsLost(t *testing.T) {
 // else, whatever it hears first.
 func TestFence(t *testing.T) {
 	for _, ev := range []Event{
-		Tick{}, Renewed{100, page.Time(time.Hour)}, Parcel{Seq: 1}, Load{}, Owner{0, "a", 100, 4, 0},
+		Tick{}, Renewed{100, page.Time(time.Hour)}, Parcel{Seq: 1}, Load{}, Owner{0, "a", 100, 4, 0, false},
 		Delivered{0, 11, Batch{Records: []Record{Taken{3, "a"}}}}, Empty{0}, Members{}, Heard{}, Acked{1}, Failed{1}, Drain{},
 	} {
 		s := newRig(t, Config{})
@@ -266,9 +274,9 @@ func TestLose(t *testing.T) {
 	s := newRig(t, Config{Cold: true})
 	s.join(Peer{Name: "b", Session: 1})
 	s.own(3, 10)
-	s.step(Owner{0, "b", 1, 2, 0})
+	s.step(Owner{0, "b", 1, 2, 0, false})
 	want[Disown](s)
-	s.step(Owner{0, "b", 1, 4, 0})
+	s.step(Owner{0, "b", 1, 4, 0, false})
 	want(s, Disown{0})
 	want(s, Unfollow{0})
 
@@ -283,7 +291,7 @@ func TestLose(t *testing.T) {
 		t.Error("it still owns the partition")
 	}
 	// It gets it back, but what it ordered before is not over.
-	s.step(Owner{0, "a", 100, 5, 0})
+	s.step(Owner{0, "a", 100, 5, 0, false})
 	s.step(Delivered{0, 13, Batch{Records: []Record{Taken{5, "a"}}}})
 	want[Adopt](s)
 	s.step(Empty{0})
@@ -296,11 +304,11 @@ func TestLateDelivery(t *testing.T) {
 	s := newRig(t, Config{Cold: true})
 	s.join(Peer{Name: "b", Session: 1})
 	s.own(3, 10)
-	s.step(Owner{0, "b", 1, 4, 0})
+	s.step(Owner{0, "b", 1, 4, 0, false})
 	want(s, Unfollow{0})
 	s.step(Delivered{0, 11, Batch{Records: []Record{Tuples{}}}})
 	want(s, Apply{0, 11, Batch{Records: []Record{Tuples{}}}})
-	s.step(Owner{0, "a", 100, 5, 0})
+	s.step(Owner{0, "a", 100, 5, 0, false})
 	want(s, Follow{Part: 0, After: 11})
 	s.step(Delivered{0, 11, Batch{Records: []Record{Tuples{}}}}) // a carrier may say things twice
 	want[Apply](s)
@@ -338,7 +346,7 @@ func TestHandOver(t *testing.T) {
 	s.step(Acked{done[Append](s)[0].ID})
 	want(s, Claim{Part: 0, Before: 3, Node: home, Session: 1})
 	want[Unfollow](s) // it stands by for the other now
-	s.step(Owner{0, home, 1, 4, 0})
+	s.step(Owner{0, home, 1, 4, 0, false})
 	want[Unfollow](s)
 	if s.m.Mine(0) {
 		t.Error("it owns what it has given away")
@@ -375,12 +383,12 @@ func TestVacant(t *testing.T) {
 		see   []Peer // of b, one after the other
 		taken time.Duration
 	}{
-		{"it has one", Owner{0, "b", 5, 3, 0}, []Peer{b(5)}, 0},
-		{"it had one", Owner{0, "b", 5, 3, 0}, []Peer{b(5), {}}, confirmGone},
-		{"it was never seen", Owner{0, "b", 5, 3, 0}, []Peer{{}}, TTL},
-		{"it was started again", Owner{0, "b", 5, 3, 0}, []Peer{b(5), b(6)}, confirmGone},
-		{"an old renewal has come late", Owner{0, "b", 5, 3, 0}, []Peer{b(5), b(4)}, TTL},
-		{"it is its own, of an earlier life", Owner{0, "a", 99, 3, 0}, []Peer{{}}, 1},
+		{"it has one", Owner{0, "b", 5, 3, 0, false}, []Peer{b(5)}, 0},
+		{"it had one", Owner{0, "b", 5, 3, 0, false}, []Peer{b(5), {}}, confirmGone},
+		{"it was never seen", Owner{0, "b", 5, 3, 0, false}, []Peer{{}}, TTL},
+		{"it was started again", Owner{0, "b", 5, 3, 0, false}, []Peer{b(5), b(6)}, confirmGone},
+		{"an old renewal has come late", Owner{0, "b", 5, 3, 0, false}, []Peer{b(5), b(4)}, TTL},
+		{"it is its own, of an earlier life", Owner{0, "a", 99, 3, 0, false}, []Peer{{}}, 1},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			s := newRig(t, Config{})
@@ -408,22 +416,74 @@ func TestVacant(t *testing.T) {
 	}
 }
 
+// Where nobody has granted leases before, a new owner has none to wait for. It says so
+// when it gives away what it has not adopted.
+func TestNew(t *testing.T) {
+	for _, x := range []struct {
+		name   string
+		offset uint64 // of what the node has read before
+		old    bool   // an earlier Taken is in the log
+		new    bool
+		waits  bool
+	}{
+		{name: "the first", new: true},
+		{name: "not the first", waits: true},
+		{name: "the log was read before", offset: 5, new: true, waits: true},
+		{name: "an owner is in the log of which nobody knows", old: true, new: true, waits: true},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			s := newRig(t, Config{Offsets: []uint64{x.offset}})
+			s.join()
+			s.wait(company)
+			want(s, Claim{Part: 0, Node: "a", Session: 100, New: x.offset == 0})
+			s.step(Owner{0, "a", 100, 3, 0, x.new})
+			if x.old {
+				s.step(Delivered{0, 9, Batch{Records: []Record{Taken{2, "b"}}}})
+			}
+			s.step(Delivered{0, 12, Batch{Records: []Record{Taken{3, "a"}}}})
+			since := s.now
+			if !x.waits {
+				since = s.now.Add(-MaxLease)
+			}
+			want(s, Adopt{0, 3, since})
+		})
+	}
+	t.Run("given away", func(t *testing.T) {
+		s := newRig(t, Config{})
+		s.join()
+		s.step(Owner{0, "a", 100, 3, 0, true})
+		home := ""
+		for i := 0; s.m.homes.Of(0) != home; i++ { // one whose it should be
+			home = fmt.Sprint("b", i)
+			s.join(Peer{Name: home, Session: 1})
+		}
+		want(s, Claim{Part: 0, Before: 3, Node: home, Session: 1, New: true})
+	})
+	t.Run("of a session before", func(t *testing.T) {
+		s := newRig(t, Config{})
+		s.join()
+		s.step(Owner{0, "a", 99, 3, 0, true})
+		want(s, Claim{Part: 0, Before: 3, Node: "a", Session: 100})
+	})
+}
+
 // Claims do not all come at once, and those that nothing answers are made again.
 func TestClaims(t *testing.T) {
 	s := newRig(t, Config{Parts: 64})
 	s.join()
+	s.wait(company)
 	if n := len(done[Claim](s)); n != maxClaims {
 		t.Fatalf("%d claims at once", n)
 	}
-	s.step(Owner{0, "a", 100, 1, 0})
-	want(s, Claim{Part: maxClaims, Node: "a", Session: 100})
+	s.step(Owner{0, "a", 100, 1, 0, false})
+	want(s, Claim{Part: maxClaims, Node: "a", Session: 100, New: true})
 	s.now = s.now.Add(claimAgain)
 	s.step(Tick{})
 	if n := len(done[Claim](s)); n != maxClaims {
 		t.Errorf("%d claims are made again", n)
 	}
 	for p := range 64 {
-		s.step(Owner{p, "a", 100, uint64(p + 1), 0})
+		s.step(Owner{p, "a", 100, uint64(p + 1), 0, false})
 	}
 	s.now = s.now.Add(claimAgain)
 	s.step(Tick{})
@@ -451,7 +511,7 @@ func TestDrain(t *testing.T) {
 		if !last {
 			want(s, Claim{Part: 0, Before: 3, Node: "b", Session: 1})
 			want[Left](s)
-			s.step(Owner{0, "b", 1, 4, 0})
+			s.step(Owner{0, "b", 1, 4, 0, false})
 		}
 		want(s, Left{})
 		s.step(Tick{})
@@ -463,7 +523,7 @@ func TestDrain(t *testing.T) {
 func TestStatus(t *testing.T) {
 	s := newRig(t, Config{Parts: 2, Limit: 1000})
 	s.join(Peer{Name: "b", Session: 1})
-	s.step(Owner{0, "b", 1, 3, 0})
+	s.step(Owner{0, "b", 1, 3, 0, false})
 	s.step(Heard{"b", writeWord(&load{session: 1, owned: 2, queued: 30, pages: 4500, share: 9})})
 	s.step(Heard{"c", writeWord(&load{session: 1, owned: 2})})
 	s.step(Heard{"b", []byte("something of another version")})

@@ -263,7 +263,7 @@ func TestPatience(t *testing.T) {
 	home, name := heir()
 	s := newRig(t, Config{Name: name})
 	s.join(Peer{Name: home, Session: 1})
-	s.step(Owner{0, home, 1, 4, 0})
+	s.step(Owner{0, home, 1, 4, 0, false})
 	s.load(Load{Queued: 10})
 	if s.m.patient(0) {
 		t.Error("the owner has told nothing of its load")

@@ -63,7 +63,7 @@ func TestQuiet(t *testing.T) {
 func TestQuietReadsTheCommonLog(t *testing.T) {
 	s := newRig(t, Config{Parts: 2})
 	s.join(Peer{Name: "b", Session: 7})
-	s.step(Owner{0, "b", 7, 3, 0})
+	s.step(Owner{0, "b", 7, 3, 0, false})
 	s.load(Load{})
 	s.step(Heard{"b", writeWord(&round{term: 3, number: 1, reach: 12})})
 	if s.m.talk.done == 1 {
@@ -184,7 +184,7 @@ func FuzzReadWord(f *testing.F) {
 		m := NewMember(Config{Name: "a", Session: 1, Parts: 1, Limit: 1000})
 		m.Step(0, Renewed{1, 0})
 		m.Step(0, Members{Peers: []Peer{{Name: "a", Session: 1}, {Name: "b", Session: 1}}})
-		m.Step(0, Owner{0, "a", 1, 1, 0})
+		m.Step(0, Owner{0, "a", 1, 1, 0, false})
 		m.Step(0, Delivered{0, 1, Batch{Records: []Record{Taken{1, "a"}}}})
 		for range 5 {
 			m.Step(m.now.Add(time.Second), Heard{"b", b})

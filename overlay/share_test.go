@@ -149,7 +149,7 @@ func TestDealToOneMore(t *testing.T) {
 func TestGrant(t *testing.T) {
 	s := newRig(t, Config{Limit: 1000})
 	s.join(Peer{Name: "b", Session: 1})
-	s.step(Owner{0, "b", 1, 3, 0})
+	s.step(Owner{0, "b", 1, 3, 0, false})
 	count := s.m.talk.sent.count
 	for _, g := range []grant{{2, 100, count, 9}, {4, 100, count, 9}, {3, 99, count, 9}, {3, 100, count - 1, 9}, {3, 100, count + 1, 9}} {
 		s.step(Heard{"b", writeWord(&g)})

@@ -26,6 +26,12 @@ type owner struct {
 	Node    string `json:"node"`
 	Session uint64 `json:"session,string"`
 	Before  uint64 `json:"before,omitempty,string"` // the epoch that this one has replaced
+	New     bool   `json:"new,omitempty"`           // see overlay.Owner
+}
+
+// tell is how the Member hears of an owner.
+func (w owner) tell(part int, epoch uint64) overlay.Owner {
+	return overlay.Owner{Part: part, Node: w.Node, Session: w.Session, Epoch: epoch, Before: w.Before, New: w.New}
 }
 
 // owners changes who owns a partition, and hears of it.
@@ -107,14 +113,15 @@ func (o *owners) claims(ctx context.Context) {
 // swap answers a claim with what holds then, however long that takes to find out.
 func (o *owners) swap(ctx context.Context, c overlay.Claim) {
 	subject := ownerSubject(c.Part)
-	data, err := json.Marshal(owner{c.Node, c.Session, c.Before})
+	w := owner{c.Node, c.Session, c.Before, c.New}
+	data, err := json.Marshal(w)
 	if err != nil {
 		return
 	}
 	epoch, err := o.n.put(ctx, subject, data, c.Before)
 	o.n.count.sent(overlay.Epochs, len(data))
 	if err == nil {
-		o.n.answer(overlay.Owner{Part: c.Part, Node: c.Node, Session: c.Session, Epoch: epoch, Before: c.Before})
+		o.n.answer(w.tell(c.Part, epoch))
 		return
 	}
 	for {
@@ -124,7 +131,7 @@ func (o *owners) swap(ctx context.Context, c overlay.Claim) {
 			if epoch > 0 && json.Unmarshal(data, &w) != nil {
 				w = owner{}
 			}
-			o.n.answer(overlay.Owner{Part: c.Part, Node: w.Node, Session: w.Session, Epoch: epoch, Before: w.Before})
+			o.n.answer(w.tell(c.Part, epoch))
 			return
 		}
 		if !pause(ctx, tailPause) {
@@ -167,7 +174,7 @@ func (o *owners) news(m jetstream.Msg, meta *jetstream.MsgMetadata) bool {
 	part, err := strconv.Atoi(m.Subject()[len("o."):])
 	var w owner
 	if err == nil && json.Unmarshal(m.Data(), &w) == nil {
-		now := overlay.Owner{Part: part, Node: w.Node, Session: w.Session, Epoch: meta.Sequence.Stream, Before: w.Before}
+		now := w.tell(part, meta.Sequence.Stream)
 		o.mu.Lock()
 		if o.known[part].Epoch < now.Epoch {
 			o.known[part] = now

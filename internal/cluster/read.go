@@ -140,10 +140,7 @@ func (r *reader) check(ctx context.Context) {
 		}
 		to, err := r.n.agreed(ctx, part, f.after, f.stamp)
 		if err != nil {
-			if now := time.Now(); ctx.Err() == nil && now.Sub(r.said) >= sayEvery {
-				r.said = now
-				r.n.cfg.Log(err.Error())
-			}
+			r.complain(ctx, err.Error())
 			if !pause(ctx, tailPause) {
 				return
 			}
@@ -161,6 +158,14 @@ func (r *reader) check(ctx context.Context) {
 			r.n.warn(&CutError{Part: part, Read: read, Left: to})
 			r.n.answer(overlay.Rewound{Part: part, Offset: to})
 		}
+	}
+}
+
+// complain says why the log cannot be read, now and then.
+func (r *reader) complain(ctx context.Context, text string) {
+	if now := time.Now(); ctx.Err() == nil && now.Sub(r.said) >= sayEvery {
+		r.said = now
+		r.n.cfg.Log(text)
 	}
 }
 
@@ -243,8 +248,8 @@ func (r *reader) read(ctx context.Context, after uint64, at spot) (more bool) {
 	slices.Sort(q.parts)
 	x, err := r.n.borrow(ctx, r.log, q)
 	if err != nil {
-		if !errors.Is(err, nats.ErrNoResponders) && ctx.Err() == nil {
-			r.n.cfg.Log(fmt.Sprintf("read log %d: %v", r.log, err))
+		if !errors.Is(err, nats.ErrNoResponders) {
+			r.complain(ctx, fmt.Sprintf("read log %d: %v", r.log, err))
 		}
 		return false
 	}

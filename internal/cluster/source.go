@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	readCount = 256             // messages at once
-	readBytes = 1 << 20         // the same, about
-	nearTime  = time.Second     // nobody answers where there is no copy
-	nearAgain = 5 * time.Second // that will not have changed at once
-	farTries  = 4               // not every node that keeps logs keeps each of them
+	readCount = 256                    // messages at once
+	readBytes = 1 << 20                // the same, about
+	nearTime  = time.Second            // nobody answers where there is no copy
+	nearAgain = 500 * time.Millisecond // that will not have changed at once
+	farTries  = 8                      // not every node that keeps logs keeps each of them, or can read it soon after its start
 
 	directGet = "$JS.API.DIRECT.GET."
 	account   = server.DEFAULT_GLOBAL_ACCOUNT // all streams are in it

@@ -516,7 +516,7 @@ func (n *Net) claim(c overlay.Claim) {
 		return
 	}
 	n.revision++
-	n.owners[c.Part] = overlay.Owner{Part: c.Part, Node: c.Node, Session: c.Session, Epoch: n.revision, Before: c.Before}
+	n.owners[c.Part] = overlay.Owner{Part: c.Part, Node: c.Node, Session: c.Session, Epoch: n.revision, Before: c.Before, New: c.New}
 	news := overlay.Event(n.owners[c.Part]) // one for all
 	for _, p := range n.ports {
 		p.tell(news)

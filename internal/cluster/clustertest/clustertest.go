@@ -253,7 +253,7 @@ func (n *node) owner(part int) overlay.Owner {
 }
 
 func (n *node) claim(part int, before uint64) {
-	n.carrier.Do(overlay.Claim{Part: part, Before: before, Node: n.name, Session: n.session})
+	n.carrier.Do(overlay.Claim{Part: part, Before: before, Node: n.name, Session: n.session, New: before == 0})
 }
 
 func (n *node) peers() string {

@@ -280,6 +280,9 @@ func death(s *scene) {
 	c.claim(5, 0)
 	s.until("the first batches are read", func() bool { return settled(a, 0) && read(a) && read(b) && read(c) && a.owner(5).Epoch > 0 })
 	s.until("all see all", s.expect("a", "b", "c"))
+	if o := a.owner(5); !o.New || o.Before != 0 {
+		s.t.Errorf("a was told of %+v, which is the first owner", o)
+	}
 
 	s.kill("c")
 	before := len(own[0])
@@ -297,7 +300,7 @@ func death(s *scene) {
 			s.t.Errorf("%s takes these for dead: %v", n.name, lapsed)
 		}
 		n.mu.Unlock()
-		if o := n.owner(5); o.Before != epoch {
+		if o := n.owner(5); o.Before != epoch || o.New {
 			s.t.Errorf("%s was told of %+v, which comes after %d", n.name, o, epoch)
 		}
 	}
