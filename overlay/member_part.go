@@ -354,7 +354,7 @@ func (m *Member) onDelivered(ev Delivered) {
 			case r.ID == s.again && s.phase == taking:
 				m.readBack(ev.Part)
 			case r.ID == s.warm:
-				m.warmed(s)
+				m.warmed(ev.Part)
 			}
 		default:
 			if s.phase != idle && s.phase != giving { // else it is the owner's work

@@ -12,19 +12,16 @@ import (
 // own affair: nobody waits for it, and it counts neither as work nor as load.
 //
 // A log that is long takes a while to read, and whatever else the node reads takes
-// longer meanwhile. So a node begins with a few at a time, and with none while it has
-// partitions to take; those that it has not come to the end of then are left until it
-// has taken them.
-const (
-	maxWarming = 16              // partitions whose end a standby has not seen yet: those that share a log are read together
-	warmAfter  = 3 * time.Second // from the last change of owners until it begins
-)
+// longer meanwhile. So a node begins with all partitions that share a log at once, which
+// are read together, and with more of that log when it has come to the end of these. It
+// begins with none while it has partitions to take; those that it has not come to the
+// end of then are left until it has taken them.
+const warmAfter = 3 * time.Second // from the last change of owners until it begins
 
 // standby is what a Member does about the partitions of others.
 type standby struct {
 	due     page.Time // when to begin with more; never = there are none, or enough
-	warming int       // see maxWarming
-	next    int       // the partition to look at first
+	warming [Logs]int // partitions whose end it has not seen yet
 }
 
 // stands reports whether the node is to be the standby of a partition.
@@ -38,7 +35,7 @@ func (m *Member) attend(p int) {
 	s := &m.parts[p]
 	switch {
 	case s.phase >= taking && s.phase <= emptied:
-		m.warmed(s)
+		m.warmed(p)
 		m.follow(p)
 	case m.stands(p):
 		if !s.followed {
@@ -58,17 +55,20 @@ func (m *Member) follow(p int) {
 
 func (m *Member) unfollow(p int) {
 	if s := &m.parts[p]; s.followed {
-		m.warmed(s)
+		m.warmed(p)
 		s.followed = false
 		m.do(Unfollow{p})
 	}
 }
 
 // warmed ends a standby's first reading of a log.
-func (m *Member) warmed(s *part) {
-	if s.warm != 0 {
-		s.warm = 0
-		m.standby.warming--
+func (m *Member) warmed(p int) {
+	s, left := &m.parts[p], &m.standby.warming[LogOf(p)]
+	if s.warm == 0 {
+		return
+	}
+	s.warm = 0
+	if *left--; *left == 0 {
 		m.standby.due = min(m.standby.due, m.now)
 	}
 }
@@ -82,14 +82,13 @@ func (m *Member) warm() {
 		st.due = m.now.Add(warmAfter)
 		return
 	}
-	for i := 0; i < len(m.parts) && st.warming < maxWarming; i++ {
-		p := (st.next + i) % len(m.parts)
-		s := &m.parts[p]
-		if s.followed || s.phase != idle && s.phase != giving || !m.stands(p) {
+	busy := st.warming
+	for p := range m.parts {
+		s, log := &m.parts[p], LogOf(p)
+		if busy[log] > 0 || s.followed || s.phase != idle && s.phase != giving || !m.stands(p) {
 			continue
 		}
-		st.next = p + 1
-		st.warming++
+		st.warming[log]++
 		s.warm = m.nextMark()
 		m.follow(p)
 		m.posts.urgent(m.now, p, Mark{ID: s.warm, Node: m.cfg.Name})
@@ -98,7 +97,7 @@ func (m *Member) warm() {
 
 // cool leaves the logs alone that a standby has begun with and not come to the end of.
 func (m *Member) cool() {
-	if m.standby.warming == 0 {
+	if m.standby.warming == [Logs]int{} {
 		return
 	}
 	for p := range m.parts {

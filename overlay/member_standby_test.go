@@ -48,13 +48,13 @@ func TestStandby(t *testing.T) {
 	s.after(warmAfter)
 	s.load(Load{})
 	moves := s.m.talk.moves
-	if s.m.parts[0].warm == 0 || !s.m.parts[0].followed || s.m.standby.warming != 1 {
+	if s.m.parts[0].warm == 0 || !s.m.parts[0].followed || s.m.standby.warming != [Logs]int{1} {
 		t.Fatalf("it does not stand by: %+v", s.m.parts[0])
 	}
 	s.step(Delivered{0, 9, Batch{Records: []Record{Tuples{}}}})
 	want(s, Apply{Part: 0, Offset: 9, Batch: Batch{Records: []Record{Tuples{}}}})
 	s.step(Delivered{0, 10, Batch{Records: []Record{Mark{s.m.parts[0].warm, s.m.cfg.Name}}}})
-	if s.m.standby.warming != 0 || s.m.talk.moves != moves || !s.m.idle() {
+	if s.m.standby.warming != [Logs]int{} || s.m.talk.moves != moves || !s.m.idle() {
 		t.Errorf("what the owner does is work: %+v", s.m.talk)
 	}
 
@@ -111,14 +111,14 @@ func TestStandbyYields(t *testing.T) {
 	s := newRig(t, Config{Name: peers[0].Name, Session: peers[0].Session, Parts: Parts})
 	s.renewed()
 	s.step(Members{Peers: peers})
-	var mine, next int
+	var mine, next, late int // one of the partitions that it stands by for comes later
 	for p := range Parts {
 		if o.Of(p) == peers[0].Name {
 			mine = p
 			continue
 		}
 		if o.Next(p) == peers[0].Name {
-			next++
+			next, late = next+1, p
 		}
 		owner, _ := seat(peers, o.Of(p))
 		s.step(Owner{p, o.Of(p), peers[owner].Session, uint64(p + 1), 0, false})
@@ -128,18 +128,31 @@ func TestStandbyYields(t *testing.T) {
 	}
 	s.m.wanting = nil
 	s.m.standby.due = s.now
+	s.m.parts[late].followed = true
 	s.step(Tick{})
-	if got := len(done[Follow](s)); got != maxWarming || next < Parts/4 {
-		t.Fatalf("it begins with %d of %d logs at once", got, next)
+	all := done[Follow](s)
+	if len(all) != next-1 || next < Parts/4 {
+		t.Fatalf("it begins with %d of %d partitions", len(all), next)
 	}
-	first := done[Follow](s)[0].Part
-	s.step(Delivered{first, 5, Batch{Records: []Record{Mark{s.m.parts[first].warm, s.m.cfg.Name}}}})
-	if got := len(done[Follow](s)); got != 1 {
-		t.Fatalf("it goes on with %d logs when it has read one", got)
+	s.m.parts[late].followed = false
+	first, left := 0, 0
+	for _, f := range all {
+		if LogOf(f.Part) != LogOf(late) {
+			left++
+			continue
+		}
+		if first != 0 {
+			want[Follow](s) // others of its log are still being read
+		}
+		first = f.Part
+		s.step(Delivered{first, 5, Batch{Records: []Record{Mark{s.m.parts[first].warm, s.m.cfg.Name}}}})
+	}
+	if got := done[Follow](s); len(got) != 1 || got[0].Part != late {
+		t.Fatalf("when it has read a log it goes on with %+v", got)
 	}
 	s.step(Owner{mine, peers[0].Name, peers[0].Session, 1000, 0, false})
-	if got := len(done[Unfollow](s)); got != maxWarming {
-		t.Errorf("it leaves %d logs alone", got)
+	if got := len(done[Unfollow](s)); got != left+1 {
+		t.Errorf("it leaves %d partitions alone, and has read all but %d", got, left+1)
 	}
 	want(s, Follow{Part: mine})
 	if !s.m.parts[first].followed {

@@ -25,7 +25,9 @@ func attempt(b *testing.B, cfg Config) *Result {
 	b.Helper()
 	usable(b)
 	cfg.Weir, cfg.Seed, cfg.Settle = build(b), *seed, *settle
-	cfg.Dir = folder(b, strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(b.Name(), "Benchmark")), "/", "-"))
+	if cfg.Dir == "" {
+		cfg.Dir = folder(b, strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(b.Name(), "Benchmark")), "/", "-"))
+	}
 	r, err := Run(context.Background(), cfg)
 	if err != nil {
 		b.Fatal(err)
@@ -129,6 +131,32 @@ func BenchmarkAlone(b *testing.B) {
 			b.ReportMetric(float64(pages)/took.Seconds(), "pages/s")
 		})
 	}
+}
+
+// BenchmarkBeside compares three nodes with one weir crawl, by turns, since a machine is not always equally fast: what a
+// page takes of the processor in the mean of all crawls. -benchtime 5x makes five pairs, after one that is not counted.
+func BenchmarkBeside(b *testing.B) {
+	usable(b)
+	const pages = 30000
+	var three, one time.Duration
+	least, most := 0.0, 0.0
+	for i := range b.N {
+		r := attempt(b, Config{Nodes: 3, Pages: pages, Dir: folder(b, fmt.Sprintf("beside-%d-%d", b.N, i))})
+		cpu, n, _, err := alone(build(b), folder(b, fmt.Sprintf("beside-alone-%d-%d", b.N, i)), pages)
+		if err != nil || n != r.Pages {
+			b.Fatalf("%d pages alone, %d by three nodes: %v", n, r.Pages, err)
+		}
+		times := r.CPU.Seconds() / cpu.Seconds()
+		b.Logf("%.3f ms a page by three nodes, %.3f by one: %.2f times", r.CPU.Seconds()*1000/float64(n), cpu.Seconds()*1000/float64(n), times)
+		if three, one = three+r.CPU, one+cpu; i == 0 {
+			least, most = times, times
+		}
+		least, most = min(least, times), max(most, times)
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(three.Seconds()/one.Seconds(), "times")
+	b.ReportMetric(least, "least")
+	b.ReportMetric(most, "most")
 }
 
 // alone lets one weir crawl the web that a cluster of the same configuration would.

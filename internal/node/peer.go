@@ -232,9 +232,10 @@ func (p *peer) run(ctx context.Context, stop <-chan struct{}) {
 		case ev := <-batches:
 			p.step(ctx, ev)
 		case ev := <-p.tells:
-			p.heed(ctx, ev)
+			now := clock()
+			p.heed(ctx, now, ev)
 			for range len(p.tells) { // they come in bursts: a letter has many words
-				p.heed(ctx, <-p.tells)
+				p.heed(ctx, now, <-p.tells)
 			}
 		case <-pause.C:
 			rings = p.rings
@@ -242,16 +243,17 @@ func (p *peer) run(ctx context.Context, stop <-chan struct{}) {
 		case <-rings:
 			rings = nil
 			pause.Reset(mailPause)
+			now := clock()
 			for _, x := range p.take() {
 				switch x := x.(type) {
 				case overlay.Event:
 					p.step(ctx, x)
 				case crawl.Lease:
-					p.leases.do(func(d *crawl.Desk) { d.Want(clock(), x) })
+					p.leases.do(func(d *crawl.Desk) { d.Want(now, x) })
 				case crawl.Return:
-					p.leases.give(clock(), x)
+					p.leases.give(now, x)
 				case []crawl.Care:
-					p.leases.do(func(d *crawl.Desk) { d.Learn(clock(), x) })
+					p.leases.do(func(d *crawl.Desk) { d.Learn(now, x) })
 				case granting:
 					p.grant(x)
 				case halting:
@@ -280,8 +282,9 @@ func (p *peer) run(ctx context.Context, stop <-chan struct{}) {
 		case <-ctx.Done():
 			return
 		}
-		next := min(p.leases.step(ctx, clock()), p.alarm)
-		timer.Reset(min(max(next.Sub(clock()), 0), time.Hour))
+		now := clock()
+		next := min(p.leases.step(ctx, now), p.alarm)
+		timer.Reset(min(max(next.Sub(now), 0), time.Hour))
 	}
 }
 
@@ -303,13 +306,13 @@ func (p *peer) grant(x granting) {
 }
 
 // heed takes what the carrier tells: words about leases are not for the Member.
-func (p *peer) heed(ctx context.Context, ev overlay.Event) {
+func (p *peer) heed(ctx context.Context, now page.Time, ev overlay.Event) {
 	h, ok := ev.(overlay.Heard)
 	if !ok || overlay.TrafficOfWord(h.Data) != overlay.Leases {
 		p.step(ctx, ev)
 		return
 	}
-	if now := clock(); int64(now) < p.until.Load() { // else nothing is this node's to grant
+	if int64(now) < p.until.Load() { // else nothing is this node's to grant
 		p.leases.do(func(d *crawl.Desk) { _ = d.Hear(now, h.From, h.Data) })
 	}
 }
