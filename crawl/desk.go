@@ -47,8 +47,8 @@ type DeskConfig struct {
 //
 // The host comes first, and its address when the host may be visited: nodes that each
 // had one of the two would wait for each other. The host is not given up meanwhile, as
-// if it were asked already; who has the address always has a host, too, so that this
-// ends.
+// if it were asked already; who uses the address always has a host, too, and who only
+// keeps it gives it back when it is called, so that this ends.
 type wanted struct {
 	Lease
 	since  page.Time
@@ -143,8 +143,14 @@ func (d *Desk) Give(now page.Time, o Return) {
 	delete(d.lent, o.Host)
 	d.stirred = true
 	d.holder.Drop(now, overlay.Subject{Host: o.Host}, o.Used, now, o.Rest)
-	if addr.IsValid() {
-		d.holder.Drop(now, overlay.Subject{Host: o.Host, Addr: addr}, o.Used, now, o.Rest)
+	if !addr.IsValid() {
+		return
+	}
+	conn := overlay.Subject{Host: o.Host, Addr: addr}
+	if o.Used && o.Rest <= overlay.MaxLease/2 && d.cfg.Owner(d.cfg.Keys.HostPart(o.Host)) == d.cfg.Name { // others have no pages of the host
+		d.holder.Keep(now, conn)
+	} else {
+		d.holder.Drop(now, conn, o.Used, now, o.Rest)
 	}
 }
 

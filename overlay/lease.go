@@ -30,6 +30,11 @@ import (
 // to be left alone for longer than the granter would let it rest by itself, such as
 // for an hour: a Return that tells so is repeated until it is answered.
 //
+// Most addresses serve one host, which one node visits again and again. So a holder may
+// keep the lease of a connection for the next visit until it would have to renew it. Who
+// wants an address that is full then has it called back, and for a while nobody is let
+// keep one there.
+//
 // Clocks need not agree, only run about equally fast: whoever must not be late counts
 // from the earlier of two moments, whoever must not be early from the later one. A
 // message that is lost or late costs time and breaks nothing. A lease that is not
@@ -103,6 +108,7 @@ type Lease struct {
 	Wait   time.Duration
 	Others bool // others wait for it: return it when the request is over
 	Many   bool // of an address: it serves many domains
+	Shared bool // the same: others may want it, so it is not to be kept
 }
 
 // Return gives leases back.
@@ -121,7 +127,8 @@ type Give struct {
 	Sure bool          // the Return is repeated until it is answered
 }
 
-// Call tells a node that it had better ask for something again after a while.
+// Call tells a node that it had better ask for something again after a while; if it has
+// that, that others want it.
 type Call struct {
 	Session uint64
 	In      time.Duration
@@ -151,7 +158,7 @@ func AppendAsk(b []byte, x *Ask) []byte {
 func AppendAnswer(b []byte, x *Answer) []byte {
 	w := leaseWriter(b, answerKind, x.Session, x.ID, len(x.Leases))
 	for _, l := range x.Leases {
-		w.b = append(w.b, bit(l.Others, isMarked)|bit(l.Many, isMore))
+		w.b = append(w.b, bit(l.Others, isMarked)|bit(l.Many, isMore)|bit(l.Shared, isShared))
 		w.span(l.For)
 		w.span(l.Wait)
 	}
@@ -202,7 +209,7 @@ func ReadLease(b []byte) (any, error) {
 		m := &Answer{Session: session, ID: id, Leases: make([]Lease, 0, min(n, r.atLeast(3)))}
 		for i := 0; i < n && r.err == nil; i++ {
 			head := r.byte()
-			m.Leases = append(m.Leases, Lease{Others: head&isMarked != 0, Many: head&isMore != 0, For: r.span(), Wait: r.span()})
+			m.Leases = append(m.Leases, Lease{Others: head&isMarked != 0, Many: head&isMore != 0, Shared: head&isShared != 0, For: r.span(), Wait: r.span()})
 		}
 		x = m
 	case returnKind:
@@ -245,6 +252,7 @@ const (
 	isFour
 	isSix
 	isMore // Many or Sure
+	isShared
 )
 
 func bit(is bool, b byte) byte {

@@ -84,6 +84,7 @@ type crowd struct {
 	domains []string // that it was asked for of late, until they are many
 	many    bool
 	asked   page.Time // the last time
+	waited  page.Time // the last time that somebody had to wait; 0 = nobody has
 }
 
 type slot struct {
@@ -91,6 +92,7 @@ type slot struct {
 	host   string
 	id     uint64
 	until  page.Time
+	keeps  bool // it may
 }
 
 // line is who waits for something, the first in front. It is short: who would wait
@@ -333,8 +335,8 @@ func (g *Granter) slot(now, since page.Time, p party, id uint64, w *Want) Lease 
 		if len(c.line) > 0 && !w.Busy {
 			return Lease{Wait: c.slots[i].until.Sub(now), Others: true, Many: c.many}
 		}
-		c.slots[i].id, c.slots[i].until = max(c.slots[i].id, id), now.Add(MaxLease)
-		return Lease{For: MaxLease, Others: len(c.line) > 0, Many: c.many}
+		c.slots[i].id, c.slots[i].until, c.slots[i].keeps = max(c.slots[i].id, id), now.Add(MaxLease), !c.shared(now)
+		return Lease{For: MaxLease, Others: len(c.line) > 0, Many: c.many, Shared: c.shared(now)}
 	}
 	if begin := since.Add(MaxLease); now < begin {
 		return Lease{Wait: begin.Sub(now), Many: c.many}
@@ -342,11 +344,31 @@ func (g *Granter) slot(now, since page.Time, p party, id uint64, w *Want) Lease 
 	if len(c.slots)+ahead >= g.room(c) {
 		c.line.stand(now, p, w.Host)
 		g.callAddr(now, addr, c)
+		g.callBack(now, addr, c)
 		return Lease{Wait: callAgain, Many: c.many}
 	}
-	c.slots = append(c.slots, slot{p, w.Host, id, now.Add(MaxLease)})
+	c.slots = append(c.slots, slot{p, w.Host, id, now.Add(MaxLease), !c.shared(now)})
 	c.line.leave(p, w.Host)
-	return Lease{For: MaxLease, Many: c.many}
+	return Lease{For: MaxLease, Many: c.many, Shared: c.shared(now)}
+}
+
+// sharedFor is how long after somebody had to wait for an address nobody keeps it.
+const sharedFor = time.Minute
+
+// shared reports whether others than one host may want an address.
+func (c *crowd) shared(now page.Time) bool {
+	return c.many || len(c.domains) > 1 || c.waited != 0 && now < c.waited.Add(sharedFor)
+}
+
+// callBack tells those who were let keep an address that others want it.
+func (g *Granter) callBack(now page.Time, addr netip.Addr, c *crowd) {
+	for i := range c.slots {
+		if s := &c.slots[i]; s.keeps {
+			s.keeps = false
+			g.calls = append(g.calls, Called{s.holder.name, Call{Session: s.holder.session, Subject: Subject{s.host, addr}}})
+		}
+	}
+	c.waited = now
 }
 
 // callAddr calls as many of those in line for an address as it has room for.
@@ -443,7 +465,7 @@ func (g *Granter) forget(now page.Time, n int) {
 	g.hosts.sweep(n, func(t *tenure) bool { t.lapse(now); return t.until == 0 && t.ready().Add(keptFor) <= now })
 	g.addrs.sweep(n, func(c *crowd) bool {
 		c.lapse(now)
-		return len(c.slots) == 0 && !c.many && (len(c.domains) < 2 || c.asked.Add(domainsFor) <= now)
+		return len(c.slots) == 0 && !c.many && (len(c.domains) < 2 && !c.shared(now) || c.asked.Add(domainsFor) <= now)
 	})
 }
 

@@ -22,6 +22,7 @@ type Holder struct {
 	list    []*hold          // in the order in which they were wanted
 	flights []flight
 	back    []Subject // leases that were given back, not yet told
+	kept    int       // leases that are kept
 	past    shelf[string, past]
 	untold  []untold
 	long    int      // of past: hosts that rest for long
@@ -36,6 +37,8 @@ type hold struct {
 	busy   bool
 	others bool
 	many   bool
+	shared bool
+	kept   bool      // nobody uses it, until somebody does or it would have to be renewed
 	asked  bool      // once, at least
 	next   page.Time // when to ask again
 	again  page.Time // the same, as the granter has said instead of granting it
@@ -104,6 +107,7 @@ func (h *Holder) Want(now page.Time, s Subject, wait time.Duration, many bool) {
 	s.Addr = s.Addr.Unmap()
 	if _, x := h.of(s.Host, s.Addr); x != nil {
 		x.wait, x.many = wait, x.many || many
+		h.keep(x, false)
 		return
 	}
 	x := &hold{Subject: s, wait: wait, many: many, next: now, beside: h.holds[s.Host]}
@@ -170,12 +174,19 @@ func (h *Holder) Again(host string, addr netip.Addr) (at page.Time) {
 	return at
 }
 
-// Call lets what is wanted be asked for when it is said to be free.
+// Call lets what is wanted be asked for when it is said to be free, and what is held not
+// be kept.
 func (h *Holder) Call(now page.Time, x *Call) {
-	if _, y := h.of(x.Subject.Host, x.Subject.Addr); y != nil && x.Session == h.session && y.until <= now {
+	_, y := h.of(x.Subject.Host, x.Subject.Addr)
+	if y == nil || x.Session != h.session {
+		return
+	}
+	if y.until <= now {
 		y.next = now.Add(x.In)
 		y.again = y.next
+		return
 	}
+	y.shared = true
 }
 
 // Moved says that a partition has another owner, who is told of the hosts in it that
@@ -200,6 +211,36 @@ func (h *Holder) tell(now page.Time, host string) {
 	h.untold = append(h.untold, untold{host: host, next: now})
 }
 
+// maxKept is how many leases are kept at a time: each is looked at when any is.
+const maxKept = 256
+
+// Keep is Drop of a connection that a request was sent over, and another one may soon.
+func (h *Holder) Keep(now page.Time, s Subject) {
+	_, x := h.of(s.Host, s.Addr)
+	if x != nil && !x.shared && x.wait <= MaxLease/2 && h.kept < maxKept {
+		x.busy = false
+		h.keep(x, true)
+		return
+	}
+	h.Drop(now, s, true, now, 0)
+}
+
+func (h *Holder) keep(x *hold, is bool) {
+	if x.kept != is {
+		x.kept = is
+		h.kept += 1 - 2*int(bit(!is, 1))
+	}
+}
+
+// cease gives back what was kept and is to be renewed, or called back.
+func (h *Holder) cease(now page.Time) {
+	for i := len(h.list) - 1; i >= 0 && h.kept > 0; i-- {
+		if x := h.list[i]; x.kept && (x.shared || x.next <= now) {
+			h.Drop(now, x.Subject, true, now, 0)
+		}
+	}
+}
+
 // Drop gives a lease back when no request is under way. used says that one was sent
 // under it; last is when its last answer ended, and rest how long the host must rest
 // from now on.
@@ -210,6 +251,7 @@ func (h *Holder) Drop(now page.Time, s Subject, used bool, last page.Time, rest 
 		return
 	}
 	h.unhang(x)
+	h.keep(x, false)
 	h.list = slices.DeleteFunc(h.list, func(y *hold) bool { return y == x })
 	if !used && rest <= 0 && (!x.asked || x.again.Sub(now) > Patience && x.until <= now) {
 		return // it is not waited for, and nothing was learned
@@ -275,10 +317,10 @@ func (h *Holder) Answer(now page.Time, x *Answer) {
 	h.flights = slices.Delete(h.flights, i, i+1)
 	for i, l := range x.Leases {
 		y := f.wants[i] // nobody looks at it any more if it was given back
-		if l.Others && !y.others && !slices.Contains(h.sought, y.Host) {
+		if l.Others && !y.others && !y.kept && !slices.Contains(h.sought, y.Host) {
 			h.sought = append(h.sought, y.Host)
 		}
-		y.others, y.many = l.Others, y.many || l.Many
+		y.others, y.many, y.shared = l.Others, y.many || l.Many, l.Shared || l.Others
 		if l.For <= 0 {
 			y.next = now.Add(max(l.Wait, 50*time.Millisecond))
 			if y.again = y.next; l.Others && y.busy {
@@ -301,7 +343,9 @@ func (h *Holder) Next() page.Time {
 	}
 	next := notHere
 	for _, x := range h.list {
-		next = min(next, x.next)
+		if next = min(next, x.next); x.kept && x.shared {
+			return 0
+		}
 	}
 	for _, u := range h.untold {
 		next = min(next, u.next)
@@ -312,6 +356,7 @@ func (h *Holder) Next() page.Time {
 // Letters returns what is to be said now, for the partitions' owners.
 func (h *Holder) Letters(now page.Time) []Letter {
 	h.flights = slices.DeleteFunc(h.flights, func(f flight) bool { return now.Sub(f.sent) > MaxLease })
+	h.cease(now)
 	letters := h.returns(now, nil)
 	h.past.sweep(2*len(letters)+2, func(p *past) bool {
 		over := max(p.rest, p.last.Add(p.wait)).Add(keptFor) <= now

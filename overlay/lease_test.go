@@ -67,7 +67,8 @@ type visit struct {
 	last  page.Time // when the last one ended
 	any   bool
 
-	sought bool // by others
+	sought bool          // by others
+	idle   time.Duration // nothing is wanted before
 }
 
 type post struct {
@@ -214,6 +215,9 @@ func (s *stage) act(i int) {
 	for h := range a.visits {
 		v, t := &a.visits[h], s.hosts[h]
 		host, conn := Subject{Host: t.name}, Subject{t.name, t.addr}
+		if s.now < v.idle {
+			continue
+		}
 		a.holder.Want(now, host, stageWait, false)
 		a.holder.Want(now, conn, stageWait, false)
 		rested := !v.any || now.Sub(v.last) >= stageWait
@@ -223,7 +227,12 @@ func (s *stage) act(i int) {
 			s.begin(i, h)
 		case v.sought || s.rng.IntN(200) == 0:
 			a.holder.Drop(now, host, v.used, v.last, 0)
-			a.holder.Drop(now, conn, false, 0, 0)
+			if v.used && s.rng.IntN(2) == 0 {
+				a.holder.Keep(now, conn)
+				v.idle = s.now + time.Duration(s.rng.Int64N(int64(4*time.Second)))
+			} else {
+				a.holder.Drop(now, conn, false, 0, 0)
+			}
 			v.used, v.sought = false, false
 		}
 	}
@@ -486,7 +495,7 @@ func TestLeaseMessagesComeBack(t *testing.T) {
 			s, a, b, is := anySubject.Draw(t, "subject"), anySpan.Draw(t, "a"), anySpan.Draw(t, "b"), rapid.Bool().Draw(t, "is")
 			more := rapid.Bool().Draw(t, "more")
 			ask.Wants = append(ask.Wants, Want{s, a, is, more})
-			answer.Leases = append(answer.Leases, Lease{a, b, is, more})
+			answer.Leases = append(answer.Leases, Lease{a, b, is, more, is != more})
 			back.Gives = append(back.Gives, Give{s, is, a, b, more})
 		}
 		for b, want := range map[string]any{string(AppendAsk(nil, ask)): ask, string(AppendAnswer(nil, answer)): answer, string(AppendReturn(nil, back)): back, string(AppendCall(nil, call)): call} {
@@ -501,7 +510,7 @@ func TestLeaseMessagesComeBack(t *testing.T) {
 func FuzzReadLease(f *testing.F) {
 	s := Subject{"a.example", netip.MustParseAddr("192.0.2.1")}
 	f.Add(AppendAsk(nil, &Ask{1, 2, []Want{{s, time.Second, true, false}}}))
-	f.Add(AppendAnswer(nil, &Answer{1, 2, []Lease{{MaxLease, 0, true, true}}}))
+	f.Add(AppendAnswer(nil, &Answer{1, 2, []Lease{{MaxLease, 0, true, true, true}}}))
 	f.Add(AppendReturn(nil, &Return{1, 2, []Give{{s, true, time.Second, 0, true}}}))
 	f.Add(AppendCall(nil, &Call{1, time.Second, s}))
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -66,12 +66,13 @@ type Member struct {
 	homes  *Owners
 	here   bool      // the session is among peers
 	metAt  page.Time // when the last of them came
+	heldAt page.Time // when the session began
 
 	common    common
 	parts     []part
 	claims    int       // under way
 	wanting   []int32   // partitions that wait for their turn to claim
-	doubtAt   page.Time // when to look again at claims, and at owners that are missing
+	doubtAt   page.Time // when to look again at claims, and at owners that are missing or have never been
 	settling  int       // partitions that wait for acknowledgements
 	owned     int       // partitions that are adopted
 	taking    int       // partitions that it is about to adopt
@@ -265,7 +266,7 @@ func (m *Member) onRenewed(ev Renewed) {
 	m.renewed = max(m.renewed, ev.Sent)
 	m.posts.live(m.now, m.renewed)
 	if !m.held {
-		m.held = true
+		m.held, m.heldAt = true, m.now
 		m.posts.early = m.posts.last
 		m.posts.again(m.now) // meanwhile they may have lost power, and the ends of their logs
 		m.renewAt = m.now

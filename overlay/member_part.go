@@ -12,6 +12,7 @@ const (
 	maxClaims   = 16              // under way at once
 	claimAgain  = 3 * time.Second // after which a claim that nothing answered is made again
 	company     = time.Second / 2 // how long nobody must have come before a partition is claimed that never had an owner
+	patience    = 5 * time.Second // so long a node waits for that
 	confirmGone = time.Second     // how long a session must be missing before it counts as over
 	freshTaken  = 5 * time.Second // so soon a new owner must read back what it has appended
 
@@ -46,7 +47,7 @@ type part struct {
 
 	phase    phase
 	ready    bool // taking: its own Taken was read, and so was what came before
-	unused   bool // taking, giving: nobody has granted leases or asked hosts, for all that is known
+	unused   bool // it was claimed, not adopted yet, and nobody before has granted leases or asked hosts, for all that is known
 	emptying bool // a Disown was not answered
 	waits    bool // for its turn to claim
 	seen     bool // the owner's session was among peers
@@ -177,7 +178,7 @@ func (m *Member) watch(s *part) {
 func (m *Member) vacant(s *part) bool {
 	switch {
 	case s.epoch == 0:
-		return m.over(m.metAt.Add(company))
+		return m.over(min(m.metAt, m.heldAt.Add(patience)).Add(company))
 	case s.missing == never:
 		return false
 	case s.node == m.cfg.Name && s.session != 0 && s.session < m.session:
@@ -250,7 +251,7 @@ func (m *Member) answered(s *part) {
 }
 
 // review makes claims again that nothing has answered, and looks for owners that
-// were missing.
+// were missing, or have never been.
 func (m *Member) review() {
 	m.doubtAt = never
 	for p := range m.parts {
@@ -347,6 +348,7 @@ func (m *Member) onDelivered(ev Delivered) {
 		case Mark:
 			switch {
 			case r.Node != m.cfg.Name:
+				s.unused = false
 			case r.ID == s.probe:
 				s.probe = 0
 				m.talk.probes--
@@ -357,6 +359,9 @@ func (m *Member) onDelivered(ev Delivered) {
 				m.warmed(ev.Part)
 			}
 		default:
+			if _, done := r.(Done); done {
+				s.unused = false
+			}
 			if s.phase != idle && s.phase != giving { // else it is the owner's work
 				m.worked()
 			}
@@ -375,8 +380,8 @@ func (m *Member) onTaken(p int, t Taken) {
 		s.seen, s.unused, s.missing = false, false, never
 		m.answered(s)
 		m.settle(p)
-	case t.Epoch < s.epoch:
-		s.unused = false
+	case t.Epoch < s.epoch || t.Node != m.cfg.Name:
+		s.unused = false // of which the claims know nothing, if it is
 	case t.Epoch == s.epoch && s.phase == taking && t.Node == m.cfg.Name && s.again == 0 && !s.ready:
 		m.readBack(p)
 	}

@@ -141,9 +141,9 @@ func TestStandbyYields(t *testing.T) {
 			left++
 			continue
 		}
-		if first != 0 {
-			want[Follow](s) // others of its log are still being read
-		}
+		s.m.standby.due = s.now
+		s.step(Tick{})
+		want[Follow](s) // others of its log are still being read
 		first = f.Part
 		s.step(Delivered{first, 5, Batch{Records: []Record{Mark{s.m.parts[first].warm, s.m.cfg.Name}}}})
 	}
@@ -157,5 +157,9 @@ func TestStandbyYields(t *testing.T) {
 	want(s, Follow{Part: mine})
 	if !s.m.parts[first].followed {
 		t.Error("it leaves one alone that it has read")
+	}
+	s.after(2 * warmAfter)
+	if s.m.standby.warming != [Logs]int{} {
+		t.Error("it goes on before it has taken what it has to")
 	}
 }

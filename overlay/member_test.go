@@ -110,7 +110,13 @@ func TestJoin(t *testing.T) {
 	want(s, Renew{Peer{Name: "a", Session: 100}})
 	s.members(Peer{Name: "a", Session: 100})
 	want[Claim](s) // others may come at the same time
-	s.wait(company)
+	s.wait(company - 1)
+	s.members(Peer{Name: "a", Session: 100}, Peer{Name: "z", Session: 1, Draining: true})
+	want[Claim](s) // as this one has
+	s.wait(company - 1)
+	s.members(Peer{Name: "a", Session: 100}, Peer{Name: "z", Session: 1, Draining: true})
+	want[Claim](s) // it has not come again
+	s.wait(1)
 	want(s, Claim{Part: 0, Before: 0, Node: "a", Session: 100, New: true})
 	if s.m.Mine(0) {
 		t.Error("it owns what it has only claimed")
@@ -446,8 +452,46 @@ func TestNew(t *testing.T) {
 				since = s.now.Add(-MaxLease)
 			}
 			want(s, Adopt{0, 3, since})
+			if s.m.parts[0].unused {
+				t.Error("what it has adopted is unused")
+			}
 		})
 	}
+	t.Run("nodes come all the time", func(t *testing.T) {
+		s := newRig(t, Config{})
+		s.join()
+		end := s.now.Add(patience + company)
+		for i := uint64(1); s.now < end.Add(-company); i++ {
+			s.wait(company - 1)
+			s.join(Peer{Name: "z", Session: i, Draining: true})
+			want[Claim](s)
+		}
+		s.wait(end.Sub(s.now))
+		want(s, Claim{Part: 0, Node: "a", Session: 100, New: true})
+	})
+	t.Run("others had it meanwhile", func(t *testing.T) {
+		for _, ev := range []Event{
+			Owner{0, "b", 100, 4, 3, true}, // whose sessions have the same numbers
+			Delivered{0, 9, Batch{Records: []Record{Taken{4, "b"}}}},
+			Delivered{0, 9, Batch{Records: []Record{Taken{3, "b"}}}}, // the first such epoch was lost
+			Delivered{0, 9, Batch{Records: []Record{Mark{7, "b"}}}},
+			Delivered{0, 9, Batch{Records: []Record{Done{Epoch: 2, Node: "b"}}}},
+		} {
+			s := newRig(t, Config{})
+			s.join()
+			s.step(Owner{0, "a", 100, 3, 0, true})
+			if !s.m.parts[0].unused {
+				t.Fatal("it is not unused")
+			}
+			if s.step(ev); s.m.parts[0].unused {
+				t.Errorf("it is unused after %+v", ev)
+			}
+			s.step(Owner{0, "a", 100, 5, 4, false})
+			if s.m.parts[0].unused {
+				t.Errorf("it is unused again after %+v", ev)
+			}
+		}
+	})
 	t.Run("given away", func(t *testing.T) {
 		s := newRig(t, Config{})
 		s.join()

@@ -139,24 +139,20 @@ func BenchmarkBeside(b *testing.B) {
 	usable(b)
 	const pages = 30000
 	var three, one time.Duration
-	least, most := 0.0, 0.0
+	var times []float64
 	for i := range b.N {
 		r := attempt(b, Config{Nodes: 3, Pages: pages, Dir: folder(b, fmt.Sprintf("beside-%d-%d", b.N, i))})
 		cpu, n, _, err := alone(build(b), folder(b, fmt.Sprintf("beside-alone-%d-%d", b.N, i)), pages)
 		if err != nil || n != r.Pages {
 			b.Fatalf("%d pages alone, %d by three nodes: %v", n, r.Pages, err)
 		}
-		times := r.CPU.Seconds() / cpu.Seconds()
-		b.Logf("%.3f ms a page by three nodes, %.3f by one: %.2f times", r.CPU.Seconds()*1000/float64(n), cpu.Seconds()*1000/float64(n), times)
-		if three, one = three+r.CPU, one+cpu; i == 0 {
-			least, most = times, times
-		}
-		least, most = min(least, times), max(most, times)
+		three, one, times = three+r.CPU, one+cpu, append(times, r.CPU.Seconds()/cpu.Seconds())
+		b.Logf("%.3f ms a page by three nodes, %.3f by one: %.2f times", r.CPU.Seconds()*1000/float64(n), cpu.Seconds()*1000/float64(n), times[i])
 	}
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(three.Seconds()/one.Seconds(), "times")
-	b.ReportMetric(least, "least")
-	b.ReportMetric(most, "most")
+	b.ReportMetric(slices.Min(times), "least")
+	b.ReportMetric(slices.Max(times), "most")
 }
 
 // alone lets one weir crawl the web that a cluster of the same configuration would.

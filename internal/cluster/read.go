@@ -97,10 +97,9 @@ func (r *reader) run(ctx context.Context) {
 	timer := time.NewTimer(readEvery)
 	defer timer.Stop()
 	for soon := readSoon; ; {
-		r.check(ctx)
-		more := false
+		more, failed := r.check(ctx)
 		if from, any := r.front(); any {
-			more = r.read(ctx, from, ahead)
+			more = r.read(ctx, from, ahead) || more
 		}
 		if from, any := r.rear(); any {
 			more = r.read(ctx, from, behind) || more
@@ -113,6 +112,8 @@ func (r *reader) run(ctx context.Context) {
 		switch {
 		case more:
 			wait, soon = 0, readSoon
+		case failed:
+			wait = tailPause
 		case len(r.parts) > 0 && r.head < r.end:
 			wait = min(wait, soon)
 			soon = min(2*soon, readFar)
@@ -130,35 +131,33 @@ func (r *reader) run(ctx context.Context) {
 	}
 }
 
-// check makes sure that the log is what was read of it before. Where it was cut since
-// then, the partition is read again from there.
-func (r *reader) check(ctx context.Context) {
-	for ctx.Err() == nil {
-		part, f := r.doubtful()
-		if f == nil {
-			return
-		}
-		to, err := r.n.agreed(ctx, part, f.after, f.stamp)
-		if err != nil {
-			r.complain(ctx, err.Error())
-			if !pause(ctx, tailPause) {
-				return
-			}
-			continue
-		}
-		r.mu.Lock()
-		f.sound = true
-		cut := to < f.after && r.parts[part] == f
-		read := f.after
-		if cut {
-			f.after = to
-		}
-		r.mu.Unlock()
-		if cut {
-			r.n.warn(&CutError{Part: part, Read: read, Left: to})
-			r.n.answer(overlay.Rewound{Part: part, Offset: to})
-		}
+// check makes sure, for one partition, that the log is what was read of it before. Where
+// it was cut since then, the partition is read again from there. It asks whoever leads
+// the log, which may be far: the others are read between two such questions. more says
+// that it is another one's turn.
+func (r *reader) check(ctx context.Context) (more, failed bool) {
+	part, f := r.doubtful()
+	if f == nil {
+		return false, false
 	}
+	to, err := r.n.agreed(ctx, part, f.after, f.stamp)
+	if err != nil {
+		r.complain(ctx, err.Error())
+		return false, true
+	}
+	r.mu.Lock()
+	f.sound = true
+	cut := to < f.after && r.parts[part] == f
+	read := f.after
+	if cut {
+		f.after = to
+	}
+	r.mu.Unlock()
+	if cut {
+		r.n.warn(&CutError{Part: part, Read: read, Left: to})
+		r.n.answer(overlay.Rewound{Part: part, Offset: to})
+	}
+	return true, false
 }
 
 // complain says why the log cannot be read, now and then.

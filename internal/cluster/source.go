@@ -18,7 +18,8 @@ const (
 	readCount = 256                    // messages at once
 	readBytes = 1 << 20                // the same, about
 	nearTime  = time.Second            // nobody answers where there is no copy
-	nearAgain = 500 * time.Millisecond // that will not have changed at once
+	nearAgain = 500 * time.Millisecond // that will not have changed at once, and
+	nearLast  = 5 * time.Second        // not soon if it has not by then
 	farTries  = 8                      // not every node that keeps logs keeps each of them, or can read it soon after its start
 
 	directGet = "$JS.API.DIRECT.GET."
@@ -40,6 +41,7 @@ type source struct {
 	serial uint64
 	sub    *nats.Subscription
 	none   time.Time // until then there is no use in asking
+	wait   time.Duration
 }
 
 func newSource(n *Node, log int) (*source, error) {
@@ -69,8 +71,7 @@ func (s *source) after(ctx context.Context, seq uint64, each func(seq uint64, me
 			return false, err
 		}
 		if err != nil {
-			s.none = time.Now().Add(nearAgain)
-			return false, errNoCopy
+			return false, s.fail()
 		}
 		if m.Subject != subject {
 			continue // of a question that was given up
@@ -78,13 +79,14 @@ func (s *source) after(ctx context.Context, seq uint64, each func(seq uint64, me
 		switch m.Header.Get("Status") {
 		case "":
 		case "204": // that was all
+			s.wait = 0
 			pending, _ := strconv.ParseUint(m.Header.Get("Nats-Num-Pending"), 10, 64)
 			return pending > 0, nil
 		case "404": // there is nothing yet
+			s.wait = 0
 			return false, nil
 		default:
-			s.none = time.Now().Add(nearAgain)
-			return false, errNoCopy
+			return false, s.fail()
 		}
 		at, err := strconv.ParseUint(m.Header.Get("Nats-Sequence"), 10, 64)
 		before, wrong := strconv.ParseUint(m.Header.Get("Nats-Last-Sequence"), 10, 64)
@@ -96,6 +98,13 @@ func (s *source) after(ctx context.Context, seq uint64, each func(seq uint64, me
 			return false, nil
 		}
 	}
+}
+
+// fail says that there is no copy yet.
+func (s *source) fail() error {
+	s.wait = min(max(2*s.wait, nearAgain), nearLast)
+	s.none = time.Now().Add(s.wait)
+	return errNoCopy
 }
 
 func (s *source) next(ctx context.Context) (*nats.Msg, error) {

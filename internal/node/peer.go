@@ -232,9 +232,9 @@ func (p *peer) run(ctx context.Context, stop <-chan struct{}) {
 		case ev := <-batches:
 			p.step(ctx, ev)
 		case ev := <-p.tells:
-			now := clock()
+			n, now := len(p.tells), clock() // what is said later must not be taken for earlier
 			p.heed(ctx, now, ev)
-			for range len(p.tells) { // they come in bursts: a letter has many words
+			for range n { // they come in bursts: a letter has many words
 				p.heed(ctx, now, <-p.tells)
 			}
 		case <-pause.C:
@@ -243,8 +243,9 @@ func (p *peer) run(ctx context.Context, stop <-chan struct{}) {
 		case <-rings:
 			rings = nil
 			pause.Reset(mailPause)
+			mail := p.take()
 			now := clock()
-			for _, x := range p.take() {
+			for _, x := range mail {
 				switch x := x.(type) {
 				case overlay.Event:
 					p.step(ctx, x)
@@ -282,9 +283,8 @@ func (p *peer) run(ctx context.Context, stop <-chan struct{}) {
 		case <-ctx.Done():
 			return
 		}
-		now := clock()
-		next := min(p.leases.step(ctx, now), p.alarm)
-		timer.Reset(min(max(next.Sub(now), 0), time.Hour))
+		next := min(p.leases.step(ctx, clock()), p.alarm)
+		timer.Reset(min(max(next.Sub(clock()), 0), time.Hour))
 	}
 }
 
