@@ -147,7 +147,7 @@ func (d *Desk) Give(now page.Time, o Return) {
 		return
 	}
 	conn := overlay.Subject{Host: o.Host, Addr: addr}
-	if o.Used && o.Rest <= overlay.MaxLease/2 && d.cfg.Owner(d.cfg.Keys.HostPart(o.Host)) == d.cfg.Name { // others have no pages of the host
+	if o.Used && o.Rest <= overlay.MaxLease/2 && d.cfg.Owner(d.cfg.Keys.HostPart(o.Host)) == d.cfg.Name { // others have no pages of the host, or few
 		d.holder.Keep(now, conn)
 	} else {
 		d.holder.Drop(now, conn, o.Used, now, o.Rest)
@@ -182,7 +182,7 @@ func (d *Desk) answered(now page.Time, x *overlay.Answer) {
 	d.stirred = true
 }
 
-// called waits on for what is about to be free.
+// called waits on for what is about to be free, or lets go of what is kept.
 func (d *Desk) called(now page.Time, x *overlay.Call) {
 	d.stirred = true
 	d.holder.Call(now, x)

@@ -53,6 +53,7 @@ type guest struct {
 	given  bool
 	under  bool // a visit is
 	begins page.Time
+	rests  page.Time // the host, as far as the node knows, until then
 	ends   page.Time
 	again  page.Time
 	wait   time.Duration // that it says
@@ -211,7 +212,7 @@ func (s *storm) tell(name string, ev Leased) {
 		switch {
 		case c.name != name || c.host.name != ev.Host || ev.Waits || ev.Others: // one page a visit: it is given back soon
 		case ev.Given && c.asked && !c.given:
-			c.given, c.begins = true, s.now.Add(ev.In)
+			c.given, c.begins = true, max(s.now.Add(ev.In), c.rests)
 		case ev.Given:
 		default:
 			if s.now >= s.calm && ev.In == leaseAgain {
@@ -226,11 +227,15 @@ func (s *storm) tell(name string, ev Leased) {
 func (s *storm) back(c *guest, used bool) {
 	rest := time.Duration(0)
 	if used {
-		rest = c.wait
+		rest, c.rests = c.wait, s.now.Add(c.wait)
 	}
 	s.desks[c.name].Give(s.now, Return{Host: c.host.name, Used: used, Rest: rest})
 	s.wake[c.name] = s.now
-	c.asked, c.given, c.again = false, false, s.now.Add(max(rest, 10*time.Millisecond))
+	early := time.Duration(0) // leave may be asked for before the host has rested
+	if s.rng.IntN(2) == 0 {
+		early = time.Duration(s.rng.Int64N(int64(time.Second)))
+	}
+	c.asked, c.given, c.again = false, false, s.now.Add(max(rest-early, 10*time.Millisecond))
 }
 
 // over ends a visit.
@@ -251,6 +256,9 @@ func (s *storm) over(c *guest, whole bool) {
 // act is what a node's crawl does by itself.
 func (s *storm) act(c *guest) {
 	d := s.desks[c.name]
+	if c.under && d.Until(c.host.name, deskAddr) == 0 {
+		s.t.Fatalf("%s has given back leave for %s under which it visits it", c.name, c.host.name)
+	}
 	switch {
 	case c.under && (c.ends <= s.now || d.Until(c.host.name, deskAddr) <= s.now):
 		s.over(c, c.ends <= s.now)
@@ -260,6 +268,9 @@ func (s *storm) act(c *guest) {
 		s.back(c, false)
 	case c.given && c.begins <= s.now:
 		if s.deaf[c.name] || !d.May(s.now, c.host.name, deskAddr) {
+			if s.now >= s.calm {
+				s.vain++
+			}
 			s.back(c, false)
 			return
 		}

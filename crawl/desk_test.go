@@ -301,3 +301,112 @@ func TestDeskTellsOfCDNs(t *testing.T) {
 	h.run(4 * time.Second)
 	h.heard("b", "others have www.three.example, of a CDN", "others want www.one.example")
 }
+
+// keeping is a hall in which a owns a host, and b its address.
+func keeping(t *testing.T) *hall {
+	h := newHall(t, "b", "a", "b")
+	keys := h.desks["a"].cfg.Keys
+	own := keys.HostPart(deskHost)
+	if own == keys.AddrPart(deskAddr) {
+		t.Fatal("the host and its address are in one partition")
+	}
+	h.desks["b"].Stop(own)
+	h.desks["a"].Start(0, own)
+	h.owner = func(part int) string {
+		if part == own {
+			return "a"
+		}
+		return "b"
+	}
+	return h
+}
+
+// visit lets a node that has leave use it, and give it back.
+func (h *hall) visit(name string, rest time.Duration) {
+	h.t.Helper()
+	if !h.desks[name].May(h.now, deskHost, deskAddr) {
+		h.t.Fatalf("%s may not visit", name)
+	}
+	h.desks[name].Over(deskHost, deskAddr)
+	h.give(name, deskHost, true, rest)
+}
+
+// The connection to a host that the node owns is there for its next visit, and nobody is
+// asked for it again.
+func TestDeskKeepsConnections(t *testing.T) {
+	for _, x := range []struct {
+		name string
+		used bool
+		rest time.Duration
+		also string // is at the same address
+		kept bool
+	}{
+		{"soon", true, time.Second, "", true},
+		{"late", true, 4 * time.Second, "", false},
+		{"not used", false, 0, "", false},
+		{"another domain", true, time.Second, "two.test", false},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			h := keeping(t)
+			if x.also != "" {
+				h.desks["b"].Want(h.now, Lease{Host: x.also, Addr: deskAddr, Wait: time.Second})
+				h.wake["b"] = h.now
+				h.run(time.Second)
+				h.give("b", x.also, true, 0)
+				h.run(time.Second)
+			}
+			h.want("a", deskHost)
+			h.run(50 * time.Millisecond)
+			h.heard("a", deskHost+" in 0s")
+			h.sent = 0
+			if x.used {
+				h.visit("a", x.rest)
+			} else {
+				h.give("a", deskHost, false, x.rest)
+			}
+			h.run(1100 * time.Millisecond)
+			if kept := h.sent == 0; kept != x.kept {
+				t.Fatalf("%d messages: kept is %v", h.sent, kept)
+			}
+			if !x.kept {
+				return
+			}
+			h.want("a", deskHost)
+			h.run(10 * time.Millisecond)
+			h.heard("a", deskHost+" in 0s")
+			h.visit("a", x.rest)
+			if h.run(3 * time.Second); h.sent != 1 {
+				t.Errorf("%d messages give it back", h.sent)
+			}
+		})
+	}
+}
+
+// A host that has to rest is granted a while before. Its connection is only kept until
+// then: who wants the address has it, and nobody is told that the host may be visited.
+func TestDeskGivesNothingThatIsKept(t *testing.T) {
+	h := newHall(t, "a", "a", "b")
+	h.want("a", deskHost)
+	h.run(50 * time.Millisecond)
+	h.heard("a", deskHost+" in 0s")
+	h.visit("a", 2*time.Second)
+	h.run(1500 * time.Millisecond)
+	h.want("a", deskHost)
+	h.run(20 * time.Millisecond)
+	h.heard("a")
+	h.run(500 * time.Millisecond)
+	h.heard("a", deskHost+" in 100ms")
+	h.run(100 * time.Millisecond)
+	if !h.desks["a"].May(h.now, deskHost, deskAddr) {
+		t.Fatal("it may not visit what it was given")
+	}
+	const two = "two.example.org"
+	h.desks["b"].Want(h.now, Lease{Host: two, Addr: deskAddr, Wait: time.Second})
+	h.wake["b"] = h.now
+	for range 12 {
+		h.run(100 * time.Millisecond)
+		if h.desks["b"].May(h.now, two, deskAddr) {
+			t.Fatal("two connections, and one is allowed")
+		}
+	}
+}

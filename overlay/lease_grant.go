@@ -355,7 +355,8 @@ func (g *Granter) slot(now, since page.Time, p party, id uint64, w *Want) Lease 
 // sharedFor is how long after somebody had to wait for an address nobody keeps it.
 const sharedFor = time.Minute
 
-// shared reports whether others than one host may want an address.
+// shared reports whether others may want an address: it is asked for hosts of several
+// domains, or somebody had to wait for it.
 func (c *crowd) shared(now page.Time) bool {
 	return c.many || len(c.domains) > 1 || c.waited != 0 && now < c.waited.Add(sharedFor)
 }

@@ -37,7 +37,7 @@ type hold struct {
 	busy   bool
 	others bool
 	many   bool
-	shared bool
+	shared bool      // it is not to be kept, as others may want it
 	kept   bool      // nobody uses it, until somebody does or it would have to be renewed
 	asked  bool      // once, at least
 	next   page.Time // when to ask again
@@ -138,11 +138,11 @@ func (h *Holder) May(now page.Time, host string, addr netip.Addr) bool {
 }
 
 // Span returns from when until when requests to a host may be sent to an address, as
-// far as is known; until is 0 if there is no lease. A connection that is in use then
-// is closed, unless both were renewed.
+// far as is known; until is 0 if there is no lease, or it is only kept. A connection that
+// is in use then is closed, unless both were renewed.
 func (h *Holder) Span(host string, addr netip.Addr) (from, until page.Time) {
 	own, conn := h.of(host, addr)
-	if own == nil || conn == nil {
+	if own == nil || conn == nil || conn.kept {
 		return 0, 0
 	}
 	return max(own.from, conn.from), min(own.until, conn.until)
@@ -217,7 +217,7 @@ const maxKept = 256
 // Keep is Drop of a connection that a request was sent over, and another one may soon.
 func (h *Holder) Keep(now page.Time, s Subject) {
 	_, x := h.of(s.Host, s.Addr)
-	if x != nil && !x.shared && x.wait <= MaxLease/2 && h.kept < maxKept {
+	if x != nil && !x.shared && !x.many && now.Add(x.wait) < x.next && h.kept < maxKept {
 		x.busy = false
 		h.keep(x, true)
 		return
@@ -320,7 +320,7 @@ func (h *Holder) Answer(now page.Time, x *Answer) {
 		if l.Others && !y.others && !y.kept && !slices.Contains(h.sought, y.Host) {
 			h.sought = append(h.sought, y.Host)
 		}
-		y.others, y.many, y.shared = l.Others, y.many || l.Many, l.Shared || l.Others
+		y.others, y.many, y.shared = l.Others, y.many || l.Many, l.Shared || l.Others || l.For <= 0
 		if l.For <= 0 {
 			y.next = now.Add(max(l.Wait, 50*time.Millisecond))
 			if y.again = y.next; l.Others && y.busy {

@@ -125,7 +125,7 @@ func TestKeptConnectionsAreRenewedInVain(t *testing.T) {
 	c := newCounter(LeaseConfig{Wait: time.Second, PerServer: 1})
 	a := newKeeper(c, "a")
 	conn := Subject{"x.example", netip.MustParseAddr("192.0.2.1")}
-	a.Want(c.now, conn, time.Second, false)
+	a.Want(c.now, conn, time.Second/2, false)
 	a.want(t, 1, 0)
 	c.after(MaxLease / 2)
 	letters := a.Letters(c.now)
@@ -147,15 +147,16 @@ func TestConnectionsAreNotKept(t *testing.T) {
 		wait time.Duration
 		also string // is asked for at the address
 	}{
-		{"a long wait", MaxLease/2 + 1, ""},
+		{"a long wait", MaxLease / 2, ""},
 		{"another domain", time.Second, "other.test"},
+		{"many domains", time.Second, "*"},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			c := newCounter(LeaseConfig{Wait: time.Second, PerServer: 2})
 			a := newKeeper(c, "a")
 			conn := Subject{"x.example", netip.MustParseAddr("192.0.2.1")}
 			if x.also != "" {
-				c.ask("b", Want{Subject: Subject{x.also, conn.Addr}})
+				c.ask("b", Want{Subject: Subject{"b." + x.also, conn.Addr}, Many: x.also == "*"})
 			}
 			a.Want(c.now, conn, x.wait, false)
 			a.want(t, 1, 0)
@@ -173,5 +174,50 @@ func TestConnectionsAreNotKept(t *testing.T) {
 	}
 	if a.write(); a.kept != maxKept || len(a.list) != maxKept {
 		t.Errorf("%d of %d are kept", a.kept, len(a.list))
+	}
+}
+
+// Who has been told to give an address back is not told again, and a renewal says that
+// others want it. That is remembered for a while, also when nobody has it.
+func TestSharedAddresses(t *testing.T) {
+	c := newCounter(LeaseConfig{Wait: time.Second, PerServer: 1})
+	addr := netip.MustParseAddr("192.0.2.1")
+	ask := func(name string, busy bool) Lease {
+		return c.ask(name, Want{Subject: Subject{name + ".x.example", addr}, Busy: busy})
+	}
+	if l := ask("a", false); l.For == 0 || l.Shared {
+		t.Fatalf("a has %+v", l)
+	}
+	ask("b", false)
+	if calls := c.called(); !slices.Equal(calls, []string{"a a.x.example"}) {
+		t.Errorf("when b has to wait, called are %v", calls)
+	}
+	ask("c", false)
+	if calls := c.called(); len(calls) != 0 {
+		t.Errorf("when c has to wait, called are %v", calls)
+	}
+	for _, name := range []string{"b", "c"} {
+		c.back(name, Give{Subject: Subject{name + ".x.example", addr}})
+	}
+	if l := ask("a", true); l.For == 0 || !l.Shared || l.Others {
+		t.Errorf("a renews it: %+v", l)
+	}
+	ask("b", false)
+	if calls := c.called(); len(calls) != 0 {
+		t.Errorf("a is called again: %v", calls)
+	}
+	for _, name := range []string{"a", "b"} {
+		c.back(name, Give{Subject: Subject{name + ".x.example", addr}})
+	}
+	for _, x := range []struct {
+		after  time.Duration
+		shared bool
+	}{{sharedFor - 1, true}, {1, false}} {
+		c.after(x.after)
+		c.forget(c.now, 10)
+		if l := ask("a", false); l.Shared != x.shared {
+			t.Errorf("after %v: %+v", x.after, l)
+		}
+		c.back("a", Give{Subject: Subject{"a.x.example", addr}})
 	}
 }

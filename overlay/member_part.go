@@ -12,7 +12,7 @@ const (
 	maxClaims   = 16              // under way at once
 	claimAgain  = 3 * time.Second // after which a claim that nothing answered is made again
 	company     = time.Second / 2 // how long nobody must have come before a partition is claimed that never had an owner
-	patience    = 5 * time.Second // so long a node waits for that
+	patience    = 5 * time.Second // who comes after so long is not waited for
 	confirmGone = time.Second     // how long a session must be missing before it counts as over
 	freshTaken  = 5 * time.Second // so soon a new owner must read back what it has appended
 

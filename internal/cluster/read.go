@@ -35,6 +35,8 @@ type reader struct {
 	wake chan struct{} // holds one when there is something to look for
 	said time.Time     // that it cannot be read
 
+	failed time.Time // until then nothing is checked, as that has failed
+
 	mu    sync.Mutex
 	parts map[int]*following
 	head  uint64 // all partitions that are not behind were given what is up to here
@@ -97,11 +99,12 @@ func (r *reader) run(ctx context.Context) {
 	timer := time.NewTimer(readEvery)
 	defer timer.Stop()
 	for soon := readSoon; ; {
-		more, failed := r.check(ctx)
+		checking, failed := r.check(ctx)
+		more := checking
 		if from, any := r.front(); any {
 			more = r.read(ctx, from, ahead) || more
 		}
-		if from, any := r.rear(); any {
+		if from, any := r.rear(); any && !checking { // others may begin before these
 			more = r.read(ctx, from, behind) || more
 		}
 		wait := readEvery
@@ -140,9 +143,13 @@ func (r *reader) check(ctx context.Context) (more, failed bool) {
 	if f == nil {
 		return false, false
 	}
+	if time.Now().Before(r.failed) {
+		return false, true
+	}
 	to, err := r.n.agreed(ctx, part, f.after, f.stamp)
 	if err != nil {
 		r.complain(ctx, err.Error())
+		r.failed = time.Now().Add(tailPause)
 		return false, true
 	}
 	r.mu.Lock()

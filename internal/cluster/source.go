@@ -19,7 +19,7 @@ const (
 	readBytes = 1 << 20                // the same, about
 	nearTime  = time.Second            // nobody answers where there is no copy
 	nearAgain = 500 * time.Millisecond // that will not have changed at once, and
-	nearLast  = 5 * time.Second        // not soon if it has not by then
+	nearLast  = 2 * time.Second        // not soon if it has not by then
 	farTries  = 8                      // not every node that keeps logs keeps each of them, or can read it soon after its start
 
 	directGet = "$JS.API.DIRECT.GET."
@@ -76,14 +76,16 @@ func (s *source) after(ctx context.Context, seq uint64, each func(seq uint64, me
 		if m.Subject != subject {
 			continue // of a question that was given up
 		}
-		switch m.Header.Get("Status") {
+		status := m.Header.Get("Status")
+		if status == "" || status == "204" || status == "404" {
+			s.wait = 0
+		}
+		switch status {
 		case "":
 		case "204": // that was all
-			s.wait = 0
 			pending, _ := strconv.ParseUint(m.Header.Get("Nats-Num-Pending"), 10, 64)
 			return pending > 0, nil
 		case "404": // there is nothing yet
-			s.wait = 0
 			return false, nil
 		default:
 			return false, s.fail()
