@@ -184,7 +184,7 @@ func (s *station) cancel(ctx context.Context, b []byte) ([]byte, error) {
 		return nil, err
 	}
 	if len(list) == 0 {
-		return nil, errors.New("no crawl is being taken over")
+		return nil, errors.New("the cluster has no crawl, and takes none over")
 	}
 	sp := list[0] // a cluster has one
 	t, err := readTask(sp.Body)

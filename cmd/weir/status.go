@@ -323,7 +323,7 @@ func (f *fleetStatus) storing() (here, missing []string) {
 	return here, missing
 }
 
-// lead says what is amiss when nobody may lead the cluster; "": nothing.
+// lead says what is amiss when nobody may lead the cluster, or soon might not; "": nothing.
 func (f *fleetStatus) lead() string {
 	here, missing := f.storing()
 	switch {
@@ -339,6 +339,12 @@ func (f *fleetStatus) lead() string {
 		return fmt.Sprintf("%s nodes with storage are missing (%s): the others %s until they are back (weir node --dir); nothing is lost", share, namesOf(missing), when)
 	case !slices.ContainsFunc(f.Nodes, func(n nodeStatus) bool { return n.Leader != "" }):
 		return "the nodes with storage are choosing who leads them: that takes some seconds, and what is found meanwhile waits"
+	case len(missing) > 0 && 2*(len(here)-1) <= len(here)+len(missing):
+		are, them := "is", "it"
+		if len(missing) > 1 {
+			are, them = "are", "them"
+		}
+		return fmt.Sprintf("of the nodes with storage %s %s missing: if one more goes, the others fetch nothing until it is back; start %s again (weir node --dir), or take out what will not come back (weir node remove %s)", namesOf(missing), are, them, missing[0])
 	}
 	return ""
 }

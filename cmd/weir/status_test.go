@@ -37,7 +37,9 @@ func TestWhoLeads(t *testing.T) {
 		fleet      *fleetStatus
 	}{
 		{"all are here", "", fleet("a", "crawling", "crawling", "crawling")},
-		{"one is gone", "", fleet("a", "crawling", "crawling", "gone")},
+		{"one is gone", "of the nodes with storage c is missing: if one more goes, the others fetch nothing until it is back; start it again (weir node --dir), or take out what will not come back (weir node remove c)", fleet("a", "crawling", "crawling", "gone")},
+		{"one of five is gone", "", fleet("a", "crawling", "crawling", "crawling", "crawling", "gone")},
+		{"two of five are gone", "d and e are missing: if one more goes", fleet("a", "crawling", "crawling", "crawling", "gone", "gone")},
 		{"an election", "choosing who leads", fleet("", "crawling", "crawling", "silent")},
 		{"two are gone, and it has not come round", "most nodes with storage are missing (b and c): the others stop fetching within 20s", fleet("b", "crawling", "gone", "silent")},
 		{"three of five, and one has not noticed", "missing (c, d and e): the others stop fetching within 20s", fleet("", "fenced", "quiet", "gone", "gone", "gone")},
