@@ -75,7 +75,7 @@ func (l *Ledger) lookAhead(rows []Row) error {
 
 // remembered says that the seen-test of this row needs no look into the store.
 func (l *Ledger) remembered(k page.Key, print uint64, row *Row) bool {
-	if l.pages[k] != nil || l.rows.at(k).key == k {
+	if l.pages[k] != nil || l.rows.has(k) {
 		return true
 	}
 	depth := uint8(min(row.Depth, maxSeen))
