@@ -30,7 +30,7 @@ func (l *lab) farm() error {
 			l.value("archive, times smaller than the pages", s.of(result.ratio), "")
 		}
 	}
-	return nil
+	return l.yardstick()
 }
 
 // forms are the same pages on other roads. The server compresses only for those

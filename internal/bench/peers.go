@@ -58,13 +58,29 @@ class Spider(scrapy.Spider):
             yield scrapy.Request(link.url)
 `
 
-// others runs the peers that are installed on 20 sites x 1,000 pages, and weir
-// beside them. The sites are bare addresses, which every crawler can resolve.
-func (l *lab) others() error {
+// bare are 20 sites x 1,000 pages under bare addresses, which every crawler can
+// resolve.
+func (l *lab) bare() []testweb.Site {
 	sites := make([]testweb.Site, 20)
 	for i := range sites {
 		sites[i] = testweb.Site{Pages: l.scaled(1000), Links: 30, Size: 20_000}
 	}
+	return sites
+}
+
+// yardstick tells how fast the machine is at this moment, by a crawler that does
+// not change.
+func (l *lab) yardstick() error {
+	s, err := l.peer(peers[0], l.bare())
+	if err == nil && len(s) > 0 {
+		l.beside(peers[0].name, s, "a yardstick: where the targets were set it took 0.23")
+	}
+	return err
+}
+
+// others runs the peers that are installed on the bare sites, and weir beside them.
+func (l *lab) others() error {
+	sites := l.bare()
 	var ours, best float64
 	for _, form := range []string{"gzip", "none"} {
 		s, err := l.crawl(sites, append(fast, form)...)

@@ -331,7 +331,7 @@ func (s *site) fail(x *exchange, f *Fault, page int) bool {
 		return x.chunks(200, html, body)
 	case Gzip:
 		if x.gzip {
-			return x.reply(200, html, "Content-Encoding: gzip\r\nVary: Accept-Encoding\r\n", zip(body))
+			return x.reply(200, html, "Content-Encoding: gzip\r\nVary: Accept-Encoding\r\n", quickZip(body))
 		}
 	}
 	return x.reply(200, html, "", body)
@@ -358,12 +358,25 @@ func (s *site) leads(kind FaultKind, page int) link {
 	return link{site: s.index, page: r.below(page)}
 }
 
-var zippers = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
+var (
+	zippers = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
+	quick   = sync.Pool{New: func() any {
+		z, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // there is such a level
+		return z
+	}}
+)
 
-func zip(b []byte) []byte {
+// zip packs what is packed once and sent often.
+func zip(b []byte) []byte { return zipBy(&zippers, b) }
+
+// quickZip packs what is asked for once, as servers do that make their pages when
+// they are asked.
+func quickZip(b []byte) []byte { return zipBy(&quick, b) }
+
+func zipBy(pool *sync.Pool, b []byte) []byte {
 	var out bytes.Buffer
-	z := zippers.Get().(*gzip.Writer)
-	defer zippers.Put(z)
+	z := pool.Get().(*gzip.Writer)
+	defer pool.Put(z)
 	z.Reset(&out)
 	z.Write(b) // a bytes.Buffer does not fail
 	z.Close()
