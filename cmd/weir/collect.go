@@ -8,7 +8,7 @@ import (
 )
 
 // collect says when the collector works. Most of a large crawl's memory is tables
-// and caches that stay: the rest may grow to two fifths of that, and it works harder
+// and caches that stay: the rest may grow to three tenths of that, and it works harder
 // before it would fill what was allowed. In a small heap that would have it work all
 // the time; there, a ballast counts as if it were in use, which is never touched and
 // so takes no memory.
@@ -17,7 +17,7 @@ import (
 func collect(memory int64) {
 	percent, limit := os.Getenv("GOGC") == "", os.Getenv("GOMEMLIMIT") == ""
 	if percent {
-		debug.SetGCPercent(40)
+		debug.SetGCPercent(30)
 	}
 	if !limit || memory <= 0 {
 		return
