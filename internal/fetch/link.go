@@ -172,29 +172,47 @@ func (l *link) pause(d time.Duration) {
 	l.whole = l.whole.Add(d)
 }
 
-// slow is how long an answer may take before its bytes are gathered, and its
-// buffer grows in small steps only.
+// slow is how long an answer may take before its buffer grows in small steps only.
 const slow = time.Second
 
 func (l *link) slow() bool { return l.last.Sub(l.began) > l.client.slow }
 
-// maxGather is how many bytes are gathered: little enough to come several times
-// in a Window at any MinRate that makes sense.
-const maxGather = 4 << 10
+// The bytes of an answer are gathered when it takes longer than gatherAfter. How
+// many: what comes in gatherTime at the rate of this window, so that we are woken
+// several times in it, and no fewer than come several times in a Window at any
+// MinRate that makes sense.
+const (
+	gatherAfter = slow / 5
+	gatherTime  = 5 * time.Second
+	minGather   = 4 << 10
+	maxGather   = 32 << 10
+)
 
 // gather makes reads wait, in the socket, until several bytes are there, once
-// the answer has proved slow. A server that drips a few bytes at a time would
+// the answer takes its time. A server that drips a few bytes at a time would
 // else wake us for each drop, and thousands of them all the time. At least left
 // bytes must be to come: a read might wait for ever for more than that. What is
 // in the socket when a deadline passes is not lost; see judge.
 func (l *link) gather(left int64) {
 	want := 0
-	if l.raw != nil && len(l.caps) == 0 && l.tap == nil && !l.looking && l.slow() {
-		want = int(min(left, maxGather))
+	if l.raw != nil && len(l.caps) == 0 && l.tap == nil && !l.looking && l.last.Sub(l.began) > min(gatherAfter, l.client.slow) {
+		if want = l.low; want == 0 {
+			want = l.portion()
+		}
+		want = int(min(left, int64(want)))
 	}
 	if want != l.low {
 		l.setLow(want)
 	}
+}
+
+// portion is how many bytes to gather, by what came in this window so far.
+func (l *link) portion() int {
+	took := l.last.Sub(l.window.Add(-l.client.limits.Window))
+	if took < gatherAfter {
+		return minGather // too short to tell
+	}
+	return int(min(max(float64(l.got)*float64(gatherTime)/float64(took), minGather), maxGather))
 }
 
 func (l *link) setLow(n int) {

@@ -305,10 +305,49 @@ func TestLookBeforeJudging(t *testing.T) {
 			if err := l.judge(now.Add(lookTime)); err != want {
 				t.Errorf("%v, want %v", err, want)
 			}
-			if l.gather(1 << 20); want == nil && l.low != maxGather {
+			if l.gather(1 << 20); want == nil && l.low != minGather {
 				t.Error("it gathers no more in the next window")
 			}
 		})
+	}
+}
+
+// How much is gathered follows the rate, and stays until less is to come.
+func TestGatherByTheRate(t *testing.T) {
+	p := serve(t, keeps())
+	c := newClient(t, local())
+	l := open(t, c, p.url(t, "/"), p.addr.Addr()).link
+	for _, tt := range []struct {
+		came int64
+		in   time.Duration
+		want int
+	}{
+		{4000, 2 * time.Second, 10_000},
+		{100, 2 * time.Second, minGather},
+		{1 << 20, 2 * time.Second, maxGather},
+		{800, 400 * time.Millisecond, 10_000},
+	} {
+		end := l.begin(t.Context(), time.Minute)
+		if l.low != 0 {
+			t.Error("a task begins with what the one before has gathered")
+		}
+		l.flow()
+		l.got, l.last = tt.came, l.last.Add(tt.in)
+		l.gather(1 << 20)
+		if l.low == 0 {
+			t.Skip("this system gathers nothing")
+		}
+		if l.low != tt.want {
+			t.Errorf("%d bytes in %v: gathers %d, want %d", tt.came, tt.in, l.low, tt.want)
+		}
+		l.got *= 2
+		if l.gather(1 << 20); l.low != tt.want {
+			t.Errorf("changes to %d", l.low)
+		}
+		if l.gather(100); l.low != 100 {
+			t.Errorf("waits for %d of the last 100 bytes", l.low)
+		}
+		end()
 	}
 }
 
