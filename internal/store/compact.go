@@ -1,7 +1,9 @@
 package store
 
 import (
+	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -9,7 +11,13 @@ import (
 // scheduler lets Pebble compact, one compaction at a time, once the store is
 // open. Pebble's own begins while it opens and then waits for what it began:
 // seconds, in a large crawl, before its first request.
+//
+// A compaction gives way to a commit: it would else have a processor for ten
+// milliseconds each time, and a commit goes through three goroutines that may each
+// have to wait for one.
 type scheduler struct {
+	commits atomic.Int32 // under way
+
 	mu       sync.Mutex
 	over     sync.Cond // a grant is over
 	db       pebble.DBForCompaction
@@ -100,8 +108,20 @@ func (s *scheduler) Done() {
 // Started implements pebble.CompactionGrantHandle.
 func (s *scheduler) Started() {}
 
-// MeasureCPU implements pebble.CompactionGrantHandle.
-func (s *scheduler) MeasureCPU(pebble.CompactionGoroutineKind) {}
+// MeasureCPU implements pebble.CompactionGrantHandle. A compaction calls it again
+// and again, every hundred rows or so.
+func (s *scheduler) MeasureCPU(pebble.CompactionGoroutineKind) {
+	if s.commits.Load() > 0 {
+		runtime.Gosched()
+	}
+}
+
+// committing notes that a commit has begun; the caller calls what it returns when
+// it is over.
+func (s *scheduler) committing() (end func()) {
+	s.commits.Add(1)
+	return func() { s.commits.Add(-1) }
+}
 
 // CumulativeStats implements pebble.CompactionGrantHandle.
 func (s *scheduler) CumulativeStats(pebble.CompactionGrantHandleStats) {}

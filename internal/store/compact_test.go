@@ -1,6 +1,7 @@
 package store
 
 import (
+	"runtime"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -77,5 +78,31 @@ func TestCompactionsAreNotForgotten(t *testing.T) {
 	s.begin()
 	if w.running != 1 {
 		t.Error("it waits for ever")
+	}
+}
+
+// TestCompactionsGiveWay has a compaction measured while another goroutine waits
+// for the only processor.
+func TestCompactionsGiveWay(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	s := newScheduler()
+	gives := func() (way bool) {
+		done := make(chan struct{})
+		ran := false
+		go func() { ran = true; close(done) }()
+		s.MeasureCPU(pebble.CompactionGoroutinePrimary)
+		way = ran
+		<-done
+		return way
+	}
+	end := s.committing()
+	also := s.committing()
+	also()
+	if !gives() {
+		t.Error("a commit is under way, and the compaction keeps the processor")
+	}
+	end()
+	if n := s.commits.Load(); n != 0 {
+		t.Errorf("%d commits are under way", n)
 	}
 }

@@ -238,6 +238,7 @@ func (g *Group) Commit() error {
 	if g.err != nil {
 		return g.err
 	}
+	defer s.sched.committing()()
 	dirty, err := s.arch.sync()
 	if err != nil {
 		return s.fail.set(fmt.Errorf("archive: %w", err))

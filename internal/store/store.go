@@ -37,6 +37,7 @@ type Store struct {
 	gate     *gate
 	lock     io.Closer
 	db       *pebble.DB
+	sched    *scheduler
 	fail     *failure // of the archive or the index; Pebble's is the gate's
 	closed   bool
 
@@ -266,8 +267,8 @@ func (s *Store) openState(o Options) error {
 	// Queues are deleted from their heads and read from a cursor, so nobody walks
 	// over the tombstones that these compactions would clear away early.
 	opts.Experimental.TombstoneDenseCompactionThreshold = -1
-	sched := newScheduler()
-	opts.Experimental.CompactionScheduler = sched
+	s.sched = newScheduler()
+	opts.Experimental.CompactionScheduler = s.sched
 	filter := newLookups(o.Ordered)
 	// For the deep levels zstd of level 1: it takes a twelfth less of a commit's CPU
 	// than level 3, for a byte a URL more. Pebble's own profile would give up on
@@ -298,7 +299,7 @@ func (s *Store) openState(o Options) error {
 		return err
 	}
 	s.db = <-opened
-	sched.begin()
+	s.sched.begin()
 	return nil
 }
 
