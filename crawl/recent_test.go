@@ -19,6 +19,9 @@ func TestRowsAreAsWritten(t *testing.T) {
 	if len(c) != 16 {
 		t.Fatalf("%d buckets for 16", len(c))
 	}
+	if most := len(newRows(0)) * rowWays * rowSize; most > 16<<20 || most < 15<<20 || len(newRows(1<<40)) != len(newRows(0)) {
+		t.Errorf("%d bytes without a budget", most)
+	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	even := func() bool { return rng.IntN(2) == 0 }
 	last := map[page.Key]urlRow{}

@@ -50,6 +50,7 @@ type link struct {
 	got     int64     // bytes in this window
 	last    time.Time // when bytes came last
 	low     int       // bytes that a read waits for in the socket, 0 for any; see gather
+	portion int       // bytes worth waiting for, 0 before that was measured
 	looking bool      // the last look into the socket before the rate is judged
 	armed   time.Time // the deadline that is set, zero when none is
 	end     func() bool
@@ -77,7 +78,7 @@ func (c *Client) newLink(conn net.Conn, host string) *link {
 // other task, since the context broke into it.
 func (l *link) begin(ctx context.Context, silence time.Duration) (end func() bool) {
 	now := time.Now()
-	l.ctx, l.cause, l.flowing, l.looking, l.got = ctx, nil, false, false, 0
+	l.ctx, l.cause, l.flowing, l.looking, l.got, l.portion = ctx, nil, false, false, 0, 0
 	l.began, l.last = now, now
 	l.silence = now.Add(silence)
 	l.whole = now.Add(l.client.limits.Whole)
@@ -178,14 +179,12 @@ const slow = time.Second
 func (l *link) slow() bool { return l.last.Sub(l.began) > l.client.slow }
 
 // The bytes of an answer are gathered when it takes longer than gatherAfter. How
-// many: what comes in gatherTime at the rate of this window, so that we are woken
-// several times in it, and no fewer than come several times in a Window at any
-// MinRate that makes sense.
+// many: what has come in a quarter of a Window so far, or would have, but no more than
+// the kernel should keep for each of thousands of connections.
 const (
 	gatherAfter = slow / 5
-	gatherTime  = 5 * time.Second
 	minGather   = 4 << 10
-	maxGather   = 32 << 10
+	maxGather   = 16 << 10
 )
 
 // gather makes reads wait, in the socket, until several bytes are there, once
@@ -196,23 +195,21 @@ const (
 func (l *link) gather(left int64) {
 	want := 0
 	if l.raw != nil && len(l.caps) == 0 && l.tap == nil && !l.looking && l.last.Sub(l.began) > min(gatherAfter, l.client.slow) {
-		if want = l.low; want == 0 {
-			want = l.portion()
+		if l.portion == 0 {
+			l.measure(l.last)
 		}
-		want = int(min(left, int64(want)))
+		want = int(min(left, int64(l.portion)))
 	}
 	if want != l.low {
 		l.setLow(want)
 	}
 }
 
-// portion is how many bytes to gather, by what came in this window so far.
-func (l *link) portion() int {
-	took := l.last.Sub(l.window.Add(-l.client.limits.Window))
-	if took < gatherAfter {
-		return minGather // too short to tell
-	}
-	return int(min(max(float64(l.got)*float64(gatherTime)/float64(took), minGather), maxGather))
+// measure says how many bytes to gather from now on, by what came in this window.
+func (l *link) measure(now time.Time) {
+	window := l.client.limits.Window
+	took := max(now.Sub(l.window.Add(-window)), gatherAfter)
+	l.portion = int(min(max(float64(l.got)*float64(window/4)/float64(took), minGather), maxGather))
 }
 
 func (l *link) setLow(n int) {
@@ -387,8 +384,9 @@ func (l *link) set(deadline time.Time) error {
 	return nil
 }
 
-// lookTime is enough for reads that find their bytes in the socket.
-const lookTime = 10 * time.Millisecond
+// lookTime is enough for reads that find their bytes in the socket, on a machine
+// that is busy with others.
+const lookTime = 250 * time.Millisecond
 
 // judge says what a deadline that passed means: nil when the rate was kept and
 // the next window has begun, or the deadline has moved since. Bytes that were
@@ -417,6 +415,7 @@ func (l *link) judge(now time.Time) error {
 	if float64(l.got) < float64(lim.MinRate)*lim.Window.Seconds() {
 		return errSlow
 	}
+	l.measure(now)
 	l.got, l.looking = 0, false
 	l.window = now.Add(lim.Window)
 	return nil

@@ -11,9 +11,9 @@ import (
 )
 
 // A group holds at most so many pages, and so many bytes that follow from them but
-// for what the last one adds: some two thousand new URLs, of which twenty pages may
-// be full, and whose rows take milliseconds to write. Groups are at least so far
-// apart unless they are full: a lone page does not wait, a flood shares its syncs.
+// for what the last one adds: two thousand new URLs or so, which take milliseconds to
+// write. Groups are at least so far apart unless they are full: a lone page does not
+// wait, a flood shares its syncs.
 const (
 	groupPages = 100
 	groupBytes = 1 << 20

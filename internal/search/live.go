@@ -3,6 +3,7 @@ package search
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"weir/internal/store"
@@ -16,6 +17,7 @@ import (
 type Indexer struct {
 	x     *Index
 	queue chan group
+	waits atomic.Int64 // pages in the queue
 	done  chan struct{}
 	err   error // of run; read after done
 	open  group // what was added and is not committed
@@ -28,9 +30,12 @@ type group struct {
 	covers Range
 }
 
-// queued bounds the groups that wait: of a hundred pages each, some ten
-// megabytes.
-const queued = 16
+// What may wait: so many pages, some ten megabytes, and so many groups, which may be
+// of few pages each.
+const (
+	queuedPages = 1600
+	queued      = 1024
+)
 
 // Pages wait until they can be found: a segment is written then, if a small one.
 // The first are there soon, for whoever watches a crawl begin; the wait doubles
@@ -76,9 +81,15 @@ func (l *Indexer) Commit(end Point) {
 	if g.covers.empty() {
 		return
 	}
+	n := int64(len(g.pages))
+	if l.waits.Load()+n > queuedPages {
+		return // a gap
+	}
+	l.waits.Add(n) // before they are taken out
 	select {
 	case l.queue <- g:
 	default: // a gap
+		l.waits.Add(-n)
 	}
 }
 
@@ -143,6 +154,7 @@ func (l *Indexer) run() error {
 				queue = nil
 				break
 			}
+			l.waits.Add(-int64(len(g.pages)))
 			if failed != nil {
 				break // the queue is emptied, no more
 			}

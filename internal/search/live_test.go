@@ -183,33 +183,46 @@ func TestAnyHistory(t *testing.T) {
 	})
 }
 
-// A crawl that is faster than the index leaves gaps, and never waits.
+// A crawl that is faster than the index leaves gaps, and never waits, whether there
+// is no room for another group or for its pages.
 func TestLiveFallsBehind(t *testing.T) {
-	s := many(t, 300)
-	want := answers(t, s.index(t, vfs.NewMem(), 0), s)
-	fs := vfs.NewMem()
-	x, err := Open("crawl", Options{FS: fs, Crawl: crawlID})
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Nobody takes from the queue while it fills up.
-	l := &Indexer{x: x, queue: make(chan group, queued), done: make(chan struct{})}
-	for i := range s.pages {
-		s.feed(l, i, i+1)
-	}
-	go func() {
-		defer close(l.done)
-		l.err = l.run()
-	}()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	s.reads = 0
-	if got := answers(t, s.index(t, fs, 0), s); got != want {
-		t.Errorf("%s\nwant\n%s", got, want)
-	}
-	if s.reads != len(s.pages)-queued {
-		t.Errorf("%d pages were read again", s.reads)
+	const room = 16
+	for name, wait := range map[string]struct {
+		groups int
+		pages  int64 // that wait already
+	}{"groups": {room, 0}, "pages": {queued, queuedPages - room}} {
+		t.Run(name, func(t *testing.T) {
+			s := many(t, 300)
+			want := answers(t, s.index(t, vfs.NewMem(), 0), s)
+			fs := vfs.NewMem()
+			x, err := Open("crawl", Options{FS: fs, Crawl: crawlID})
+			if err != nil {
+				t.Fatal(err)
+			}
+			// Nobody takes from the queue while it fills up.
+			l := &Indexer{x: x, queue: make(chan group, wait.groups), done: make(chan struct{})}
+			l.waits.Store(wait.pages)
+			for i := range s.pages {
+				s.feed(l, i, i+1)
+			}
+			go func() {
+				defer close(l.done)
+				l.err = l.run()
+			}()
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if n := l.waits.Load(); n != wait.pages {
+				t.Errorf("%d pages wait in an empty queue", n-wait.pages)
+			}
+			s.reads = 0
+			if got := answers(t, s.index(t, fs, 0), s); got != want {
+				t.Errorf("%s\nwant\n%s", got, want)
+			}
+			if s.reads != len(s.pages)-room {
+				t.Errorf("%d pages were read again", s.reads)
+			}
+		})
 	}
 }
 
