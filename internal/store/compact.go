@@ -16,7 +16,7 @@ import (
 // milliseconds each time, and a commit goes through three goroutines that may each
 // have to wait for one.
 type scheduler struct {
-	commits atomic.Int32 // under way
+	commit atomic.Bool // one is under way
 
 	mu       sync.Mutex
 	over     sync.Cond // a grant is over
@@ -111,16 +111,9 @@ func (s *scheduler) Started() {}
 // MeasureCPU implements pebble.CompactionGrantHandle. A compaction calls it again
 // and again, every hundred rows or so.
 func (s *scheduler) MeasureCPU(pebble.CompactionGoroutineKind) {
-	if s.commits.Load() > 0 {
+	if s.commit.Load() {
 		runtime.Gosched()
 	}
-}
-
-// committing notes that a commit has begun; the caller calls what it returns when
-// it is over.
-func (s *scheduler) committing() (end func()) {
-	s.commits.Add(1)
-	return func() { s.commits.Add(-1) }
 }
 
 // CumulativeStats implements pebble.CompactionGrantHandle.

@@ -238,7 +238,8 @@ func (g *Group) Commit() error {
 	if g.err != nil {
 		return g.err
 	}
-	defer s.sched.committing()()
+	s.sched.commit.Store(true)
+	defer s.sched.commit.Store(false)
 	dirty, err := s.arch.sync()
 	if err != nil {
 		return s.fail.set(fmt.Errorf("archive: %w", err))
