@@ -109,6 +109,7 @@ const (
 	pauseAllowed = 100 * time.Millisecond // before a server counts as slower than it was
 	longSilence  = 3 * time.Second        // after which nothing is expected any more
 	maxPromises  = 64                     // of a flow that are told apart
+	surely       = 0.8                    // of the time that a server takes for a packet, since it may be quicker this time
 )
 
 const (
@@ -124,12 +125,12 @@ const (
 // At first nothing is known of any server, and more room is kept.
 func (c *Credit) share() float64 {
 	packet := min(Packet/c.limit, 0.05)
-	share := 1.000 - float64(0.1*packet)
+	share := 1 - float64(0.2*packet)
 	if young := 1 - c.now.Sub(c.began).Seconds()/youth.Seconds(); young > 0 {
 		share -= float64(0.08 * young * young)
 	}
 	if c.cfg.Strict {
-		share = min(share, 0.988-float64(0.6*packet))
+		share = min(share, 0.988-float64(0.5*packet))
 	}
 	return share
 }
@@ -298,7 +299,8 @@ func (c *Credit) Tick(now page.Time) []Grant {
 // always be there first with less. A read that finds no room lets others go on,
 // since theirs may bring bytes at another time; but nobody gets further ahead of
 // it than lead, or distant servers, whose bytes are booked long before they
-// come, would leave nothing to near ones. It returns whether all were served.
+// come, would leave nothing to near ones; nor does anybody who is urgent of one who is
+// as urgent. It returns whether all were served.
 func (c *Credit) serve() bool {
 	least := [2]int64{math.MaxInt64, math.MaxInt64}
 	for _, f := range c.queue {
@@ -316,10 +318,14 @@ func (c *Credit) serve() bool {
 	waiting := len(c.queue)
 	lead := int64(max(leadMin, c.limit*leadTime.Seconds()/float64(waiting)))
 	all := true
+	var held *Flow // the first of the urgent whom nothing could be given
 	for _, f := range c.queue {
 		c.yieldTo(f.urge)
 		if !f.asks && f.urge == 0 && f.had[0] > c.floor[0]+lead {
 			return false
+		}
+		if held != nil && held.urge == f.urge && f.had[1] > held.had[1]+lead {
+			continue
 		}
 		reads := !f.asks
 		if g, ok := c.grant(f, waiting); ok {
@@ -331,6 +337,9 @@ func (c *Credit) serve() bool {
 		}
 		if all = false; f.asks {
 			return false
+		}
+		if f.urge > 0 && (held == nil || held.urge != f.urge) {
+			held = f
 		}
 	}
 	return all
@@ -373,7 +382,7 @@ func (c *Credit) most(f *Flow) int {
 
 // bears says whether there is room for bytes that a flow would bring.
 func (c *Credit) bears(f *Flow, brings int) bool {
-	return brings == 0 && c.bound > 0 || c.fits(f.slotsAhead(), float64(float64(brings)*f.factor))
+	return brings == 0 && c.bound > 0 || c.fits(f.arrival(), float64(float64(brings)*f.factor))
 }
 
 // give gives a flow so many packets, or sends its request.
@@ -388,7 +397,7 @@ func (c *Credit) give(f *Flow, packets int) (Grant, bool) {
 	if !c.bears(f, brings) {
 		return Grant{}, false
 	}
-	at := f.slotsAhead()
+	at := f.arrival()
 	cost := float64(float64(brings) * f.factor)
 	if f.asks {
 		// The first packet will be read at once, which brings another.
@@ -512,11 +521,7 @@ func (c *Credit) widen(f *Flow) bool {
 	c.take(at, cost)
 	f.window += more
 	f.grown = c.now
-	brings := more
-	if f.urge > 0 {
-		brings = more / segment * mss // no byte more than comes, or the flow seems to pause; see pace
-	}
-	f.promise(c, brings)
+	f.promise(c, more/segment*mss) // no byte more than comes, or the flow seems to pause; see pace
 	c.grants = append(c.grants, Grant{Flow: f, Window: f.window})
 	return true
 }

@@ -13,8 +13,8 @@ import (
 // A model of a receiver, its kernel and its servers, in steps of one
 // millisecond: connections that fetch one page after another over a network
 // where window updates and packets take half a round trip each, servers send as
-// the window allows and at their own speed, and what is not read fills the
-// receive buffer.
+// the window allows and at their own speed or that of their lines, and what is not
+// read fills the receive buffer.
 type model struct {
 	rnd     *rand.Rand
 	c       *Credit
@@ -34,6 +34,7 @@ type modelHost struct {
 	rtt   time.Duration
 	think time.Duration
 	busy  bool
+	paced bool // the server itself waits between packets; otherwise its line takes that long for each
 	habit Habit
 }
 
@@ -42,9 +43,10 @@ type modelConn struct {
 	flow     *Flow
 	window   int
 	size     int64
-	sent     int64 // by the server
-	nextSend page.Time
-	edge     int64 // right edge of the window, as the server knows it
+	sent     int64     // by the server
+	ready    page.Time // when the server has thought
+	nextSend page.Time // when its line is free, or its turn has come
+	edge     int64     // right edge of the window, as the server knows it
 	flights  []modelPacket
 	updates  []modelPacket // window edges on their way
 	read     int64
@@ -85,6 +87,7 @@ func unevenHosts(seed uint64, n int, scale float64) []modelHost {
 			rate:  scale * 5e3 * math.Pow(40, r.Float64()),
 			rtt:   time.Duration(10+r.IntN(290)) * time.Millisecond,
 			think: time.Duration(r.IntN(60)) * time.Millisecond,
+			paced: i%4 == 3,
 		}
 		if i < 4 {
 			hs[i].rate = scale * (2e5 + 1e6*r.Float64())
@@ -178,7 +181,7 @@ func (m *model) granted(k *modelConn, g Grant) {
 	}
 	if k.state == 0 {
 		k.state = 1
-		k.nextSend = m.now.Add(k.host.rtt/2 + k.host.think)
+		k.ready = m.now.Add(k.host.rtt/2 + k.host.think)
 		return
 	}
 	if g.Bytes > 0 {
@@ -198,16 +201,18 @@ func (m *model) network(k *modelConn) float64 {
 		k.edge = max(k.edge, k.updates[0].n)
 		k.updates = k.updates[1:]
 	}
-	for k.state == 1 && k.nextSend <= m.now && k.sent < k.size {
+	for k.state == 1 && k.ready <= m.now && k.sent < k.size {
 		n := min(mss, k.size-k.sent)
 		if k.sent+n > k.edge {
-			// The window opens later; the server does not save up time.
-			k.nextSend = m.now.Add(time.Millisecond)
 			break
 		}
 		k.sent += n
-		k.flights = append(k.flights, modelPacket{k.nextSend.Add(k.host.rtt / 2), n})
-		k.nextSend = k.nextSend.Add(time.Duration(float64(n) / k.host.rate * 1e9))
+		leaves, took := max(m.now, k.nextSend), time.Duration(float64(n)/k.host.rate*1e9)
+		k.nextSend = leaves.Add(took)
+		if !k.host.paced {
+			leaves = k.nextSend
+		}
+		k.flights = append(k.flights, modelPacket{leaves.Add(k.host.rtt / 2), n})
 	}
 	arrived := 0.0
 	for len(k.flights) > 0 && k.flights[0].at <= m.now {

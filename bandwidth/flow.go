@@ -173,6 +173,9 @@ func (f *Flow) Quiet() bool {
 		return true
 	}
 	gap, expected := f.pace(c)
+	if f.first {
+		gap = 0 // it may have finished thinking any moment
+	}
 	return !expected || f.turn().Add(gap).Sub(c.now) > c.slot
 }
 
@@ -229,7 +232,7 @@ func (f *Flow) Seen(now page.Time, s Sample) {
 		// Nobody knows, or the window is about to change.
 	case over > 0:
 		f.forgo(over)
-	case -over >= mss:
+	case -over >= mss/2:
 		f.promise(c, min(-over, f.due()))
 	}
 }
@@ -250,9 +253,10 @@ func (f *Flow) settle(bytes int) {
 
 // hasten learns how fast the server sends: what came, over the time since it was
 // due or since what came before it, whichever is later. Before that it is the
-// window and the distance that keep it.
+// window and the distance that keep it. A small packet is mostly header, and tells
+// nothing: servers send one where a window is no multiple of what packets hold.
 func (f *Flow) hasten(now page.Time, came int64) {
-	if !f.first && len(f.ahead) > 0 {
+	if !f.first && len(f.ahead) > 0 && came >= mss {
 		from := max(f.came, page.Time(f.ahead[0].slot*int64(f.c.slot)))
 		if d := now.Sub(from); d > 0 {
 			speed := float64(came) / max(d, 2*time.Millisecond).Seconds()
@@ -352,6 +356,32 @@ func (f *Flow) slotsAhead() int {
 	return f.slotAt(d)
 }
 
+// arrival is when the first packet that is promised now will be here. Those that
+// were promised before come first, and the server takes its time for each. Room for
+// it is needed from then on: with room asked for when it is due, a slow server would
+// leave as much unused until its packet comes. What comes too late to be foreseen
+// needs its room when it is due, or any number of such packets would find some.
+func (f *Flow) arrival() int {
+	if f.asks || f.speed == 0 {
+		return f.slotsAhead()
+	}
+	gap, last := gapAt(f.speed), f.came
+	if len(f.ahead) > 0 {
+		var expected bool
+		if gap, expected = f.pace(f.c); !expected {
+			return f.slotsAhead()
+		}
+	}
+	for _, p := range f.ahead {
+		last = max(last, page.Time(p.slot*int64(f.c.slot))).Add(toDuration(gap.Seconds() * float64(p.bytes) / mss))
+	}
+	came := max(last, f.c.now.Add(f.rtt)).Add(toDuration(surely * gap.Seconds()))
+	if at := f.slotAt(came.Sub(f.c.now)); at < aheadSlots-1 {
+		return at
+	}
+	return f.slotsAhead()
+}
+
 // slotAt is the slot ahead that is running after a time.
 func (f *Flow) slotAt(d time.Duration) int {
 	return min(int(int64(f.c.now.Add(d))/int64(f.c.slot)-f.c.slotNo), aheadSlots-1)
@@ -382,9 +412,14 @@ func (f *Flow) foresee(c *Credit) {
 		return
 	}
 	next := f.came
+	ready := f.first // thinking is all that the first packet takes
 	expect := func(wire float64) {
 		for ; wire > 0; wire -= Packet {
-			next = next.Add(gap)
+			if ready {
+				next, ready = max(next, c.now), false
+			} else {
+				next = next.Add(toDuration(gap.Seconds() * min(wire/Packet, 1)))
+			}
 			at := int64(max(next, c.now))/int64(c.slot) - c.slotNo
 			if at >= aheadSlots {
 				return
@@ -414,7 +449,7 @@ func (f *Flow) turn() page.Time {
 	return max(f.came, page.Time(f.ahead[0].slot*int64(f.c.slot)))
 }
 
-// pace is how long the server takes for a packet when it sends, and whether any
+// pace is how long the server takes from packet to packet when it sends, and whether any
 // are to be expected. One that has paused for longer than its speed explains is
 // as slow as that.
 func (f *Flow) pace(c *Credit) (gap time.Duration, expected bool) {
@@ -423,16 +458,18 @@ func (f *Flow) pace(c *Credit) (gap time.Duration, expected bool) {
 		return 0, false
 	}
 	speed := f.speed
-	switch {
-	case f.first: // it may have finished thinking any moment
-		speed = 0
-	case speed > 0 && silence > pauseAllowed && silence.Seconds()*speed > 2*mss:
+	if !f.first && speed > 0 && silence > pauseAllowed && silence.Seconds()*speed > 2*mss {
 		speed = 2 * mss / silence.Seconds()
 	}
+	return gapAt(speed), true
+}
+
+// gapAt is how long a packet takes at a speed, 0 if that is not known.
+func gapAt(speed float64) time.Duration {
 	if speed == 0 {
-		return 0, true
+		return 0
 	}
-	return toDuration(min(mss/speed, longSilence.Seconds())), true
+	return toDuration(min(mss/speed, longSilence.Seconds()))
 }
 
 // doubt is how many wire bytes may come twice of the answer that is asked for.

@@ -356,6 +356,111 @@ func TestFlowPauseIsNotSlowness(t *testing.T) {
 
 // Without a limit a request need not wait, and what its server takes is known
 // all the same.
+// slowFlow is a flow of a server of 20,000 bytes a second, 50 ms away, with nothing
+// under way.
+func slowFlow(c *Credit, now page.Time) *Flow {
+	f := c.Open(now, 2*segment, modelHeader, Habit{Think: time.Millisecond, Speed: 20e3, Echo: -1})
+	f.Seen(now, Sample{RTT: 50 * time.Millisecond, Window: -1})
+	return f
+}
+
+// Room for a packet is asked for when it will be here: after those before it, and
+// after its server's line has taken it.
+func TestFlowArrival(t *testing.T) {
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		name     string
+		promised []int // bytes before it
+		speed    float64
+		want     time.Duration
+	}{
+		{"alone", nil, 20e3, 50*ms + 58*ms},
+		{"behind a packet", []int{mss}, 20e3, 50*ms + 72*ms + 58*ms},
+		{"behind two", []int{mss, mss}, 20e3, 50*ms + 2*72*ms + 58*ms},
+		{"behind a small one", []int{24}, 20e3, 50*ms + ms + 58*ms},
+		{"at a speed not known", []int{mss}, 0, 50 * ms},
+		{"too late to be foreseen", nil, 1e3, 50 * ms},
+	} {
+		credit := NewCredit(CreditConfig{Limit: 140e3})
+		f := slowFlow(credit, page.Time(time.Hour))
+		f.busy, f.speed = true, c.speed
+		for _, bytes := range c.promised {
+			f.promise(credit, bytes)
+		}
+		if got := time.Duration(f.arrival()) * credit.slot; (got - c.want).Abs() > credit.slot {
+			t.Errorf("%s: %v ahead, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// A packet comes as long after the one before it as its bytes take, however they
+// were promised: bytes that never come, a few in front of it, do not put it off.
+func TestFlowExpectsByBytes(t *testing.T) {
+	c := NewCredit(CreditConfig{Limit: 140e3})
+	now := page.Time(time.Hour)
+	expected := func(bytes ...int) (at int) {
+		f := slowFlow(c, now)
+		defer f.Close(now)
+		f.busy = true
+		for _, n := range bytes {
+			f.ahead = append(f.ahead, promised{c.slotNo, n})
+		}
+		c.level = [aheadSlots]float64{}
+		f.foresee(c)
+		for i, wire := range c.level {
+			if wire > Packet/2 {
+				at = i
+			}
+		}
+		return at
+	}
+	if whole, behind := expected(mss), expected(24, mss); whole == 0 || behind-whole > 1 {
+		t.Errorf("expected in slot %d, and behind 24 bytes in slot %d", whole, behind)
+	}
+	if one, two := expected(mss), expected(mss, mss); two-one < 10 {
+		t.Errorf("expected in slot %d, and behind another packet in slot %d", one, two)
+	}
+}
+
+// How long a packet of a few bytes took says nothing of the server's speed.
+func TestFlowSmallPackets(t *testing.T) {
+	c := NewCredit(CreditConfig{Limit: 140e3})
+	now := page.Time(time.Hour)
+	f := slowFlow(c, now)
+	f.busy = true
+	f.promise(c, 4*mss)
+	came := func(bytes int64, after time.Duration) float64 {
+		now = now.Add(after)
+		f.Seen(now, Sample{Payload: f.received + bytes, Wire: f.wire + bytes + modelHeader, Window: -1})
+		return f.speed
+	}
+	was := came(mss, 122*time.Millisecond)
+	if got := came(24, 4*time.Millisecond); got != was {
+		t.Errorf("24 bytes made %.0f bytes a second of %.0f", got, was)
+	}
+	if got := came(mss, 30*time.Millisecond); got <= was {
+		t.Errorf("a packet in 30 ms made %.0f bytes a second of %.0f", got, was)
+	}
+}
+
+// When the kernel has opened the window further than the account thought, that is
+// promised, though a few bytes stay open of a promise before.
+func TestFlowWindowTold(t *testing.T) {
+	c := NewCredit(CreditConfig{Limit: 140e3})
+	now := page.Time(time.Hour)
+	f := slowFlow(c, now)
+	f.busy = true
+	f.promise(c, 24)
+	f.Seen(now, Sample{Window: mss})
+	if got := f.open(); got != mss {
+		t.Errorf("%d bytes are open, the window is %d", got, mss)
+	}
+	f.Seen(now, Sample{Window: mss + 24})
+	if got := f.open(); got != mss {
+		t.Errorf("%d bytes are open: 24 more make no packet", got)
+	}
+}
+
 func TestFlowUnlimited(t *testing.T) {
 	c := NewCredit(CreditConfig{Limit: Unlimited})
 	now := page.Time(time.Hour)
