@@ -23,11 +23,12 @@ import (
 //   - promised: for every Flow what its server may still send, and when that is
 //     due. What is late is expected at the pace the flow has shown.
 //
-// A grant of k bytes is given when no span that ends from its due time on would
-// then hold more than the limit allows. So no second holds more than the limit,
-// except by what comes earlier than expected; and since a span that holds less
-// is filled up by the next grants, hardly less either. Short spans within it are
-// bounded too, more loosely, so that the bytes come evenly.
+// A grant of k bytes is given when no span that ends after they will be here, at
+// the pace of their server, would then hold more than the limit allows. So no
+// second holds more than the limit, except by what comes earlier than expected;
+// and since a span that holds less is filled up by the next grants, hardly less
+// either. Short spans within it are bounded too, more loosely, so that the bytes
+// come evenly.
 //
 // Not safe for concurrent use.
 type Credit struct {
@@ -36,15 +37,16 @@ type Credit struct {
 	slot  time.Duration // a two hundredth of the span
 	room  float64       // wire bytes that a span may hold at the limit
 
-	now    page.Time
-	ticked page.Time                        // the last Tick
-	slotNo int64                            // of now
-	past   [spanSlots]float64               // wire bytes, by slot number
-	sum    float64                          // of past
-	level  [aheadSlots]float64              // the fullest of the spans that end in a slot ahead, or later
-	brief  [aheadSlots + briefSlots]float64 // the short spans that end in each slot ahead
-	bound  float64                          // of room: what may be foreseen of a span now
-	dip    float64                          // wire bytes that a short span may hold
+	now     page.Time
+	ticked  page.Time                        // the last Tick
+	slotNo  int64                            // of now
+	past    [spanSlots]float64               // wire bytes, by slot number
+	sum     float64                          // of past
+	level   [aheadSlots]float64              // the fullest of the spans that end in a slot ahead, or later
+	brief   [aheadSlots + briefSlots]float64 // the short spans that end in each slot ahead
+	overdue float64                          // wire bytes that are expected any moment
+	bound   float64                          // of room: what may be foreseen of a span now
+	dip     float64                          // wire bytes that a short span may hold
 
 	flows   []*Flow
 	floor   [2]int64            // what the one that had least of its class has had
@@ -110,6 +112,7 @@ const (
 	longSilence  = 3 * time.Second        // after which nothing is expected any more
 	maxPromises  = 64                     // of a flow that are told apart
 	surely       = 0.8                    // of the time that a server takes for a packet, since it may be quicker this time
+	surelyWithin = 30 * time.Millisecond  // the packets of its first window come after one another, though it took longer before
 )
 
 const (
@@ -299,8 +302,8 @@ func (c *Credit) Tick(now page.Time) []Grant {
 // always be there first with less. A read that finds no room lets others go on,
 // since theirs may bring bytes at another time; but nobody gets further ahead of
 // it than lead, or distant servers, whose bytes are booked long before they
-// come, would leave nothing to near ones; nor does anybody who is urgent of one who is
-// as urgent. It returns whether all were served.
+// come, would leave nothing to near ones. The same holds among those who
+// are equally urgent. It returns whether all were served.
 func (c *Credit) serve() bool {
 	least := [2]int64{math.MaxInt64, math.MaxInt64}
 	for _, f := range c.queue {
@@ -318,7 +321,7 @@ func (c *Credit) serve() bool {
 	waiting := len(c.queue)
 	lead := int64(max(leadMin, c.limit*leadTime.Seconds()/float64(waiting)))
 	all := true
-	var held *Flow // the first of the urgent whom nothing could be given
+	var held *Flow // who has had least of the urgent whom nothing could be given
 	for _, f := range c.queue {
 		c.yieldTo(f.urge)
 		if !f.asks && f.urge == 0 && f.had[0] > c.floor[0]+lead {
@@ -452,11 +455,13 @@ func (c *Credit) take(at int, cost float64) {
 // foresee works out what the spans hold that end in each of the next slots, as
 // things stand.
 func (c *Credit) foresee() {
-	c.level = [aheadSlots]float64{}
+	c.level, c.overdue = [aheadSlots]float64{}, 0
 	for _, f := range c.flows {
 		f.foresee(c)
 	}
 	c.level[0] += c.past[c.slotNo%spanSlots]
+	// What is overdue comes any moment, but hardly all of it in the same one.
+	c.level[0] -= c.overdue
 	brief := 0.0
 	for i := 1; i < briefSlots; i++ {
 		brief += c.past[(c.slotNo+spanSlots-int64(i))%spanSlots]
@@ -473,6 +478,7 @@ func (c *Credit) foresee() {
 			brief -= c.level[old]
 		}
 	}
+	c.level[0] += c.overdue
 	sum := c.sum - c.past[c.slotNo%spanSlots]
 	for i := range aheadSlots {
 		if i > 0 {

@@ -76,6 +76,56 @@ func TestCreditHolds(t *testing.T) {
 	}
 }
 
+// Lines that take their time leave no room unused: it is asked for when their
+// packets will be here, not when they could be.
+func TestCreditSlowLines(t *testing.T) {
+	for seed := uint64(1); seed <= 3; seed++ {
+		hosts := unevenHosts(seed, 40, 1)
+		for i := range hosts {
+			hosts[i].paced = false
+		}
+		m := newModel(seed, 140e3, 40, false, hosts).run(90 * time.Second)
+		if mean, worst := m.use(140e3, 30*time.Second); mean < 0.975 || worst > 1.02 {
+			t.Errorf("seed %d: %.4f used, %.4f in the worst second", seed, mean, worst)
+		}
+	}
+}
+
+// A server that was slow the last time may be quick: the packets of its first window
+// find room though they all come at once.
+func TestCreditQuickerThanBefore(t *testing.T) {
+	for _, limit := range []float64{140e3, 1e6} {
+		hosts := make([]modelHost, 200)
+		for i := range hosts {
+			hosts[i] = modelHost{rate: 5e6, rtt: time.Duration(20+i) * time.Millisecond, think: 20 * time.Millisecond}
+		}
+		m := newModel(1, limit, 60, false, hosts)
+		m.size = func(*rand.Rand) int64 { return 6000 }
+		for range 600 {
+			for i := range m.hosts {
+				m.hosts[i].habit = Habit{Think: 20 * time.Millisecond, Speed: 2e3, Echo: -1}
+			}
+			m.run(100 * time.Millisecond)
+		}
+		if mean, worst := m.use(limit, 30*time.Second); worst > 1.10 || mean < 0.9 {
+			t.Errorf("%s: %.3f used, %.3f in the worst second", FormatRate(int64(limit)), mean, worst)
+		}
+	}
+}
+
+// Packets of many servers that are overdue do not come all at once, and do not keep
+// the link from others.
+func TestCreditManyOverdue(t *testing.T) {
+	hosts := make([]modelHost, 60)
+	for i := range hosts {
+		hosts[i] = modelHost{rate: 4e3, rtt: time.Duration(20+4*i) * time.Millisecond, think: 20 * time.Millisecond, paced: true}
+	}
+	m := newModel(1, 140e3, 60, false, hosts).run(90 * time.Second)
+	if mean, worst := m.use(140e3, 30*time.Second); mean < 0.85 || worst > 1.02 {
+		t.Errorf("%.3f used, %.3f in the worst second", mean, worst)
+	}
+}
+
 // A limit of a few packets a second is kept over its longer spans, and pages
 // come all the same.
 func TestCreditTiny(t *testing.T) {

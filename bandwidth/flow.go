@@ -347,7 +347,7 @@ func (f *Flow) full(bytes int) bool {
 // packetsIn is how many packets hold so many bytes.
 func packetsIn(bytes int) int { return (bytes + mss - 1) / mss }
 
-// slotsAhead is when bytes that are promised now will come.
+// slotsAhead is when bytes that are promised now are due.
 func (f *Flow) slotsAhead() int {
 	d := f.rtt
 	if f.asks {
@@ -359,18 +359,15 @@ func (f *Flow) slotsAhead() int {
 // arrival is when the first packet that is promised now will be here. Those that
 // were promised before come first, and the server takes its time for each. Room for
 // it is needed from then on: with room asked for when it is due, a slow server would
-// leave as much unused until its packet comes. What comes too late to be foreseen
-// needs its room when it is due, or any number of such packets would find some.
+// leave as much unused until its packet comes. What would come too late to be
+// foreseen needs its room when it is due.
 func (f *Flow) arrival() int {
 	if f.asks || f.speed == 0 {
 		return f.slotsAhead()
 	}
 	gap, last := gapAt(f.speed), f.came
 	if len(f.ahead) > 0 {
-		var expected bool
-		if gap, expected = f.pace(f.c); !expected {
-			return f.slotsAhead()
-		}
+		gap, _ = f.pace(f.c)
 	}
 	for _, p := range f.ahead {
 		last = max(last, page.Time(p.slot*int64(f.c.slot))).Add(toDuration(gap.Seconds() * float64(p.bytes) / mss))
@@ -411,20 +408,27 @@ func (f *Flow) foresee(c *Credit) {
 	if !expected {
 		return
 	}
-	next := f.came
-	ready := f.first // thinking is all that the first packet takes
+	next, first := f.came, f.came
+	if f.first {
+		gap = min(gap, surelyWithin) // it may be quicker than the last time
+	}
+	began := !f.first // thinking is all that the first packet takes
 	expect := func(wire float64) {
 		for ; wire > 0; wire -= Packet {
-			if ready {
-				next, ready = max(next, c.now), false
-			} else {
+			if began {
 				next = next.Add(toDuration(gap.Seconds() * min(wire/Packet, 1)))
+			} else {
+				next, began = max(next, c.now), true
+				first = next
 			}
 			at := int64(max(next, c.now))/int64(c.slot) - c.slotNo
 			if at >= aheadSlots {
 				return
 			}
 			c.level[at] += min(wire, Packet)
+			if next <= c.now {
+				c.overdue += min(wire, Packet)
+			}
 		}
 	}
 	for _, p := range f.ahead {
@@ -435,7 +439,7 @@ func (f *Flow) foresee(c *Credit) {
 	if f.fresh {
 		after += float64(mss * f.factor)
 		if f.first {
-			next = next.Add(f.rtt)
+			next = max(next, first.Add(f.rtt))
 		}
 	}
 	expect(after)

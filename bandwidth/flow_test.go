@@ -354,8 +354,6 @@ func TestFlowPauseIsNotSlowness(t *testing.T) {
 	}
 }
 
-// Without a limit a request need not wait, and what its server takes is known
-// all the same.
 // slowFlow is a flow of a server of 20,000 bytes a second, 50 ms away, with nothing
 // under way.
 func slowFlow(c *Credit, now page.Time) *Flow {
@@ -461,6 +459,8 @@ func TestFlowWindowTold(t *testing.T) {
 	}
 }
 
+// Without a limit a request need not wait, and what its server takes is known
+// all the same.
 func TestFlowUnlimited(t *testing.T) {
 	c := NewCredit(CreditConfig{Limit: Unlimited})
 	now := page.Time(time.Hour)

@@ -109,8 +109,8 @@ func TestUrgentAtTheirOwnSpeed(t *testing.T) {
 }
 
 // Where the limit is too small for all who are urgent, the more urgent come first
-// and equals have as much. The servers pace themselves: where a line takes its time
-// for each packet, a window that was widened before brings more than another.
+// and equals have as much. The servers pace themselves: where lines take their time
+// for each packet, a window that was widened earlier brings more than another.
 func TestUrgentInOrder(t *testing.T) {
 	hosts, others := alike(5, 150e3, 40*time.Millisecond), alike(10, 1e6, 80*time.Millisecond)
 	for _, hs := range [][]modelHost{hosts, others} {
