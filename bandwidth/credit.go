@@ -89,17 +89,19 @@ const (
 )
 
 // Windows. They are told in units of the largest payload there is; with the time
-// stamps in its header a packet holds a little less.
+// stamps in its header a packet holds a little less, and where addresses or lines take
+// of it, less again, which its flow learns.
 const (
-	segment     = 1460
-	mss         = 1448
-	windowTime  = 10 * time.Millisecond // of the limit: what a new connection offers
-	minWindow   = 2 * segment           // half of it, which is what servers send at a time, is a packet
-	startWindow = 10 * segment          // servers send no more at first
-	maxWindow   = 60 << 10              // 64 KiB can be told without a scale
-	idleGrow    = 50 * time.Millisecond // of room that nobody wants before a window grows
-	growth      = 2                     // it grows by this part of itself
-	growTime    = 300 * time.Millisecond
+	segment      = 1460
+	mss          = 1448
+	leastSegment = 1000                  // less is no full packet, but a short one
+	windowTime   = 10 * time.Millisecond // of the limit: what a new connection offers
+	minWindow    = 2 * segment           // half of it, which is what servers send at a time, is a packet
+	startWindow  = 10 * segment          // servers send no more at first
+	maxWindow    = 60 << 10              // 64 KiB can be told without a scale
+	idleGrow     = 50 * time.Millisecond // of room that nobody wants before a window grows
+	growth       = 2                     // it grows by this part of itself
+	growTime     = 300 * time.Millisecond
 )
 
 // What is expected of servers.
@@ -124,16 +126,15 @@ const (
 
 // share is how much of the limit a span may be filled with, as far as that can
 // be foreseen. Servers do not keep time, so what a span holds in the end lies
-// around it, by two or three packets: the smaller the limit, the more that is.
-// At first nothing is known of any server, and more room is kept.
+// around it, by two or three packets. At first nothing is known of any server, and
+// more room is kept.
 func (c *Credit) share() float64 {
-	packet := min(Packet/c.limit, 0.05)
-	share := 1 - float64(0.2*packet)
+	share := 0.996
 	if young := 1 - c.now.Sub(c.began).Seconds()/youth.Seconds(); young > 0 {
 		share -= float64(0.08 * young * young)
 	}
 	if c.cfg.Strict {
-		share = min(share, 0.988-float64(0.5*packet))
+		share = min(share, 0.982)
 	}
 	return share
 }
@@ -366,7 +367,7 @@ func before(f, g *Flow) int {
 // of a turn, or when it is urgent as much as possible.
 func (c *Credit) grant(f *Flow, waiting int) (Grant, bool) {
 	if f.asks || f.urge == 0 {
-		return c.give(f, max(1, packetsIn(int(c.limit*turnTime.Seconds())/waiting)))
+		return c.give(f, max(1, f.packetsIn(int(c.limit*turnTime.Seconds())/waiting)))
 	}
 	if n := c.most(f); n > 0 {
 		return c.give(f, n)
@@ -377,7 +378,7 @@ func (c *Credit) grant(f *Flow, waiting int) (Grant, bool) {
 // most is how many packets a flow can be given at once. More bring no less, so that
 // they need not all be tried.
 func (c *Credit) most(f *Flow) int {
-	return sort.Search(packetsIn(f.wants), func(n int) bool {
+	return sort.Search(f.packetsIn(f.wants), func(n int) bool {
 		_, _, brings := f.reads(n + 1)
 		return !c.bears(f, brings)
 	})
@@ -392,7 +393,7 @@ func (c *Credit) bears(f *Flow, brings int) bool {
 func (c *Credit) give(f *Flow, packets int) (Grant, bool) {
 	var bytes, opens, brings int
 	if f.asks {
-		brings = f.window / segment * mss
+		brings = f.window / segment * f.mss
 	} else {
 		bytes, opens, brings = f.reads(packets)
 		f.narrow(bytes)
@@ -404,7 +405,7 @@ func (c *Credit) give(f *Flow, packets int) (Grant, bool) {
 	cost := float64(float64(brings) * f.factor)
 	if f.asks {
 		// The first packet will be read at once, which brings another.
-		later, more := f.slotAt(f.rtt+f.think+f.rtt), float64(mss*f.factor)+f.doubt()
+		later, more := f.slotAt(f.rtt+f.think+f.rtt), float64(float64(f.mss)*f.factor)+f.doubt()
 		if !c.fits(later, cost+more) {
 			return Grant{}, false
 		}
@@ -527,7 +528,7 @@ func (c *Credit) widen(f *Flow) bool {
 	c.take(at, cost)
 	f.window += more
 	f.grown = c.now
-	f.promise(c, more/segment*mss) // no byte more than comes, or the flow seems to pause; see pace
+	f.promise(c, more/segment*f.mss) // no byte more than comes, or the flow seems to pause; see pace
 	c.grants = append(c.grants, Grant{Flow: f, Window: f.window})
 	return true
 }

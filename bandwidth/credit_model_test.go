@@ -25,6 +25,7 @@ type model struct {
 	perMS   []float64              // wire bytes that arrived in each millisecond
 	limits  []float64              // that held then
 	tick    time.Duration
+	segment int64 // bytes that a packet holds
 	pages   int
 	longest time.Duration // that anybody waited for a grant
 }
@@ -51,6 +52,7 @@ type modelConn struct {
 	updates  []modelPacket // window edges on their way
 	read     int64
 	got      int64
+	largest  int // packet that came
 	wire     int64
 	state    int       // 0 waits to ask, 1 reads
 	since    page.Time // when it began to wait for a grant, 0: it does not
@@ -66,7 +68,7 @@ const modelHeader = 52
 func newModel(seed uint64, limit float64, conns int, strict bool, hosts []modelHost) *model {
 	m := &model{
 		rnd: rand.New(rand.NewPCG(seed, 1)), c: NewCredit(CreditConfig{Limit: int64(limit), Strict: strict}),
-		hosts: hosts, tick: 4 * time.Millisecond, now: page.Time(time.Hour), size: ordinaryPage,
+		hosts: hosts, tick: 4 * time.Millisecond, segment: mss, now: page.Time(time.Hour), size: ordinaryPage,
 	}
 	for range conns {
 		m.conns = append(m.conns, &modelConn{})
@@ -139,7 +141,7 @@ func (m *model) step() {
 			if k.flow == nil {
 				continue
 			}
-			k.flow.Seen(m.now, Sample{Payload: k.got, Wire: k.wire, RTT: k.host.rtt, Window: -1, Ended: k.got == k.size})
+			k.flow.Seen(m.now, Sample{Payload: k.got, Wire: k.wire, RTT: k.host.rtt, Window: -1, Segment: k.largest, Ended: k.got == k.size})
 			if k.state == 1 && k.got > k.read {
 				k.flow.Want(int(k.got - k.read))
 				if k.since == 0 {
@@ -202,7 +204,7 @@ func (m *model) network(k *modelConn) float64 {
 		k.updates = k.updates[1:]
 	}
 	for k.state == 1 && k.ready <= m.now && k.sent < k.size {
-		n := min(mss, k.size-k.sent)
+		n := min(m.segment, k.size-k.sent)
 		if k.sent+n > k.edge {
 			break
 		}
@@ -219,6 +221,7 @@ func (m *model) network(k *modelConn) float64 {
 		n := k.flights[0].n
 		k.flights = k.flights[1:]
 		k.got += n
+		k.largest = max(k.largest, int(n))
 		k.wire += n + modelHeader
 		arrived += float64(n + modelHeader)
 	}

@@ -91,6 +91,24 @@ func TestCreditSlowLines(t *testing.T) {
 	}
 }
 
+// Packets that hold less, over IPv6 or a line that takes some of them, are learned,
+// and the limit is kept as well as with others.
+func TestCreditSmallerPackets(t *testing.T) {
+	for _, c := range []struct {
+		segment int64
+		least   float64
+	}{{1440, 0.96}, {1428, 0.96}, {1220, 0.85}} {
+		for _, conns := range []int{16, 40} {
+			m := newModel(1, 140e3, conns, false, unevenHosts(1, 40, 1))
+			m.segment = c.segment
+			m.run(90 * time.Second)
+			if mean, worst := m.use(140e3, 30*time.Second); mean < c.least || worst > 1.02 {
+				t.Errorf("packets of %d, %d connections: %.4f used, %.4f in the worst second", c.segment, conns, mean, worst)
+			}
+		}
+	}
+}
+
 // A server that was slow the last time may be quick: the packets of its first window
 // find room though they all come at once.
 func TestCreditQuickerThanBefore(t *testing.T) {
@@ -107,7 +125,7 @@ func TestCreditQuickerThanBefore(t *testing.T) {
 			}
 			m.run(100 * time.Millisecond)
 		}
-		if mean, worst := m.use(limit, 30*time.Second); worst > 1.10 || mean < 0.9 {
+		if mean, worst := m.use(limit, 30*time.Second); worst > 1.15 || mean < 0.9 {
 			t.Errorf("%s: %.3f used, %.3f in the worst second", FormatRate(int64(limit)), mean, worst)
 		}
 	}

@@ -17,8 +17,10 @@ type Flow struct {
 	c      *Credit
 	id     uint64  // in order of opening
 	place  int     // in c.flows, -1 when closed
-	factor float64 // wire bytes for a byte of payload
 	header int     // bytes of a packet without payload
+	mss    int     // bytes of payload that a full packet holds
+	sized  bool    // its packets were seen to hold so many
+	factor float64 // wire bytes for a byte of payload
 	urge   float64 // how far its promise is behind; see Urge
 
 	window   int
@@ -64,6 +66,7 @@ type Sample struct {
 	Vain    int64         // of them in vain, since their bytes had come before
 	Window  int           // what the server may send now, as told to it last; -1: not known
 	RTT     time.Duration // 0: not known
+	Segment int           // bytes that the largest packets held; few: not known
 	Ended   bool          // the other side has closed
 }
 
@@ -86,11 +89,17 @@ func (c *Credit) Open(now page.Time, window, header int, h Habit) *Flow {
 	}
 	c.ids++
 	f := &Flow{
-		c: c, id: c.ids, place: len(c.flows), factor: 1 + float64(header)/mss, header: header, window: window,
+		c: c, id: c.ids, place: len(c.flows), header: header, window: window,
 		whole: -1, rtt: firstRTT, came: now, think: h.Think, speed: h.Speed, echo: h.Echo,
 	}
+	f.hold(mss)
 	c.flows = append(c.flows, f)
 	return f
+}
+
+// hold says how many bytes a full packet holds.
+func (f *Flow) hold(bytes int) {
+	f.mss, f.factor = bytes, 1+float64(f.header)/float64(bytes)
 }
 
 // Close ends a flow. The other side's farewell is still to come, and when the
@@ -203,6 +212,10 @@ func (f *Flow) Seen(now page.Time, s Sample) {
 		c.arrive(now, float64(s.Wire-f.wire))
 		f.wire = s.Wire
 	}
+	if n := min(s.Segment, mss); n >= leastSegment && (n > f.mss || !f.sized) {
+		f.hold(n)
+		f.sized = true
+	}
 	came := max(s.Payload-f.received, 0)
 	f.received += came
 	if s.Vain > f.vain {
@@ -232,7 +245,7 @@ func (f *Flow) Seen(now page.Time, s Sample) {
 		// Nobody knows, or the window is about to change.
 	case over > 0:
 		f.forgo(over)
-	case -over >= mss/2:
+	case -over >= f.mss/2:
 		f.promise(c, min(-over, f.due()))
 	}
 }
@@ -249,6 +262,16 @@ func (f *Flow) settle(bytes int) {
 		done++
 	}
 	f.ahead = append(f.ahead[:0], f.ahead[done:]...)
+	f.join()
+}
+
+// join puts what is left of a promise to the one behind it, if that is less than a
+// packet: it comes with what follows, or never, and nobody should think it late.
+func (f *Flow) join() {
+	for len(f.ahead) > 1 && f.ahead[0].bytes < f.mss {
+		f.ahead[1].bytes += f.ahead[0].bytes
+		f.ahead = append(f.ahead[:0], f.ahead[1:]...)
+	}
 }
 
 // hasten learns how fast the server sends: what came, over the time since it was
@@ -256,7 +279,7 @@ func (f *Flow) settle(bytes int) {
 // window and the distance that keep it. A small packet is mostly header, and tells
 // nothing: servers send one where a window is no multiple of what packets hold.
 func (f *Flow) hasten(now page.Time, came int64) {
-	if !f.first && len(f.ahead) > 0 && came >= mss {
+	if !f.first && len(f.ahead) > 0 && came >= int64(f.mss) {
 		from := max(f.came, page.Time(f.ahead[0].slot*int64(f.c.slot)))
 		if d := now.Sub(from); d > 0 {
 			speed := float64(came) / max(d, 2*time.Millisecond).Seconds()
@@ -316,9 +339,9 @@ func (f *Flow) due() int {
 // left in part, so the read that ends it opens what those before it did not.
 func (f *Flow) part(packets int) (bytes, opens int) {
 	held := max(int(f.received-f.read), f.wants)
-	bytes = min(f.wants, (held-1)%mss+1+(packets-1)*mss)
-	ended := packetsIn(held) - packetsIn(held-bytes)
-	return bytes, min(f.kept+bytes, ended*mss)
+	bytes = min(f.wants, (held-1)%f.mss+1+(packets-1)*f.mss)
+	ended := f.packetsIn(held) - f.packetsIn(held-bytes)
+	return bytes, min(f.kept+bytes, ended*f.mss)
 }
 
 // reads is part, and how many bytes that brings.
@@ -341,11 +364,11 @@ func (f *Flow) narrow(bytes int) {
 // own idea of what lies there is no reason to take a read for free: the kernel may
 // have room for a packet more.
 func (f *Flow) full(bytes int) bool {
-	return f.shrunk && packetsIn(int(f.received-f.read)-bytes) >= f.window/segment
+	return f.shrunk && f.packetsIn(int(f.received-f.read)-bytes) >= f.window/segment
 }
 
 // packetsIn is how many packets hold so many bytes.
-func packetsIn(bytes int) int { return (bytes + mss - 1) / mss }
+func (f *Flow) packetsIn(bytes int) int { return (bytes + f.mss - 1) / f.mss }
 
 // slotsAhead is when bytes that are promised now are due.
 func (f *Flow) slotsAhead() int {
@@ -365,12 +388,12 @@ func (f *Flow) arrival() int {
 	if f.asks || f.speed == 0 {
 		return f.slotsAhead()
 	}
-	gap, last := gapAt(f.speed), f.came
-	if len(f.ahead) > 0 {
+	gap, last := f.gap(f.speed), f.came
+	if f.open() >= f.mss { // otherwise nothing is out, and it is not its server that is silent
 		gap, _ = f.pace(f.c)
 	}
 	for _, p := range f.ahead {
-		last = max(last, page.Time(p.slot*int64(f.c.slot))).Add(toDuration(gap.Seconds() * float64(p.bytes) / mss))
+		last = max(last, page.Time(p.slot*int64(f.c.slot))).Add(toDuration(gap.Seconds() * float64(p.bytes) / float64(f.mss)))
 	}
 	came := max(last, f.c.now.Add(f.rtt)).Add(toDuration(surely * gap.Seconds()))
 	if at := f.slotAt(came.Sub(f.c.now)); at < aheadSlots-1 {
@@ -395,6 +418,7 @@ func (f *Flow) promise(c *Credit, bytes int) {
 		return
 	}
 	f.ahead = append(f.ahead, p)
+	f.join()
 }
 
 // foresee adds what is expected to the level of the slots ahead, packet by
@@ -437,7 +461,7 @@ func (f *Flow) foresee(c *Credit) {
 	}
 	after := f.twice
 	if f.fresh {
-		after += float64(mss * f.factor)
+		after += float64(float64(f.mss) * f.factor)
 		if f.first {
 			next = max(next, first.Add(f.rtt))
 		}
@@ -462,18 +486,18 @@ func (f *Flow) pace(c *Credit) (gap time.Duration, expected bool) {
 		return 0, false
 	}
 	speed := f.speed
-	if !f.first && speed > 0 && silence > pauseAllowed && silence.Seconds()*speed > 2*mss {
-		speed = 2 * mss / silence.Seconds()
+	if !f.first && speed > 0 && silence > pauseAllowed && silence.Seconds()*speed > float64(2*f.mss) {
+		speed = float64(2*f.mss) / silence.Seconds()
 	}
-	return gapAt(speed), true
+	return f.gap(speed), true
 }
 
-// gapAt is how long a packet takes at a speed, 0 if that is not known.
-func gapAt(speed float64) time.Duration {
+// gap is how long a packet takes at a speed, 0 if that is not known.
+func (f *Flow) gap(speed float64) time.Duration {
 	if speed == 0 {
 		return 0
 	}
-	return toDuration(min(mss/speed, longSilence.Seconds()))
+	return toDuration(min(float64(f.mss)/speed, longSilence.Seconds()))
 }
 
 // doubt is how many wire bytes may come twice of the answer that is asked for.

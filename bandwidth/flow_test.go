@@ -441,6 +441,40 @@ func TestFlowSmallPackets(t *testing.T) {
 	}
 }
 
+// The size of full packets is learned from the largest: short ones tell nothing, and
+// none is larger than there can be.
+func TestFlowSegment(t *testing.T) {
+	c := NewCredit(CreditConfig{Limit: 140e3})
+	f := slowFlow(c, page.Time(time.Hour))
+	for _, step := range []struct{ seen, want int }{{0, mss}, {536, mss}, {1300, 1300}, {1200, 1300}, {1428, 1428}, {9000, mss}} {
+		f.Seen(page.Time(time.Hour), Sample{Window: -1, Segment: step.seen})
+		if f.mss != step.want || f.factor != 1+float64(modelHeader)/float64(step.want) {
+			t.Errorf("with packets of %d bytes a full one holds %d, factor %v; want %d", step.seen, f.mss, f.factor, step.want)
+		}
+	}
+}
+
+// What is left of a promise and is less than a packet is not late: it counts as
+// part of what is promised next.
+func TestFlowJoin(t *testing.T) {
+	c := NewCredit(CreditConfig{Limit: 140e3})
+	now := page.Time(time.Hour)
+	f := slowFlow(c, now)
+	f.busy = true
+	f.promise(c, mss+40)
+	now = now.Add(60 * time.Millisecond)
+	f.Seen(now, Sample{Payload: mss, Wire: mss + modelHeader, Window: -1})
+	now = now.Add(2 * time.Second)
+	c.advance(now)
+	if at := time.Duration(f.arrival()) * c.slot; at > 120*time.Millisecond {
+		t.Errorf("with 40 bytes left that never come, the next packet is expected after %v", at)
+	}
+	f.promise(c, mss)
+	if len(f.ahead) != 1 || f.open() != mss+40 || f.turn() < now {
+		t.Errorf("promised %v at %v", f.ahead, now)
+	}
+}
+
 // When the kernel has opened the window further than the account thought, that is
 // promised, though a few bytes stay open of a promise before.
 func TestFlowWindowTold(t *testing.T) {

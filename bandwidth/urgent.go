@@ -97,12 +97,12 @@ func (f *Flow) supply() float64 {
 	}
 	supply := float64(f.window+f.growth()) / max(f.rtt, f.c.slot).Seconds()
 	speed := f.speed
-	if f.open() >= mss { // less may be no packet of its own
+	if f.open() >= f.mss { // less may be no packet of its own
 		gap, expected := f.pace(f.c)
 		if !expected {
 			return 0
 		}
-		speed = mss / gap.Seconds()
+		speed = float64(f.mss) / gap.Seconds()
 	}
 	if speed > 0 {
 		supply = min(supply, quicker*speed)
@@ -119,7 +119,7 @@ func (f *Flow) beyond(bytes int) int {
 	if !f.wide {
 		return math.MaxInt32
 	}
-	return max(f.excess(bytes), 0) / mss * mss
+	return max(f.excess(bytes), 0) / f.mss * f.mss
 }
 
 // excess is how far a read lets the window go beyond what the server was told.

@@ -274,7 +274,7 @@ func TestMostPackets(t *testing.T) {
 		f.shrunk, f.wide = rapid.Bool().Draw(t, "shrunk"), rapid.Bool().Draw(t, "wide")
 		before := *f
 		want := 0
-		for n := packetsIn(f.wants); n > 0 && want == 0; n-- {
+		for n := f.packetsIn(f.wants); n > 0 && want == 0; n-- {
 			if _, _, brings := f.reads(n); c.bears(f, brings) {
 				want = n
 			}

@@ -130,7 +130,7 @@ func (s *socket) sample() (seen bandwidth.Sample, n packets, ok bool) {
 	const established = 1
 	return bandwidth.Sample{
 		Payload: int64(i.Bytes_received), Wire: int64(i.Bytes_received) + s.header*int64(i.Segs_in),
-		Window: window, RTT: time.Duration(i.Rtt) * time.Microsecond, Ended: i.State != established,
+		Window: window, RTT: time.Duration(i.Rtt) * time.Microsecond, Segment: int(i.Rcv_mss), Ended: i.State != established,
 	}, packets{int64(i.Data_segs_in), int64(i.Segs_out)}, true
 }
 
