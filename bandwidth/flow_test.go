@@ -454,6 +454,21 @@ func TestFlowSegment(t *testing.T) {
 	}
 }
 
+// A slow server's next packet need not be looked for yet, but the first of an answer
+// may come any moment.
+func TestFlowQuiet(t *testing.T) {
+	c := NewCredit(CreditConfig{Limit: 140e3})
+	f := slowFlow(c, page.Time(time.Hour))
+	f.busy = true
+	f.ahead = []promised{{c.slotNo, mss}}
+	if !f.Quiet() {
+		t.Error("a packet that takes 72 ms is looked for at once")
+	}
+	if f.first = true; f.Quiet() {
+		t.Error("the first packet is not looked for")
+	}
+}
+
 // What is left of a promise and is less than a packet is not late: it counts as
 // part of what is promised next.
 func TestFlowJoin(t *testing.T) {
