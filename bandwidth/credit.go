@@ -56,6 +56,7 @@ type Credit struct {
 	kept    [aheadSlots]float64 // wire bytes that are reserved for them in each slot ahead
 	ids     uint64
 	think   time.Duration // what servers take beyond the round trip, a running mean
+	greet   time.Duration // the same for greetings
 	bytes   float64       // wire bytes so far
 	rate    float64       // of them, averaged over rateTime
 	began   page.Time
@@ -113,6 +114,7 @@ const (
 	pauseAllowed = 100 * time.Millisecond // before a server counts as slower than it was
 	longSilence  = 3 * time.Second        // after which nothing is expected any more
 	maxPromises  = 64                     // of a flow that are told apart
+	afterword    = 512                    // bytes: less after a greeting is still part of that, and not of the answer
 	surely       = 0.8                    // of the time that a server takes for a packet, since it may be quicker this time
 	surelyWithin = 30 * time.Millisecond  // the packets of its first window come after one another, though it took longer before
 )
@@ -141,7 +143,7 @@ func (c *Credit) share() float64 {
 
 // NewCredit returns a Credit without flows.
 func NewCredit(cfg CreditConfig) *Credit {
-	c := &Credit{cfg: cfg, think: 20 * time.Millisecond}
+	c := &Credit{cfg: cfg, think: 20 * time.Millisecond, greet: 5 * time.Millisecond}
 	c.SetLimit(0, cfg.Limit)
 	return c
 }
@@ -393,7 +395,7 @@ func (c *Credit) bears(f *Flow, brings int) bool {
 func (c *Credit) give(f *Flow, packets int) (Grant, bool) {
 	var bytes, opens, brings int
 	if f.asks {
-		brings = f.window / segment * f.mss
+		brings = min(f.window/segment*f.mss, f.due())
 	} else {
 		bytes, opens, brings = f.reads(packets)
 		f.narrow(bytes)
@@ -405,7 +407,7 @@ func (c *Credit) give(f *Flow, packets int) (Grant, bool) {
 	cost := float64(float64(brings) * f.factor)
 	if f.asks {
 		// The first packet will be read at once, which brings another.
-		later, more := f.slotAt(f.rtt+f.think+f.rtt), float64(float64(f.mss)*f.factor)+f.doubt()
+		later, more := f.slotAt(f.rtt+f.thinks()+f.rtt), float64(float64(min(f.mss, f.due()-brings))*f.factor)+f.doubt()
 		if !c.fits(later, cost+more) {
 			return Grant{}, false
 		}

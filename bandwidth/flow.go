@@ -50,6 +50,8 @@ type Flow struct {
 	busy    bool     // an answer is under way
 	first   bool     // nothing of it has come
 	fresh   bool     // nothing of it was read
+	greets  bool     // it is the answer to a greeting; see Greet
+	greeted bool     // there was one before the request
 	ended   bool     // the other side has closed
 }
 
@@ -125,6 +127,17 @@ func (f *Flow) Close(now page.Time) {
 func (f *Flow) Ask() {
 	f.busy, f.first, f.fresh, f.whole = true, true, true, -1
 	f.asks, f.asked = !math.IsInf(f.c.limit, 1), f.c.now
+	f.greeted, f.greets = f.greets, false
+}
+
+// Greet is Ask for the greeting of a secure connection. A server answers it without
+// looking anything up, and always with about as many bytes: so many if not 0.
+func (f *Flow) Greet(bytes int64) {
+	f.Ask()
+	f.greets = true
+	if bytes > 0 {
+		f.Left(bytes)
+	}
 }
 
 // Want says that a reader waits for bytes, and so many lie in the socket.
@@ -228,10 +241,9 @@ func (f *Flow) Seen(now page.Time, s Sample) {
 	}
 	if came > 0 {
 		f.hasten(now, came)
-		if f.first {
+		if f.first && !(f.greeted && came < afterword) {
 			f.first = false
-			f.think = min(max(now.Sub(f.asked)-f.rtt, time.Millisecond), maxThink)
-			c.think += (f.think - c.think) / 16
+			f.thought(min(max(now.Sub(f.asked)-f.rtt, time.Millisecond), maxThink))
 		}
 		f.kept = max(f.kept-max(int(came)-f.open(), 0), 0)
 		f.settle(int(came))
@@ -248,6 +260,25 @@ func (f *Flow) Seen(now page.Time, s Sample) {
 	case -over >= f.mss/2:
 		f.promise(c, min(-over, f.due()))
 	}
+}
+
+// thought learns how long the server took beyond the round trip.
+func (f *Flow) thought(d time.Duration) {
+	c := f.c
+	if f.greets {
+		c.greet += (d - c.greet) / 16
+		return
+	}
+	f.think = d
+	c.think += (d - c.think) / 16
+}
+
+// thinks is how long the server will take beyond the round trip.
+func (f *Flow) thinks() time.Duration {
+	if f.greets {
+		return f.c.greet
+	}
+	return f.think
 }
 
 // settle takes what has come from what was promised, the oldest first.
@@ -374,7 +405,7 @@ func (f *Flow) packetsIn(bytes int) int { return (bytes + f.mss - 1) / f.mss }
 func (f *Flow) slotsAhead() int {
 	d := f.rtt
 	if f.asks {
-		d += f.think
+		d += f.thinks()
 	}
 	return f.slotAt(d)
 }
@@ -461,7 +492,7 @@ func (f *Flow) foresee(c *Credit) {
 	}
 	after := f.twice
 	if f.fresh {
-		after += float64(float64(f.mss) * f.factor)
+		after += float64(float64(min(f.mss, f.due())) * f.factor)
 		if f.first {
 			next = max(next, first.Add(f.rtt))
 		}

@@ -45,6 +45,11 @@ func TestCreditAnySequence(t *testing.T) {
 				w.Ask()
 				w.asks = w.Flow.asks
 			},
+			"Greet": func(t *rapid.T) {
+				w := pick(t)
+				w.Greet(rapid.SampledFrom([]int64{0, 1, 700, 5000, 1 << 40}).Draw(t, "hello"))
+				w.asks = w.Flow.asks
+			},
 			"Want": func(t *rapid.T) {
 				w := pick(t)
 				w.bytes = rapid.IntRange(0, 1<<16).Draw(t, "bytes")
@@ -598,6 +603,63 @@ func TestFlowEcho(t *testing.T) {
 			f.Close(now)
 			now = now.Add(2 * time.Second)
 		}
+	}
+}
+
+// A greeting brings what it brought before, and no window's worth; and it says
+// nothing of how long the server thinks about a request, and neither does what is
+// said after it.
+func TestFlowGreet(t *testing.T) {
+	const ms = time.Millisecond
+	greeted := func(hello int64) (c *Credit, f *Flow) {
+		c = NewCredit(CreditConfig{Limit: 140e3})
+		c.Charge(0, 1)
+		now := page.Time(time.Minute)
+		f = c.Open(now, 2*segment, modelHeader, Habit{Think: 200 * ms, Speed: 20e3, Echo: -1})
+		f.Seen(now, Sample{RTT: 50 * ms, Window: -1})
+		f.Greet(hello)
+		if g := c.Tick(now); len(g) != 1 || f.asks {
+			t.Fatalf("%d grants, asks %v", len(g), f.asks)
+		}
+		return c, f
+	}
+	for hello, want := range map[int64]int{0: 2 * mss, 700: 700, 2000: 2000, 1e6: 2 * mss} {
+		c, f := greeted(hello)
+		if f.open() != want {
+			t.Errorf("a hello of %d: %d bytes are promised, want %d", hello, f.open(), want)
+		}
+		if due := time.Duration(f.ahead[0].slot-c.slotNo) * c.slot; due > 60*ms {
+			t.Errorf("a hello of %d is due in %v", hello, due)
+		}
+		// The kernel may say that the server may send more: it will not.
+		f.Seen(c.now.Add(ms), Sample{RTT: 50 * ms, Window: 2 * segment})
+		if known := hello > 0 && hello < 2*mss; known && f.open() != want {
+			t.Errorf("a hello of %d: %d bytes are promised once the window is told, want %d", hello, f.open(), want)
+		}
+	}
+
+	c, f := greeted(700)
+	now := c.now.Add(55 * ms)
+	s := Sample{Payload: 700, Wire: 752, Window: -1, RTT: 50 * ms}
+	f.Seen(now, s)
+	f.Took(700)
+	f.Rest()
+	f.Ask()
+	c.Tick(now)
+	if f.asks || f.open() != 2*mss || f.think != 200*ms {
+		t.Errorf("the request: asks %v, %d bytes promised, %v of thinking", f.asks, f.open(), f.think)
+	}
+	now = now.Add(50 * ms)
+	s.Payload += 250
+	f.Seen(now, s)
+	if !f.first || f.think != 200*ms {
+		t.Errorf("an afterword is taken for the answer: %v of thinking", f.think)
+	}
+	now = now.Add(80 * ms)
+	s.Payload += mss
+	f.Seen(now, s)
+	if f.first || (f.think-80*ms).Abs() > 5*ms {
+		t.Errorf("the answer: %v of thinking", f.think)
 	}
 }
 

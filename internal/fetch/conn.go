@@ -118,7 +118,7 @@ func (cn *Conn) exchange(ctx context.Context, a *Answer, last bool) {
 	a.tape = t
 	var sent []byte
 	sent, a.Request = cn.client.request(a.url, last, a.At)
-	err := cn.link.ask()
+	err := cn.link.ask(false)
 	if err == nil {
 		a.At = time.Now()
 		_, err = cn.stream.Write(sent)
@@ -298,9 +298,9 @@ func (cn *Conn) copyBody(a *Answer, h head, early []byte) error {
 		}
 		if h.length > 0 && plain {
 			cn.link.gather(cn.length.left)
-			if cn.link.tap != nil {
-				cn.link.tap.left(cn.length.left)
-			}
+		}
+		if h.length > 0 && (plain || cn.link.tls != nil) {
+			cn.link.left(cn.length.left, a.headEnd+h.length)
 		}
 		// One byte more than is allowed tells a body that is too large.
 		piece, err = a.tape.fill(min(f.room(), left+1))

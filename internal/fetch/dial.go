@@ -115,6 +115,9 @@ func (c *Client) dial(ctx context.Context, host string, to netip.AddrPort, refus
 	if err != nil {
 		return nil, err
 	}
+	if window > 0 && len(c.caps(host)) == 0 {
+		conn = newStill(conn)
+	}
 	l := c.newLink(conn, host)
 	if exact && l.raw != nil {
 		l.tap = c.cfg.Wire.open(newSocket(l.raw, packetHeader(to.Addr())), window, to.Addr(), host)
@@ -166,13 +169,17 @@ func (c *Client) secure(ctx context.Context, cn *Conn, name string) (page.Outcom
 	cfg := c.tls.Clone()
 	cfg.ServerName = name
 	over := tls.Client(streamConn{cn.link, cn.stream}, cfg)
+	if cn.link.tap != nil && cn.stream == stream(cn.link) {
+		cn.link.tls = new(records)
+	}
 	end := cn.link.begin(ctx, c.limits.Handshake)
-	err := cn.link.ask()
+	from := cn.link.read
+	err := cn.link.ask(true)
 	if err == nil {
 		err = over.Handshake()
 	}
 	if err == nil {
-		cn.link.settled()
+		cn.link.met(cn.link.read-from, over.ConnectionState().Version)
 	}
 	switch alive := end(); {
 	case !alive:

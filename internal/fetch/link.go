@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -39,6 +40,8 @@ type link struct {
 	near   bool            // its bytes do not come over the network
 	read   int64           // bytes read so far
 	credit int             // granted by the caps, not yet read; only without raw
+	tls    *records        // nil: there is no TLS right over it
+	sure   int64           // bytes that will come before anything else is asked for
 
 	ctx     context.Context
 	cause   error     // why the task failed, once it has
@@ -230,6 +233,10 @@ func (l *link) Read(p []byte) (int, error) {
 			l.last = time.Now()
 			l.read += int64(n)
 			l.got += int64(n)
+			if l.sure = max(l.sure-int64(n), 0); l.tls != nil {
+				l.tls.feed(p[:n])
+				l.sure = l.tls.need
+			}
 			l.tally(n)
 			return n, nil
 		}
@@ -249,7 +256,13 @@ func (l *link) readOnce(p []byte) (int, error) {
 	if err := l.arm(); err != nil {
 		return 0, err
 	}
-	if l.tap != nil {
+	switch {
+	case l.tap == nil:
+	case l.tap.sock.still != nil:
+		n, paused, err := l.tap.take(l.ctx, p, l.sure)
+		l.pause(paused)
+		return n, err
+	default:
 		return l.readGranted(p)
 	}
 	if len(l.caps) == 0 {
@@ -331,18 +344,49 @@ func (l *link) readGranted(p []byte) (int, error) {
 	return n, err
 }
 
-// ask waits until the Wire has room for what a request brings.
-func (l *link) ask() error {
+// ask waits until the Wire has room for what a request brings, or a greeting.
+func (l *link) ask(greeting bool) error {
 	if l.tap == nil {
 		return nil
 	}
+	if l.sure = 0; l.tls != nil {
+		l.tls.held = 0
+	}
 	start := time.Now()
-	err := l.tap.ask(l.ctx)
+	err := l.tap.ask(l.ctx, greeting)
 	l.pause(time.Since(start))
 	if err != nil {
 		l.cause = err
 	}
 	return err
+}
+
+// met says that a greeting of TLS was answered, by so many bytes, and which
+// version was agreed on.
+func (l *link) met(bytes int64, version uint16) {
+	if l.tap != nil {
+		l.tap.met(bytes)
+	}
+	if l.tls == nil {
+		return
+	}
+	if l.tls.cost = 16 + 1; version < tls.VersionTLS13 { // a digest and its type
+		l.tls.cost = 8 + 16 // a number and a digest
+	}
+}
+
+// left tells the Wire how much is still to come of an answer of so many bytes, of
+// which a reader above has still to take so many.
+func (l *link) left(bytes, answer int64) {
+	switch {
+	case l.tap == nil:
+		return
+	case l.tls != nil:
+		bytes = l.tls.left(answer)
+	default:
+		l.sure = bytes
+	}
+	l.tap.left(bytes)
 }
 
 // await waits for the caps.

@@ -42,7 +42,7 @@ func (r *race) look(hosts int) bool {
 	ready := len(w.turn) == hosts
 	for _, f := range w.turn {
 		got[f.host] = f.seen.Payload
-		ready = ready && f.waits
+		ready = ready && (f.waits || f.into != nil && f.reads())
 	}
 	bytes := w.credit.Bytes()
 	w.mu.Unlock()
@@ -60,6 +60,12 @@ func (r *race) look(hosts int) bool {
 	w.look()
 	w.mu.Unlock()
 	return true
+}
+
+// reads says that there is something to read.
+func (f *flow) reads() bool {
+	_, err := f.sock.holds()
+	return err == nil
 }
 
 // run lets the hosts begin together and returns, for each in the order they ended,

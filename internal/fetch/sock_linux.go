@@ -60,10 +60,12 @@ func bufferFor(window int) int { return window }
 // ready is its reader's; the rest is for whoever holds the Wire's lock.
 type socket struct {
 	raw    syscall.RawConn
-	header int64 // bytes of a packet without payload
+	still  *still // nil: the runtime watches it
+	header int64  // bytes of a packet without payload
 
-	n       int   // that can be read
-	readErr error // of looking for them
+	n       int    // that can be read, or were
+	readErr error  // of looking for them, or of reading
+	into    []byte // that they are read into
 	one     [1]byte
 
 	info   unix.TCPInfo
@@ -72,6 +74,8 @@ type socket struct {
 	window int
 
 	getInfo func(uintptr)
+	doLook  func(uintptr)
+	doTake  func(uintptr)
 	getSize func(uintptr) bool
 	doClamp func(uintptr)
 	doWiden func(uintptr)
@@ -79,6 +83,9 @@ type socket struct {
 
 func newSocket(raw syscall.RawConn, header int) *socket {
 	s := &socket{raw: raw, header: int64(header)}
+	if r, ok := raw.(stillRaw); ok {
+		s.still = r.still
+	}
 	s.getInfo = func(fd uintptr) {
 		s.told, s.err = getsockopt(fd, unix.IPPROTO_TCP, unix.TCP_INFO, unsafe.Pointer(&s.info), unsafe.Sizeof(s.info))
 	}
@@ -91,6 +98,12 @@ func newSocket(raw syscall.RawConn, header int) *socket {
 		}
 		return true
 	}
+	s.doLook = func(fd uintptr) {
+		if s.n, s.readErr = unix.IoctlGetInt(int(fd), unix.SIOCINQ); s.readErr == nil && s.n == 0 {
+			s.n, s.readErr = peek(fd, s.one[:])
+		}
+	}
+	s.doTake = func(fd uintptr) { s.n, s.readErr = take(fd, s.into) }
 	s.doClamp = func(fd uintptr) {
 		unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_WINDOW_CLAMP, s.window)
 		// A server that has filled so small a window waits for word that it
@@ -105,10 +118,25 @@ func newSocket(raw syscall.RawConn, header int) *socket {
 
 // ready waits until there is something to read, and returns how much.
 func (s *socket) ready() (int, error) {
-	if err := s.raw.Read(s.getSize); err != nil {
-		return 0, err
-	}
+	return s.result(s.raw.Read(s.getSize))
+}
+
+// holds says how much there is to read, or the error or end that is.
+func (s *socket) holds() (int, error) {
+	return s.result(s.raw.Control(s.doLook))
+}
+
+// take reads what there is, without waiting for more.
+func (s *socket) take(p []byte) (n int, err error) {
+	s.into = p
+	return s.result(s.raw.Control(s.doTake))
+}
+
+// result is what looking into a socket or reading from it came to.
+func (s *socket) result(err error) (int, error) {
 	switch {
+	case err != nil:
+		return 0, err
 	case s.readErr != nil:
 		return 0, s.readErr
 	case s.n == 0:

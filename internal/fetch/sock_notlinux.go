@@ -3,7 +3,9 @@
 package fetch
 
 import (
+	"errors"
 	"io"
+	"net"
 	"syscall"
 	"time"
 
@@ -22,14 +24,32 @@ func socketsTell() bool { return false }
 
 func offer(syscall.RawConn, int) {}
 
-type socket struct{}
+type socket struct {
+	still *still // nil
+}
 
 func newSocket(syscall.RawConn, int) *socket { return nil }
 
-func (*socket) ready() (int, error) { return 0, io.EOF }
+func (*socket) ready() (int, error)      { return 0, io.EOF }
+func (*socket) holds() (int, error)      { return 0, io.EOF }
+func (*socket) take([]byte) (int, error) { return 0, io.EOF }
 func (*socket) sample() (bandwidth.Sample, packets, bool) {
 	return bandwidth.Sample{}, packets{}, false
 }
 func (*socket) clamp(int) {}
 func (*socket) widen(int) {}
 func (*socket) shut()     {}
+
+// still is a connection whose packets wake nobody: there are none here.
+type still struct{}
+
+func newStill(conn net.Conn) net.Conn { return conn }
+
+func (*still) late(time.Time) bool { return false }
+
+type poller struct{}
+
+func newPoller() (*poller, error) { return nil, errors.ErrUnsupported }
+
+func (*poller) watch(*still, int32) error { return errors.ErrUnsupported }
+func (*poller) changed(func(int32, bool)) {}

@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"context"
+	"math"
 	"net/netip"
 	"sync"
 	"time"
@@ -30,9 +31,12 @@ type Wire struct {
 	mu      sync.Mutex
 	credit  *bandwidth.Credit
 	flows   map[*bandwidth.Flow]*flow
-	habits  map[netip.Addr]bandwidth.Habit
+	habits  map[netip.Addr]habit
 	urges   map[string]float64 // by host; see Share
 	turn    []*flow            // of flows, in order of opening: what is done must not depend on the map
+	poller  *poller            // of still connections; nil before the first
+	stills  map[int32]*flow    // that it watches
+	opened  int32              // of them so far
 	wake    chan struct{}
 	counted int64 // of the account's bytes, by the meter
 }
@@ -42,11 +46,20 @@ const tick = 5 * time.Millisecond
 
 // quietTick is how often it looks at those of which nothing is expected under a
 // limit of quietLimit or more. Under a smaller one it looks more often, since a
-// packet that comes all the same is more of a second then.
+// packet that comes all the same is more of a second then. Those that are watched
+// are looked at when something comes; a quarter as often is enough for what they
+// do not tell of: packets that come twice, or out of order.
 const (
 	quietTick  = 50 * time.Millisecond
 	quietLimit = 1e6
+	watched    = 4
 )
+
+// habit is how a server was seen to answer.
+type habit struct {
+	bandwidth.Habit
+	hello int64 // bytes of its answer to the greeting of TLS, 0: not known
+}
 
 // maxHabits is how many servers' ways are remembered.
 const maxHabits = 1 << 14
@@ -68,8 +81,8 @@ func NewWire(cfg WireConfig) *Wire {
 	w := &Wire{
 		clock: cfg.Clock, meter: new(Meter), exact: socketsTell(), loose: cfg.Loose,
 		credit: bandwidth.NewCredit(bandwidth.CreditConfig{Limit: bandwidth.Unlimited, Strict: cfg.Strict}),
-		habits: map[netip.Addr]bandwidth.Habit{},
-		flows:  map[*bandwidth.Flow]*flow{}, wake: make(chan struct{}, 1),
+		habits: map[netip.Addr]habit{},
+		flows:  map[*bandwidth.Flow]*flow{}, stills: map[int32]*flow{}, wake: make(chan struct{}, 1),
 	}
 	if !w.exact && !w.loose {
 		w.rough = NewBucket(1)
@@ -204,10 +217,27 @@ func (w *Wire) look() {
 	if limit := w.credit.Limit(); limit > 0 {
 		quiet = time.Duration(min(float64(limit)/quietLimit, 1) * float64(quietTick))
 	}
+	if w.poller != nil {
+		w.poller.changed(func(number int32, ended bool) {
+			if f := w.stills[number]; f != nil {
+				f.holds, f.fresh, f.found = true, true, math.MaxInt
+				f.over = f.over || ended
+			}
+		})
+	}
+	wall := time.Now()
 	for _, f := range w.turn {
 		// A reader that does not wait for a grant waits for bytes, and looks when
-		// they come.
-		if f.waits && !f.flow.Quiet() || now.Sub(f.looked) >= quiet {
+		// they come. What comes while it waits for one is told by the poller, or
+		// else to be expected.
+		if f.into != nil && !f.waits && f.find(now, wall) {
+			continue
+		}
+		news, pause := f.fresh, watched*quiet
+		if f.number == 0 {
+			news, pause = f.waits && !f.flow.Quiet(), quiet
+		}
+		if news || now.Sub(f.looked) >= pause {
 			f.look(now)
 		}
 	}
@@ -215,7 +245,11 @@ func (w *Wire) look() {
 	for _, g := range w.credit.Tick(now) {
 		f := w.flows[g.Flow]
 		f.resize()
-		if f.waits && g.Window == 0 {
+		switch {
+		case !f.waits || g.Window != 0:
+		case f.into != nil:
+			f.fill(now, g.Bytes)
+		default:
 			f.wake(g.Bytes)
 		}
 	}
@@ -238,18 +272,18 @@ type flow struct {
 	flow  *bandwidth.Flow
 	grant chan int
 	waits bool // the reader waits on grant
+	taker      // of a still connection
 
-	window   int
-	seen     bandwidth.Sample
-	waited   time.Duration // for grants, in the task under way
-	cut      bool          // it sent what nobody had allowed
-	wasted   int64         // packets that came in vain
-	count    packets
-	spoke    int64 // reads and writes since then, each of which may have sent a packet
-	unsaid   bool  // what came last may not have been acknowledged
-	vain     int64 // of them in vain, since vainFrom
-	vainFrom page.Time
-	looked   page.Time
+	window int
+	seen   bandwidth.Sample
+	waited time.Duration // for grants, in the task under way
+	cut    bool          // it sent what nobody had allowed
+	hello  int64         // see habit
+	waste  waste
+	count  packets
+	spoke  int64 // reads and writes since then, each of which may have sent a packet
+	unsaid bool  // what came last may not have been acknowledged
+	looked page.Time
 }
 
 // open puts a connection under the cap.
@@ -257,8 +291,13 @@ func (w *Wire) open(sock *socket, window int, to netip.Addr, host string) *flow 
 	f := &flow{wire: w, sock: sock, to: to, host: host, grant: make(chan int, 1), window: window}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if sock.still != nil {
+		w.watch(f)
+	}
 	now := w.clock()
-	f.flow = w.credit.Open(now, window, packetHeader(to), w.habits[to])
+	h := w.habits[to]
+	f.hello = h.hello
+	f.flow = w.credit.Open(now, window, packetHeader(to), h.Habit)
 	f.flow.Urge(w.urges[host])
 	w.flows[f.flow] = f
 	w.turn = append(w.turn, f)
@@ -293,25 +332,26 @@ func (f *flow) close() {
 		clear(w.habits)
 	}
 	if h, known := f.flow.Habit(); known {
-		w.habits[f.to] = h
+		w.habits[f.to] = habit{h, f.hello}
 	}
 	f.flow.Close(now)
 	delete(w.flows, f.flow)
+	delete(w.stills, f.number)
 	for i, o := range w.turn {
 		if o == f {
 			w.turn = append(w.turn[:i], w.turn[i+1:]...)
 			break
 		}
 	}
-	if f.waits {
-		f.waits = false
+	if f.waits || f.into != nil {
+		f.waits, f.into = false, nil
 		close(f.grant)
 	}
 }
 
 // look tells the account what the socket has seen.
 func (f *flow) look(now page.Time) {
-	f.looked = now
+	f.looked, f.fresh = now, false
 	s, n, ok := f.sock.sample()
 	if !ok {
 		return
@@ -320,13 +360,20 @@ func (f *flow) look(now page.Time) {
 		f.clamp() // the kernel forgets it when it learns how large packets are
 	}
 	f.told(&s, n)
-	f.waste(now, &s, n.data-f.count.data)
+	if f.waste.see(now, n.data-f.count.data, s.Payload-f.seen.Payload, s.Payload) && f.wire.credit.Limit() != bandwidth.Unlimited {
+		f.cut = true
+	}
+	s.Vain = f.waste.bytes
+	s.Wire += s.Vain
 	f.count, f.spoke = n, 0
 	f.seen = s
 	f.flow.Seen(now, s)
 	if f.cut {
 		f.sock.shut()
-		if f.waits {
+		switch {
+		case f.into != nil:
+			f.finish(errFoul)
+		case f.waits:
 			f.wake(-1)
 		}
 	}
@@ -355,34 +402,6 @@ func (f *flow) told(s *bandwidth.Sample, n packets) {
 		s.Window = -1
 	}
 }
-
-// A server is cut off when so many packets of a second came in vain.
-const maxWaste = 64
-
-// waste finds what came in vain: bytes that had come before, as a server sends
-// them that was not told in time, or beyond the window, as only a broken one
-// does. The kernel throws them away, but they have been on the wire, so they are
-// charged: packets with payload that brought the stream no further. Those that
-// only came before one that was lost count again, as use, when it has come.
-func (f *flow) waste(now page.Time, s *bandwidth.Sample, fresh int64) {
-	if came := s.Payload - f.seen.Payload; came > 0 {
-		found := min(max(came/wastePacket-fresh, 0), f.wasted)
-		f.wasted -= found
-		f.vain -= min(found, f.vain)
-	} else {
-		f.wasted += fresh
-		f.vain += fresh
-	}
-	if now.Sub(f.vainFrom) > time.Second {
-		f.cut = f.cut || f.vain > maxWaste && f.wire.credit.Limit() != bandwidth.Unlimited
-		f.vainFrom, f.vain = now, 0
-	}
-	s.Vain = f.wasted * wastePacket
-	s.Wire += s.Vain
-}
-
-// wastePacket is the payload that a packet brought in vain, about.
-const wastePacket = 1448
 
 // clamp holds the window small, if it is to be.
 func (f *flow) clamp() {
@@ -413,11 +432,16 @@ func (f *flow) wake(bytes int) {
 	f.grant <- bytes
 }
 
-// ask waits until a request may be sent.
-func (f *flow) ask(ctx context.Context) error {
+// ask waits until a request may be sent, or a greeting.
+func (f *flow) ask(ctx context.Context, greeting bool) error {
 	w := f.wire
 	w.mu.Lock()
-	f.flow.Ask()
+	if greeting {
+		f.flow.Greet(f.hello)
+	} else {
+		f.flow.Ask()
+	}
+	f.waste.start = f.seen.Payload
 	if f.flow.Free() {
 		w.mu.Unlock()
 		f.waited = 0
@@ -480,7 +504,7 @@ func (f *flow) wait(ctx context.Context) (int, error) {
 // desist says that nobody waits any more.
 func (f *flow) desist() {
 	f.wire.mu.Lock()
-	f.waits = false
+	f.waits, f.into = false, nil
 	f.flow.Desist()
 	f.wire.mu.Unlock()
 }
@@ -512,6 +536,14 @@ func (f *flow) trip() time.Duration {
 	f.wire.mu.Lock()
 	defer f.wire.mu.Unlock()
 	return f.seen.RTT
+}
+
+// met says that the greeting was answered, by so many bytes.
+func (f *flow) met(bytes int64) {
+	f.wire.mu.Lock()
+	f.hello = bytes
+	f.flow.Rest()
+	f.wire.mu.Unlock()
 }
 
 // rest says that the answer is whole.

@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -168,48 +167,6 @@ func TestWireCountsAll(t *testing.T) {
 		}
 		if s := w.State(); s.Bytes < written || s.Backlog != 0 {
 			t.Errorf("%s: %+v", bandwidth.FormatRate(limit), s)
-		}
-	}
-}
-
-// A server whose packets come in vain is cut off, one that repeats a few of them
-// is not; either way they are charged.
-func TestWasteIsCutOff(t *testing.T) {
-	second := page.Time(time.Second)
-	type look struct {
-		at      page.Time
-		payload int64
-		packets int64
-	}
-	steady := func(n int, each page.Time, packets int64) (all []look) {
-		for i := range n {
-			all = append(all, look{page.Time(i) * each, 0, int64(i+1) * packets})
-		}
-		return all
-	}
-	for name, c := range map[string]struct {
-		looks []look
-		cut   bool
-		vain  int64
-	}{
-		"a good answer":      {[]look{{0, 3000, 3}, {10, 300_000, 300}, {second, 1e6, 1000}}, false, 0},
-		"nothing":            {[]look{{0, 0, 0}, {second, 0, 0}}, false, 0},
-		"some again":         {[]look{{0, 3000, 3}, {10, 3000, 6}, {second, 6000, 9}}, false, 3},
-		"too many at once":   {[]look{{0, 3000, 3}, {10, 3000, 4 + maxWaste}, {2 * second, 3000, 4 + maxWaste}}, true, 1 + maxWaste},
-		"too many in a row":  {append(steady(maxWaste+1, second/1000, 1), look{2 * second, 0, maxWaste + 1}), true, maxWaste + 1},
-		"as many as allowed": {append(steady(maxWaste, second/1000, 1), look{2 * second, 0, maxWaste}), false, maxWaste},
-		"one was lost":       {[]look{{0, 3000, 3}, {10, 3000, 103}, {20, 3000 + 101*wastePacket, 104}, {2 * second, 200_000, 140}}, false, 0},
-		"many over long":     {steady(3*maxWaste, second/10, 1), false, 3 * maxWaste},
-	} {
-		f := &flow{wire: stillWire(140e3), vainFrom: 10 * second}
-		var s bandwidth.Sample
-		for _, l := range c.looks {
-			s = bandwidth.Sample{Payload: l.payload, Wire: l.payload}
-			f.waste(l.at+10*second, &s, l.packets-f.count.data)
-			f.seen, f.count.data = s, l.packets
-		}
-		if f.cut != c.cut || s.Wire-s.Payload != c.vain*wastePacket {
-			t.Errorf("%s: cut off %v with %d bytes in vain, want %v with %d packets", name, f.cut, s.Wire-s.Payload, c.cut, c.vain)
 		}
 	}
 }

@@ -1,0 +1,54 @@
+package fetch
+
+import "encoding/binary"
+
+// records follows the records of TLS as their bytes come over a link, and tells
+// how many are still to come of an answer whose length is known.
+type records struct {
+	cost    int64   // bytes of a record's body that are not what it holds
+	head    [5]byte // of the record that begins
+	got     int     // of head
+	need    int64   // bytes of the record's body that have not come
+	held    int64   // bytes that the records since the request hold
+	largest int64   // that one held
+}
+
+// maxAnswer is more than any answer is long.
+const maxAnswer = 1 << 50
+
+// dataRecord is the type of records that hold what the application sends.
+const dataRecord = 23
+
+// feed takes the next bytes of the stream.
+func (r *records) feed(p []byte) {
+	for len(p) > 0 {
+		if r.need > 0 {
+			n := min(r.need, int64(len(p)))
+			r.need -= n
+			p = p[n:]
+			continue
+		}
+		n := copy(r.head[r.got:], p)
+		r.got += n
+		p = p[n:]
+		if r.got < len(r.head) {
+			return
+		}
+		r.got, r.need = 0, int64(binary.BigEndian.Uint16(r.head[3:]))
+		if holds := max(r.need-r.cost, 0); r.head[0] == dataRecord {
+			r.held += holds
+			r.largest = max(r.largest, holds)
+		}
+	}
+}
+
+// left is how many bytes are still to come of an answer of so many: those of the
+// record that has begun, and further ones as large as the largest.
+func (r *records) left(answer int64) int64 {
+	left := r.need
+	if more := min(answer, maxAnswer) - r.held; more > 0 {
+		size := max(r.largest, 1)
+		left += more + (more+size-1)/size*(int64(len(r.head))+r.cost) - int64(r.got)
+	}
+	return left
+}

@@ -1,0 +1,64 @@
+package fetch
+
+import (
+	"bytes"
+	"encoding/binary"
+	"testing"
+)
+
+// recordOf is one of TLS 1.3 that holds so many bytes.
+func recordOf(kind byte, holds int) []byte {
+	b := make([]byte, 5+holds+17)
+	b[0] = kind
+	binary.BigEndian.PutUint16(b[3:], uint16(holds+17))
+	return b
+}
+
+// At every byte of an answer it is known how much is to come, if its records are
+// as large as the largest so far; and within the last record in any case.
+func TestRecordsLeft(t *testing.T) {
+	const answer = 100 + 4000 + 4000 + 4000 + 50
+	stream := bytes.Join([][]byte{
+		recordOf(20, 1), recordOf(dataRecord, 100), recordOf(dataRecord, 4000), recordOf(dataRecord, 4000), recordOf(dataRecord, 4000), recordOf(dataRecord, 50),
+	}, nil)
+	large, last := len(recordOf(20, 1))+len(recordOf(dataRecord, 100))+5, len(stream)-len(recordOf(dataRecord, 50))+5
+	for _, step := range []int{1, 2, 3, 7, 1448, len(stream)} {
+		r := records{cost: 17}
+		for at := 0; at < len(stream); {
+			n := min(step, len(stream)-at)
+			r.feed(stream[at : at+n])
+			at += n
+			left := r.left(answer)
+			if exact := int64(len(stream) - at); at >= large && left != exact {
+				t.Fatalf("steps of %d: %d bytes are left after %d, want %d", step, left, at, exact)
+			}
+			if rest := int64(len(stream) - at); at >= last && r.need != rest {
+				t.Fatalf("steps of %d: the record needs %d after %d, want %d", step, r.need, at, rest)
+			}
+		}
+	}
+}
+
+// However the bytes are cut, the same is known in the end; and nothing is ever
+// less than nothing.
+func FuzzRecords(f *testing.F) {
+	f.Add(append(recordOf(dataRecord, 10), recordOf(22, 300)...), 3, int64(400))
+	f.Add([]byte{dataRecord, 3, 3, 0, 0, dataRecord, 3, 3, 255, 255, 1}, 1, int64(1<<62))
+	f.Fuzz(func(t *testing.T, stream []byte, step int, answer int64) {
+		step = min(max(step, 1), 1<<16)
+		whole, cut := records{cost: 17}, records{cost: 17}
+		whole.feed(stream)
+		for rest := stream; len(rest) > 0; {
+			n := min(step, len(rest))
+			cut.feed(rest[:n])
+			rest = rest[n:]
+			if left := cut.left(answer); left < 0 || cut.need < 0 || cut.need > 1<<16 {
+				t.Fatalf("%d left, %d needed", left, cut.need)
+			}
+		}
+		whole.head, cut.head = [5]byte{}, [5]byte{}
+		if whole != cut {
+			t.Errorf("at once %+v, in steps of %d %+v", whole, step, cut)
+		}
+	})
+}

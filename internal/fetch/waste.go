@@ -1,0 +1,79 @@
+package fetch
+
+import (
+	"time"
+
+	"weir/page"
+)
+
+// waste is what came over a connection in vain: bytes that had come before, as a
+// server sends them that was not told in time, or beyond the window, as only a
+// broken one does. The kernel throws them away, but they have been on the wire, so
+// they are charged: packets with payload that brought the stream no further. Those
+// that only came before one that was lost count again, as use, when it has come.
+//
+// How large they were the kernel does not say. A server that hears nothing sends
+// its last packet again, to learn whether it arrived, and then from the first on.
+type waste struct {
+	packets int64
+	bytes   int64
+	start   int64 // of the stream's bytes: where the answer begins
+	tail    int64 // bytes of the packet that brought the stream further last
+	again   bool  // that one came again
+
+	recent int64 // packets, since
+	since  page.Time
+}
+
+// A server is cut off when so many packets of a second came in vain.
+const maxWaste = 64
+
+// wastePacket is the payload of a full packet, about.
+const wastePacket = 1448
+
+// see takes so many packets that have brought the stream so many bytes further, to
+// so many. It says whether more came in vain than can be borne.
+func (w *waste) see(now page.Time, packets, came, stream int64) (foul bool) {
+	switch {
+	case packets == 0: // the end of a stream counts as a byte
+	case came > 0:
+		w.used(min(max(came/wastePacket-packets, 0), w.packets))
+		w.again = false
+		if w.tail = came - (packets-1)*wastePacket; w.tail <= 0 {
+			w.tail = came / packets
+		}
+		w.tail = min(w.tail, wastePacket)
+	default:
+		w.packets += packets
+		w.recent += packets
+		for ; packets > 0; packets-- {
+			w.bytes += w.size(stream)
+			w.again = true
+		}
+	}
+	if now.Sub(w.since) > time.Second {
+		foul = w.recent > maxWaste
+		w.since, w.recent = now, 0
+	}
+	return foul
+}
+
+// used takes back packets that had only come early.
+func (w *waste) used(packets int64) {
+	if packets > 0 {
+		w.bytes -= w.bytes * packets / w.packets
+		w.packets -= packets
+		w.recent -= min(packets, w.recent)
+	}
+}
+
+// size is what the next packet in vain brings, about.
+func (w *waste) size(stream int64) int64 {
+	if w.tail > 0 && !w.again {
+		return w.tail
+	}
+	if answer := stream - w.start; answer > 0 {
+		return min(answer, wastePacket)
+	}
+	return wastePacket
+}

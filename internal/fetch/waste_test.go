@@ -1,0 +1,59 @@
+package fetch
+
+import (
+	"testing"
+	"time"
+
+	"weir/page"
+)
+
+// A server whose packets come in vain is cut off, one that repeats a few of them
+// is not; either way they are charged, at about their size.
+func TestWaste(t *testing.T) {
+	const full = wastePacket
+	second := page.Time(time.Second)
+	type look struct {
+		at      page.Time
+		stream  int64
+		packets int64
+	}
+	steady := func(n int, each page.Time, packets int64) (all []look) {
+		for i := range n {
+			all = append(all, look{page.Time(i) * each, 0, int64(i+1) * packets})
+		}
+		return all
+	}
+	for name, c := range map[string]struct {
+		looks []look
+		start int64
+		foul  bool
+		bytes int64
+	}{
+		"a good answer":              {[]look{{0, 3000, 3}, {10, 300_000, 300}, {second, 1e6, 1000}}, 0, false, 0},
+		"nothing":                    {[]look{{0, 0, 0}, {second, 0, 0}}, 0, false, 0},
+		"before anything":            {[]look{{0, 0, 2}}, 0, false, 2 * full},
+		"the last, then from start":  {[]look{{0, 2*full + 24, 3}, {10, 2*full + 24, 4}, {20, 2*full + 24, 6}}, 0, false, 24 + 2*full},
+		"one by one":                 {[]look{{0, full, 1}, {10, full + 700, 2}, {20, full + 700, 3}}, 0, false, 700},
+		"after new bytes":            {[]look{{0, 800, 1}, {10, 800, 2}, {20, 1200, 3}, {30, 1200, 4}}, 0, false, 800 + 400},
+		"of a short answer":          {[]look{{0, 5000, 4}, {10, 5700, 5}, {20, 5700, 8}}, 5000, false, 3 * 700},
+		"the end":                    {[]look{{0, 800, 1}, {10, 801, 1}, {20, 801, 2}}, 0, false, 800},
+		"small packets":              {[]look{{0, 400, 4}, {10, 400, 5}}, 0, false, 100},
+		"too many at once":           {[]look{{0, 3000, 3}, {10, 3000, 4 + maxWaste}, {2 * second, 3000, 4 + maxWaste}}, 0, true, 3000 - 2*full + maxWaste*full},
+		"too many in a row":          {append(steady(maxWaste+1, second/1000, 1), look{2 * second, 0, maxWaste + 1}), 0, true, (maxWaste + 1) * full},
+		"as many as allowed":         {append(steady(maxWaste, second/1000, 1), look{2 * second, 0, maxWaste}), 0, false, maxWaste * full},
+		"one was lost":               {[]look{{0, 3000, 3}, {10, 3000, 103}, {20, 3000 + 101*full, 104}, {2 * second, 200_000, 140}}, 0, false, 0},
+		"one was lost, some of them": {[]look{{0, full, 1}, {10, full, 5}, {20, 4 * full, 6}}, 0, false, 2 * full},
+		"many over long":             {steady(3*maxWaste, second/10, 1), 0, false, 3 * maxWaste * full},
+	} {
+		w := waste{start: c.start, since: 10 * second}
+		var before look
+		foul := false
+		for _, l := range c.looks {
+			foul = w.see(l.at+10*second, l.packets-before.packets, l.stream-before.stream, l.stream) || foul
+			before = l
+		}
+		if foul != c.foul || w.bytes != c.bytes {
+			t.Errorf("%s: foul %v with %d bytes in vain, want %v with %d", name, foul, w.bytes, c.foul, c.bytes)
+		}
+	}
+}
