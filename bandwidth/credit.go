@@ -388,7 +388,10 @@ func (c *Credit) most(f *Flow) int {
 
 // bears says whether there is room for bytes that a flow would bring.
 func (c *Credit) bears(f *Flow, brings int) bool {
-	return brings == 0 && c.bound > 0 || c.fits(f.arrival(), float64(float64(brings)*f.factor))
+	if c.bound == 0 {
+		return false
+	}
+	return brings == 0 || c.fits(f.arrival(), float64(float64(brings)*f.factor))
 }
 
 // give gives a flow so many packets, or sends its request.

@@ -31,6 +31,8 @@ type Flow struct {
 	wire     int64
 	read     int64
 	whole    int64 // received when the answer is whole, -1: not known
+	guess    bool  // whole is no more than that
+	wrong    bool  // more has come than was guessed
 	rtt      time.Duration
 	vain     int64
 	think    time.Duration // what its server takes beyond that
@@ -128,6 +130,7 @@ func (f *Flow) Ask() {
 	f.busy, f.first, f.fresh, f.whole = true, true, true, -1
 	f.asks, f.asked = !math.IsInf(f.c.limit, 1), f.c.now
 	f.greeted, f.greets = f.greets, false
+	f.guess, f.wrong = false, false
 }
 
 // Greet is Ask for the greeting of a secure connection. A server answers it without
@@ -136,7 +139,7 @@ func (f *Flow) Greet(bytes int64) {
 	f.Ask()
 	f.greets = true
 	if bytes > 0 {
-		f.Left(bytes)
+		f.Guess(bytes)
 	}
 }
 
@@ -152,8 +155,27 @@ func (f *Flow) Took(bytes int) {
 // Left says how many bytes of the answer a reader has still to take, wherever
 // they are.
 func (f *Flow) Left(bytes int64) {
-	f.whole = f.read + bytes
+	f.whole, f.guess = f.read+bytes, false
 	f.trim()
+}
+
+// Guess is Left for what is likely. Once more has come than that, nothing is known
+// of this answer any more: or a server that makes us guess too little would bring
+// what nobody has asked room for.
+func (f *Flow) Guess(bytes int64) {
+	if f.wrong {
+		return
+	}
+	f.whole, f.guess = f.read+bytes, true
+	f.check()
+	f.trim()
+}
+
+// check forgets a guess that was too small.
+func (f *Flow) check() {
+	if f.guess && f.received > f.whole {
+		f.whole, f.guess, f.wrong = -1, false, true
+	}
 }
 
 // Rest says that the answer is whole: the window stays open, but nothing is
@@ -247,6 +269,7 @@ func (f *Flow) Seen(now page.Time, s Sample) {
 		}
 		f.kept = max(f.kept-max(int(came)-f.open(), 0), 0)
 		f.settle(int(came))
+		f.check()
 		f.trim()
 	}
 	switch over := f.open() - s.Window; {

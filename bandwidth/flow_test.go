@@ -56,6 +56,7 @@ func TestCreditAnySequence(t *testing.T) {
 				w.Want(w.bytes)
 			},
 			"Took": func(t *rapid.T) { pick(t).Took(rapid.IntRange(0, 1<<16).Draw(t, "bytes")) },
+			"Guess": func(t *rapid.T) { pick(t).Guess(rapid.Int64Range(0, 1<<20).Draw(t, "bytes")) },
 			"Left": func(t *rapid.T) { pick(t).Left(rapid.Int64Range(0, 1<<20).Draw(t, "bytes")) },
 			"Rest": func(t *rapid.T) { pick(t).Rest() },
 			"Urge": func(t *rapid.T) { pick(t).Urge(rapid.SampledFrom([]float64{0, 0, 1, 7.5}).Draw(t, "lag")) },
@@ -631,6 +632,18 @@ func TestFlowGreet(t *testing.T) {
 		if due := time.Duration(f.ahead[0].slot-c.slotNo) * c.slot; due > 60*ms {
 			t.Errorf("a hello of %d is due in %v", hello, due)
 		}
+		// All that is foreseen is the promise, and the packet that reading the first
+		// brings, if more is to come.
+		foreseen := float64(want) * f.factor
+		if hello == 0 || hello > 2*mss {
+			foreseen += float64(mss) * f.factor
+		}
+		for _, when := range []string{"at once", "a moment later"} {
+			if got := c.level[aheadSlots-1]; math.Abs(got-foreseen) > 1 {
+				t.Errorf("a hello of %d: %.0f wire bytes are foreseen %s, want %.0f", hello, got, when, foreseen)
+			}
+			c.Tick(c.now.Add(ms))
+		}
 		// The kernel may say that the server may send more: it will not.
 		f.Seen(c.now.Add(ms), Sample{RTT: 50 * ms, Window: 2 * segment})
 		if known := hello > 0 && hello < 2*mss; known && f.open() != want {
@@ -660,6 +673,60 @@ func TestFlowGreet(t *testing.T) {
 	f.Seen(now, s)
 	if f.first || (f.think-80*ms).Abs() > 5*ms {
 		t.Errorf("the answer: %v of thinking", f.think)
+	}
+}
+
+// A guess is no more than that: once more has come, room is asked for again, and
+// nothing is guessed until the next answer.
+func TestFlowGuess(t *testing.T) {
+	c := NewCredit(CreditConfig{Limit: 140e3})
+	now := page.Time(time.Minute)
+	f := slowFlow(c, now)
+	f.Ask()
+	c.Tick(now)
+	s := Sample{Payload: mss, Wire: Packet, Window: -1}
+	f.Seen(now, s)
+	f.Took(mss)
+	if f.Guess(700); f.due() != 0 || f.open() != 700 || !f.Free() {
+		t.Errorf("guessed: %d due, %d promised, free %v", f.due(), f.open(), f.Free())
+	}
+	s.Payload += 700
+	if f.Seen(now, s); f.due() != 0 || !f.Free() {
+		t.Errorf("as guessed: %d due, free %v", f.due(), f.Free())
+	}
+	s.Payload++
+	if f.Seen(now, s); f.due() == 0 || f.Free() {
+		t.Errorf("more than guessed: %d due, free %v", f.due(), f.Free())
+	}
+	if f.Guess(10_000); f.due() < 1e6 {
+		t.Errorf("guessed again: %d due", f.due())
+	}
+	f.Took(701)
+	if f.Left(3000); f.due() != 3000 {
+		t.Errorf("known: %d due", f.due())
+	}
+	f.Rest()
+	f.Ask()
+	if f.Guess(3000); f.due() != 3000 {
+		t.Errorf("of the next answer: %d due", f.due())
+	}
+	f.Took(-1)
+	f.Ask()
+	if f.Guess(0); f.Free() || f.due() == 0 {
+		t.Errorf("less than has come: %d due", f.due())
+	}
+}
+
+// Nothing is sent while nothing may come, not even to a server that has ended.
+func TestFlowOffAsks(t *testing.T) {
+	c := NewCredit(CreditConfig{Limit: 100e3})
+	now := page.Time(time.Minute)
+	f := slowFlow(c, now)
+	f.Seen(now, Sample{Payload: 100, Wire: 152, Window: -1, Ended: true})
+	c.SetLimit(now, Off)
+	f.Ask()
+	if g := c.Tick(now.Add(2 * time.Second)); len(g) > 0 || !f.asks {
+		t.Errorf("%d grants though nothing may come", len(g))
 	}
 }
 

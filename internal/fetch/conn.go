@@ -300,7 +300,7 @@ func (cn *Conn) copyBody(a *Answer, h head, early []byte) error {
 			cn.link.gather(cn.length.left)
 		}
 		if h.length > 0 && (plain || cn.link.tls != nil) {
-			cn.link.left(cn.length.left, a.headEnd+h.length)
+			cn.link.left(cn.length.left, a.headEnd+min(h.length, maxAnswer))
 		}
 		// One byte more than is allowed tells a body that is too large.
 		piece, err = a.tape.fill(min(f.room(), left+1))

@@ -169,17 +169,23 @@ func (c *Client) secure(ctx context.Context, cn *Conn, name string) (page.Outcom
 	cfg := c.tls.Clone()
 	cfg.ServerName = name
 	over := tls.Client(streamConn{cn.link, cn.stream}, cfg)
-	if cn.link.tap != nil && cn.stream == stream(cn.link) {
+	direct := cn.stream == stream(cn.link)
+	cn.link.tls, cn.link.sure = nil, 0 // what is in records within records is not known
+	if direct && cn.link.tap != nil {
 		cn.link.tls = new(records)
 	}
 	end := cn.link.begin(ctx, c.limits.Handshake)
 	from := cn.link.read
-	err := cn.link.ask(true)
+	err := cn.link.ask(direct)
 	if err == nil {
 		err = over.Handshake()
 	}
-	if err == nil {
+	switch {
+	case err != nil:
+	case cn.link.tls != nil:
 		cn.link.met(cn.link.read-from, over.ConnectionState().Version)
+	default:
+		cn.link.settled()
 	}
 	switch alive := end(); {
 	case !alive:

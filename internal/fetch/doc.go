@@ -21,6 +21,9 @@
 // what came, and its bytes are gathered in the socket. An idle connection holds
 // no buffer.
 //
+// Under a limit it is the [Wire] that reads, for whoever waits, when its account
+// has room for what that brings: see take.go.
+//
 // How an answer becomes an outcome, first rule that fits:
 //
 //	cut short by the context                         Aborted

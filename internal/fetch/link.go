@@ -364,14 +364,9 @@ func (l *link) ask(greeting bool) error {
 // met says that a greeting of TLS was answered, by so many bytes, and which
 // version was agreed on.
 func (l *link) met(bytes int64, version uint16) {
-	if l.tap != nil {
-		l.tap.met(bytes)
-	}
-	if l.tls == nil {
-		return
-	}
+	l.tap.met(bytes)
 	if l.tls.cost = 16 + 1; version < tls.VersionTLS13 { // a digest and its type
-		l.tls.cost = 8 + 16 // a number and a digest
+		l.tls.cost = 8 + 16 // a number and a digest, with the ciphers that are used most
 	}
 }
 
@@ -382,11 +377,11 @@ func (l *link) left(bytes, answer int64) {
 	case l.tap == nil:
 		return
 	case l.tls != nil:
-		bytes = l.tls.left(answer)
+		l.tap.left(l.tls.left(answer), true)
 	default:
 		l.sure = bytes
+		l.tap.left(bytes, false)
 	}
-	l.tap.left(bytes)
 }
 
 // await waits for the caps.

@@ -5,7 +5,7 @@ import "encoding/binary"
 // records follows the records of TLS as their bytes come over a link, and tells
 // how many are still to come of an answer whose length is known.
 type records struct {
-	cost    int64   // bytes of a record's body that are not what it holds
+	cost    int64   // bytes of a record's body that are not what it holds, about
 	head    [5]byte // of the record that begins
 	got     int     // of head
 	need    int64   // bytes of the record's body that have not come
@@ -42,11 +42,12 @@ func (r *records) feed(p []byte) {
 	}
 }
 
-// left is how many bytes are still to come of an answer of so many: those of the
-// record that has begun, and further ones as large as the largest.
+// left is how many bytes are still to come of an answer of so many, most likely:
+// those of the record that has begun, and further ones as large as the largest. A
+// server may fill its records with anything, so nobody should rely on it.
 func (r *records) left(answer int64) int64 {
 	left := r.need
-	if more := min(answer, maxAnswer) - r.held; more > 0 {
+	if more := min(max(answer, 0), maxAnswer) - r.held; more > 0 {
 		size := max(r.largest, 1)
 		left += more + (more+size-1)/size*(int64(len(r.head))+r.cost) - int64(r.got)
 	}

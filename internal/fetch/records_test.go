@@ -3,6 +3,7 @@ package fetch
 import (
 	"bytes"
 	"encoding/binary"
+	"math"
 	"testing"
 )
 
@@ -44,6 +45,7 @@ func TestRecordsLeft(t *testing.T) {
 func FuzzRecords(f *testing.F) {
 	f.Add(append(recordOf(dataRecord, 10), recordOf(22, 300)...), 3, int64(400))
 	f.Add([]byte{dataRecord, 3, 3, 0, 0, dataRecord, 3, 3, 255, 255, 1}, 1, int64(1<<62))
+	f.Add(recordOf(dataRecord, 1), 2, int64(math.MinInt64))
 	f.Fuzz(func(t *testing.T, stream []byte, step int, answer int64) {
 		step = min(max(step, 1), 1<<16)
 		whole, cut := records{cost: 17}, records{cost: 17}

@@ -129,7 +129,9 @@ func (s *socket) holds() (int, error) {
 // take reads what there is, without waiting for more.
 func (s *socket) take(p []byte) (n int, err error) {
 	s.into = p
-	return s.result(s.raw.Control(s.doTake))
+	err = s.raw.Control(s.doTake)
+	s.into = nil
+	return s.result(err)
 }
 
 // result is what looking into a socket or reading from it came to.

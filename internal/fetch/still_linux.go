@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"io"
+	"math"
 	"net"
 	"os"
 	"sync"
@@ -21,7 +22,8 @@ import (
 // concurrent use.
 type still struct {
 	local, remote net.Addr
-	until         atomic.Int64 // the deadline, in nanoseconds since 1970, 0 for none
+	began         time.Time    // deadlines are counted from then
+	until         atomic.Int64 // the deadline, in nanoseconds
 
 	mu sync.Mutex
 	fd int // -1 when closed
@@ -40,7 +42,8 @@ func newStill(conn net.Conn) net.Conn {
 	}); ctl != nil || err != nil {
 		return conn
 	}
-	s := &still{local: conn.LocalAddr(), remote: conn.RemoteAddr(), fd: fd}
+	s := &still{local: conn.LocalAddr(), remote: conn.RemoteAddr(), began: time.Now(), fd: fd}
+	s.until.Store(math.MaxInt64)
 	conn.Close() // the runtime forgets it; fd keeps the connection open
 	return s
 }
@@ -61,10 +64,7 @@ func (s *still) try(do func(fd uintptr) bool) error {
 }
 
 // late says that the deadline has passed.
-func (s *still) late(now time.Time) bool {
-	until := s.until.Load()
-	return until != 0 && now.UnixNano() >= until
-}
+func (s *still) late(now time.Time) bool { return int64(now.Sub(s.began)) >= s.until.Load() }
 
 // Control implements syscall.RawConn. The connection is not closed meanwhile.
 func (s *still) Control(do func(fd uintptr)) error {
@@ -133,11 +133,11 @@ func (s *still) Close() error {
 
 // SetDeadline sets until when reads and writes may wait, also those that do.
 func (s *still) SetDeadline(t time.Time) error {
-	if t.IsZero() {
-		s.until.Store(0)
-	} else {
-		s.until.Store(max(t.UnixNano(), 1))
+	until := time.Duration(math.MaxInt64)
+	if !t.IsZero() {
+		until = t.Sub(s.began)
 	}
+	s.until.Store(int64(until))
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"weir/bandwidth"
+	"weir/page"
 )
 
 // stillPair returns a still connection and its other end.
@@ -302,24 +303,70 @@ func TestTakeWhileWaiting(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	other.Write([]byte("two"))
-	for f.seenNow() < 6 {
-		look()
+	for n, _ := f.sock.holds(); n < 6; n, _ = f.sock.holds() {
 		time.Sleep(time.Millisecond)
 	}
+	if look(); f.seen.Payload != 6 {
+		t.Errorf("%d bytes are seen to have come", f.seen.Payload)
+	}
+	start := time.Now()
+	time.Sleep(20 * time.Millisecond)
+	least := time.Since(start)
 	w.SetLimit(bandwidth.Unlimited)
-	all := ""
-	for len(all) < 6 {
-		e := until(look, done)
-		if e.err != nil {
-			t.Fatal(e.err)
+	if look(); !f.holds || f.spoke != 1 {
+		t.Errorf("more is there: %v, %d reads since the last look", f.holds, f.spoke)
+	}
+	if e := <-done; string(p[:e.n]) != "one" || e.err != nil {
+		t.Errorf("%q, %v", p[:e.n], e.err)
+	}
+	if f.paused < least || f.waited != f.paused {
+		t.Errorf("paused for %v and %v, at least %v", f.paused, f.waited, least)
+	}
+	if e := until(look, take(p, 0)); string(p[:e.n]) != "two" || e.err != nil {
+		t.Errorf("then %q, %v", p[:e.n], e.err)
+	}
+}
+
+// Bytes that the kernel does not count, behind one that is out of band, are found
+// all the same, if later.
+func TestTakeUrgent(t *testing.T) {
+	_, other, look, take := taking(t)
+	raw, err := other.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other.Write([]byte("abc"))
+	raw.Control(func(fd uintptr) { syscall.Sendto(int(fd), []byte("!"), syscall.MSG_OOB, nil) })
+	other.Write([]byte("defgh"))
+	for all := ""; all != "abcdefgh"; {
+		p := make([]byte, 100)
+		e := until(look, take(p, 0))
+		if e.err != nil || e.n == 0 {
+			t.Fatalf("%v after %q", e.err, all)
 		}
 		all += string(p[:e.n])
-		if len(all) < 6 {
-			done = take(p, 0)
-		}
 	}
-	if all != "onetwo" {
-		t.Errorf("%q", all)
+}
+
+// A connection holds on to no buffer between answers, and nobody waits for one that
+// was closed.
+func TestStillIdle(t *testing.T) {
+	w := newWire(t, generous, nil)
+	p := serveSmall(t, keeps(long))
+	u := p.url(t, "/")
+	cn := open(t, newClient(t, under(w)), u, p.addr.Addr())
+	a := cn.Get(t.Context(), u, false)
+	if a.Outcome != page.OK {
+		t.Fatalf("%v (%s)", a.Outcome, a.Err)
+	}
+	a.Release()
+	f := cn.link.tap
+	if n := locked(f, func() int { return cap(f.sock.into) + cap(f.into) }); n > 0 {
+		t.Errorf("an idle connection holds on to a buffer of %d", n)
+	}
+	cn.Close()
+	if a := cn.Get(t.Context(), u, false); a.Outcome == page.OK {
+		t.Error("a page came over a connection that was closed")
 	}
 }
 
@@ -399,4 +446,3 @@ func locked[T any](f *flow, get func() T) T {
 func (f *flow) filledNow() int { return locked(f, func() int { return f.filled }) }
 func (f *flow) waitsNow() bool { return locked(f, func() bool { return f.waits }) }
 func (f *flow) takesNow() bool { return locked(f, func() bool { return f.into != nil }) }
-func (f *flow) seenNow() int64 { return locked(f, func() int64 { return f.seen.Payload }) }

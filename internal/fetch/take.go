@@ -40,7 +40,9 @@ func (w *Wire) watch(f *flow) {
 			return // every tick looks at it instead
 		}
 	}
-	w.opened++
+	if w.opened++; w.opened == 0 {
+		w.opened++ // stands for those that are not watched
+	}
 	if w.poller.watch(f.sock.still, w.opened) == nil {
 		f.number, f.blind = w.opened, false
 		w.stills[f.number] = f
@@ -53,15 +55,7 @@ func (w *Wire) watch(f *flow) {
 func (f *flow) take(ctx context.Context, p []byte, least int64) (n int, paused time.Duration, err error) {
 	w := f.wire
 	w.mu.Lock()
-	switch _, open := w.flows[f.flow]; {
-	case !open:
-		err = errAborted
-	case f.cut:
-		err = errFoul
-	default:
-		err = f.failed
-	}
-	if err != nil {
+	if err := f.fault(); err != nil {
 		w.mu.Unlock()
 		return 0, 0, err
 	}

@@ -28,6 +28,10 @@ type waste struct {
 // A server is cut off when so many packets of a second came in vain.
 const maxWaste = 64
 
+// maxDoubt is how many packets of a second are taken to be as large as they should
+// be; who sends more again may send anything.
+const maxDoubt = 4
+
 // wastePacket is the payload of a full packet, about.
 const wastePacket = 1448
 
@@ -44,9 +48,9 @@ func (w *waste) see(now page.Time, packets, came, stream int64) (foul bool) {
 		}
 		w.tail = min(w.tail, wastePacket)
 	default:
-		w.packets += packets
-		w.recent += packets
-		for ; packets > 0; packets-- {
+		for range packets {
+			w.packets++
+			w.recent++
 			w.bytes += w.size(stream)
 			w.again = true
 		}
@@ -69,11 +73,12 @@ func (w *waste) used(packets int64) {
 
 // size is what the next packet in vain brings, about.
 func (w *waste) size(stream int64) int64 {
-	if w.tail > 0 && !w.again {
+	answer := stream - w.start
+	switch {
+	case w.recent > maxDoubt || answer <= 0:
+		return wastePacket
+	case w.tail > 0 && !w.again:
 		return w.tail
 	}
-	if answer := stream - w.start; answer > 0 {
-		return min(answer, wastePacket)
-	}
-	return wastePacket
+	return min(answer, wastePacket)
 }
