@@ -131,12 +131,12 @@ const (
 // around it, by two or three packets. At first nothing is known of any server, and
 // more room is kept.
 func (c *Credit) share() float64 {
-	share := 0.996
+	share := 0.995
 	if young := 1 - c.now.Sub(c.began).Seconds()/youth.Seconds(); young > 0 {
 		share -= float64(0.08 * young * young)
 	}
 	if c.cfg.Strict {
-		share = min(share, 0.982)
+		share = min(share, 0.981)
 	}
 	return share
 }

@@ -370,6 +370,10 @@ func (l *link) met(bytes int64, version uint16) {
 	}
 }
 
+// aside is what a server may say within TLS beside its answer, and about as much as
+// its records may hold less than they seem to. Guessed too much, it costs little.
+const aside = 1 << 10
+
 // left tells the Wire how much is still to come of an answer of so many bytes, of
 // which a reader above has still to take so many.
 func (l *link) left(bytes, answer int64) {
@@ -377,7 +381,7 @@ func (l *link) left(bytes, answer int64) {
 	case l.tap == nil:
 		return
 	case l.tls != nil:
-		l.tap.left(l.tls.left(answer), true)
+		l.tap.left(l.tls.left(answer)+aside, true)
 	default:
 		l.sure = bytes
 		l.tap.left(bytes, false)
