@@ -131,7 +131,7 @@ func (cn *Conn) exchange(ctx context.Context, a *Answer, last bool) {
 		}
 	}
 	if err == nil && a.Truncated == "" {
-		cn.link.settled()
+		cn.link.settled(t.size)
 	}
 	t.finish()
 	a.Wire = cn.link.read - cn.spent

@@ -185,7 +185,7 @@ func (c *Client) secure(ctx context.Context, cn *Conn, name string) (page.Outcom
 	case cn.link.tls != nil:
 		cn.link.met(cn.link.read-from, over.ConnectionState().Version)
 	default:
-		cn.link.settled()
+		cn.link.settled(0)
 	}
 	switch alive := end(); {
 	case !alive:

@@ -296,11 +296,17 @@ func (l *link) readOnce(p []byte) (int, error) {
 	return n, err
 }
 
-// settled tells the Wire that all that was asked for has come.
-func (l *link) settled() {
-	if l.tap != nil {
-		l.tap.rest()
+// settled tells the Wire that all that was asked for has come: so many bytes, above
+// any TLS.
+func (l *link) settled(bytes int64) {
+	if l.tap == nil {
+		return
 	}
+	aside, known := int64(0), false
+	if l.tls != nil {
+		aside, known = l.tls.aside(bytes)
+	}
+	l.tap.rest(aside, known)
 }
 
 // tally counts bytes that were read, unless the Wire has seen them come.
@@ -349,8 +355,8 @@ func (l *link) ask(greeting bool) error {
 	if l.tap == nil {
 		return nil
 	}
-	if l.sure = 0; l.tls != nil {
-		l.tls.held = 0
+	if l.sure = 0; l.tls != nil && !greeting {
+		l.tls.ask()
 	}
 	start := time.Now()
 	err := l.tap.ask(l.ctx, greeting)
@@ -370,9 +376,8 @@ func (l *link) met(bytes int64, version uint16) {
 	}
 }
 
-// aside is what a server may say within TLS beside its answer, and about as much as
-// its records may hold less than they seem to. Guessed too much, it costs little.
-const aside = 1 << 10
+// spare is by how much a guess is too high, rather than too low.
+const spare = 32
 
 // left tells the Wire how much is still to come of an answer of so many bytes, of
 // which a reader above has still to take so many.
@@ -381,7 +386,10 @@ func (l *link) left(bytes, answer int64) {
 	case l.tap == nil:
 		return
 	case l.tls != nil:
-		l.tap.left(l.tls.left(answer)+aside, true)
+		if l.tls.asked == 1 {
+			answer += l.tap.aside
+		}
+		l.tap.left(l.tls.left(answer)+spare, true)
 	default:
 		l.sure = bytes
 		l.tap.left(bytes, false)

@@ -9,7 +9,8 @@ type records struct {
 	head    [5]byte // of the record that begins
 	got     int     // of head
 	need    int64   // bytes of the record's body that have not come
-	held    int64   // bytes that the records since the request hold
+	asked   int     // how many requests were sent
+	held    int64   // bytes that the records since the last hold
 	largest int64   // that one held
 }
 
@@ -18,6 +19,12 @@ const maxAnswer = 1 << 50
 
 // dataRecord is the type of records that hold what the application sends.
 const dataRecord = 23
+
+// ask notes that a request is sent.
+func (r *records) ask() {
+	r.asked++
+	r.held = 0
+}
 
 // feed takes the next bytes of the stream.
 func (r *records) feed(p []byte) {
@@ -41,6 +48,19 @@ func (r *records) feed(p []byte) {
 		}
 	}
 }
+
+// aside is how many bytes a server said beside its first answer, of which so many
+// were: tickets for the next connection. It is not known of later ones, where there
+// are none as a rule, nor within a record.
+func (r *records) aside(answer int64) (bytes int64, known bool) {
+	if r.asked != 1 || r.need > 0 || r.got > 0 {
+		return 0, false
+	}
+	return min(max(r.held-answer, 0), maxAside), true
+}
+
+// maxAside is more than servers say aside.
+const maxAside = 8 << 10
 
 // left is how many bytes are still to come of an answer of so many, most likely:
 // those of the record that has begun, and further ones as large as the largest. A

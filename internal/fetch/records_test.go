@@ -40,6 +40,41 @@ func TestRecordsLeft(t *testing.T) {
 	}
 }
 
+// What a server says beside its first answer is learned when that is whole.
+func TestRecordsAside(t *testing.T) {
+	r := records{cost: 17}
+	r.feed(recordOf(22, 900))
+	for i, c := range []struct {
+		stream []byte
+		answer int64
+		aside  int64
+		known  bool
+	}{
+		{append(recordOf(dataRecord, 230), recordOf(dataRecord, 4000)...), 4000, 230, true},
+		{recordOf(dataRecord, 4000), 4000, 0, false},
+	} {
+		r.ask()
+		r.feed(c.stream[:len(c.stream)-1])
+		if _, known := r.aside(c.answer); known {
+			t.Errorf("answer %d: known before its end", i)
+		}
+		r.feed(c.stream[len(c.stream)-1:])
+		if aside, known := r.aside(c.answer); aside != c.aside || known != c.known {
+			t.Errorf("answer %d: %d bytes aside, known %v", i, aside, known)
+		}
+	}
+	for _, lie := range []int64{-1, 0, 1 << 60} {
+		r := records{}
+		r.ask()
+		for range 10 {
+			r.feed(recordOf(dataRecord, 16<<10))
+		}
+		if aside, _ := r.aside(lie); aside < 0 || aside > maxAside {
+			t.Errorf("of an answer of %d: %d bytes aside", lie, aside)
+		}
+	}
+}
+
 // However the bytes are cut, the same is known in the end; and nothing is ever
 // less than nothing.
 func FuzzRecords(f *testing.F) {

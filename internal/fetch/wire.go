@@ -59,6 +59,7 @@ const (
 type habit struct {
 	bandwidth.Habit
 	hello int64 // bytes of its answer to the greeting of TLS, 0: not known
+	aside int64 // bytes that it says beside its first answer over TLS
 }
 
 // maxHabits is how many servers' ways are remembered.
@@ -282,6 +283,7 @@ type flow struct {
 	waited time.Duration // for grants, in the task under way
 	cut    bool          // it sent what nobody had allowed
 	hello  int64         // see habit
+	aside  int64         // likewise; the reader changes it
 	waste  waste
 	count  packets
 	spoke  int64 // reads and writes since then, each of which may have sent a packet
@@ -299,7 +301,7 @@ func (w *Wire) open(sock *socket, window int, to netip.Addr, host string) *flow 
 	}
 	now := w.clock()
 	h := w.habits[to]
-	f.hello = h.hello
+	f.hello, f.aside = h.hello, h.aside
 	f.flow = w.credit.Open(now, window, packetHeader(to), h.Habit)
 	f.flow.Urge(w.urges[host])
 	w.flows[f.flow] = f
@@ -335,7 +337,7 @@ func (f *flow) close() {
 		clear(w.habits)
 	}
 	if h, known := f.flow.Habit(); known {
-		w.habits[f.to] = habit{h, f.hello}
+		w.habits[f.to] = habit{h, f.hello, f.aside}
 	}
 	f.flow.Close(now)
 	delete(w.flows, f.flow)
@@ -569,9 +571,12 @@ func (f *flow) met(bytes int64) {
 	f.wire.mu.Unlock()
 }
 
-// rest says that the answer is whole.
-func (f *flow) rest() {
+// rest says that the answer is whole, and how much was said beside it.
+func (f *flow) rest(aside int64, known bool) {
 	f.wire.mu.Lock()
+	if known {
+		f.aside = aside
+	}
 	f.flow.Rest()
 	f.wire.mu.Unlock()
 }
