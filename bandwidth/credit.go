@@ -120,18 +120,20 @@ const (
 )
 
 const (
-	rateTime = 250 * time.Millisecond // that the rate is averaged over
-	turnTime = 5 * time.Millisecond   // of the limit: what all who wait are given in one turn
-	leadMin  = 24 * mss               // that a flow may get ahead of one that waits
-	leadTime = 400 * time.Millisecond // or of its share of the limit
+	smallLimit = 200e3                  // bytes a second
+	rateTime   = 250 * time.Millisecond // that the rate is averaged over
+	turnTime   = 5 * time.Millisecond   // of the limit: what all who wait are given in one turn
+	leadMin    = 24 * mss               // that a flow may get ahead of one that waits
+	leadTime   = 400 * time.Millisecond // or of its share of the limit
 )
 
 // share is how much of the limit a span may be filled with, as far as that can
 // be foreseen. Servers do not keep time, so what a span holds in the end lies
-// around it, by two or three packets. At first nothing is known of any server, and
-// more room is kept.
+// around it, by two or three packets. Under a small limit a span is seldom full to
+// the last packet, and less has to be left. At first nothing is known of any server,
+// and more room is kept.
 func (c *Credit) share() float64 {
-	share := 0.995
+	share := 0.99 + float64(0.005*min(smallLimit/c.limit, 1))
 	if young := 1 - c.now.Sub(c.began).Seconds()/youth.Seconds(); young > 0 {
 		share -= float64(0.08 * young * young)
 	}
