@@ -55,11 +55,11 @@ func TestCreditAnySequence(t *testing.T) {
 				w.bytes = rapid.IntRange(0, 1<<16).Draw(t, "bytes")
 				w.Want(w.bytes)
 			},
-			"Took": func(t *rapid.T) { pick(t).Took(rapid.IntRange(0, 1<<16).Draw(t, "bytes")) },
+			"Took":  func(t *rapid.T) { pick(t).Took(rapid.IntRange(0, 1<<16).Draw(t, "bytes")) },
 			"Guess": func(t *rapid.T) { pick(t).Guess(rapid.Int64Range(0, 1<<20).Draw(t, "bytes")) },
-			"Left": func(t *rapid.T) { pick(t).Left(rapid.Int64Range(0, 1<<20).Draw(t, "bytes")) },
-			"Rest": func(t *rapid.T) { pick(t).Rest() },
-			"Urge": func(t *rapid.T) { pick(t).Urge(rapid.SampledFrom([]float64{0, 0, 1, 7.5}).Draw(t, "lag")) },
+			"Left":  func(t *rapid.T) { pick(t).Left(rapid.Int64Range(0, 1<<20).Draw(t, "bytes")) },
+			"Rest":  func(t *rapid.T) { pick(t).Rest() },
+			"Urge":  func(t *rapid.T) { pick(t).Urge(rapid.SampledFrom([]float64{0, 0, 1, 7.5}).Draw(t, "lag")) },
 			"Seen": func(t *rapid.T) {
 				w := pick(t)
 				came := rapid.SampledFrom([]int64{0, 0, 1, 700, mss, 3 * mss, 1 << 16}).Draw(t, "came")
