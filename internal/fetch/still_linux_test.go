@@ -392,7 +392,7 @@ func TestTakeBlind(t *testing.T) {
 // Closing, the context and being cut off end a take, and the buffer is left alone
 // from then on.
 func TestTakeIsLetGo(t *testing.T) {
-	f, other, look, take := taking(t)
+	f, other, look, _ := taking(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	ends := make(chan error)
 	p := make([]byte, 10)
@@ -413,7 +413,7 @@ func TestTakeIsLetGo(t *testing.T) {
 		t.Errorf("%q was read for nobody", p)
 	}
 
-	f, _, _, take = taking(t)
+	f, _, _, take := taking(t)
 	done := take(p, 0)
 	for !f.takesNow() {
 		time.Sleep(time.Millisecond)
