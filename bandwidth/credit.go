@@ -107,7 +107,7 @@ const (
 
 // What is expected of servers.
 const (
-	youth        = 25 * time.Second       // of a Credit that has not seen much
+	youth        = 15 * time.Second       // of a Credit that has not seen much
 	firstRTT     = 100 * time.Millisecond // until it is known
 	maxThink     = time.Second
 	doubtful     = 2                      // a server that nobody knows may send this part of a window twice
@@ -135,7 +135,7 @@ const (
 func (c *Credit) share() float64 {
 	share := 0.99 + float64(0.005*min(smallLimit/c.limit, 1))
 	if young := 1 - c.now.Sub(c.began).Seconds()/youth.Seconds(); young > 0 {
-		share -= float64(0.08 * young * young)
+		share -= float64(0.04 * young * young)
 	}
 	if c.cfg.Strict {
 		share = min(share, 0.981)

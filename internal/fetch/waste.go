@@ -75,10 +75,12 @@ func (w *waste) used(packets int64) {
 func (w *waste) size(stream int64) int64 {
 	answer := stream - w.start
 	switch {
-	case w.recent > maxDoubt || answer <= 0:
+	case w.recent > maxDoubt:
 		return wastePacket
-	case w.tail > 0 && !w.again:
+	case w.tail > 0 && !w.again: // though that was of the answer before
 		return w.tail
+	case answer <= 0:
+		return wastePacket
 	}
 	return min(answer, wastePacket)
 }

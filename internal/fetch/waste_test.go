@@ -36,6 +36,7 @@ func TestWaste(t *testing.T) {
 		"one by one":                 {[]look{{0, full, 1}, {10, full + 700, 2}, {20, full + 700, 3}}, 0, false, 700},
 		"after new bytes":            {[]look{{0, 800, 1}, {10, 800, 2}, {20, 1200, 3}, {30, 1200, 4}}, 0, false, 800 + 400},
 		"of a short answer":          {[]look{{0, 5000, 4}, {10, 5700, 5}, {20, 5700, 8}}, 5000, false, 3 * 700},
+		"of the answer before":       {[]look{{0, full + 24, 2}, {10, full + 24, 3}, {20, full + 24, 4}}, full + 24, false, 24 + full},
 		"of a tiny answer, often":    {[]look{{0, 10, 1}, {10, 10, 21}}, 0, false, 4*10 + 16*full},
 		"the end":                    {[]look{{0, 800, 1}, {10, 801, 1}, {20, 801, 2}}, 0, false, 800},
 		"small packets":              {[]look{{0, 400, 4}, {10, 400, 5}}, 0, false, 100},
