@@ -253,6 +253,7 @@ func (w *Wire) look() {
 		case !f.waits || g.Window != 0:
 		case f.into != nil:
 			f.fill(now, g.Bytes)
+			f.look(now) // a read need not open the window at once
 		default:
 			f.wake(g.Bytes)
 		}
@@ -395,11 +396,23 @@ type packets struct {
 // taken off, and were they, the server would seem to be allowed as much again.
 // So it counts only when as many acknowledgements left as packets came, or
 // another packet since.
+//
+// Where a window is no multiple of what packets hold, a small one comes with a large
+// one, and one acknowledgement speaks for both, or it is the small one that is not
+// acknowledged yet. The window is known but for that one then, and has to be: the server
+// need not wait until anything is read.
 func (f *flow) told(s *bandwidth.Sample, n packets) {
 	came, left := n.data-f.count.data, n.sent-f.count.sent
 	switch {
 	case came > 0:
 		f.unsaid = left < came+f.spoke
+		if f.spoke > 0 || left != came-1 || left == 0 {
+			break
+		}
+		if last := s.Payload - f.seen.Payload - left*int64(s.Segment); last > 0 && last < int64(s.Segment/4) {
+			s.Window = max(s.Window-int(last), -1)
+			f.unsaid = false
+		}
 	case left > 0:
 		f.unsaid = false
 	}

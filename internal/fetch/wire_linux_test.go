@@ -241,3 +241,33 @@ func TestWindowIsFresh(t *testing.T) {
 		}
 	}
 }
+
+// A small packet that comes with a large one hides the window no more than by its
+// own size: see told.
+func TestWindowBesideSmallPacket(t *testing.T) {
+	const large = 1448
+	for name, c := range map[string]struct {
+		bytes, data, sent, spoke int64
+		window, want             int
+	}{
+		"one answer to both":       {large + 24, 2, 1, 0, 1472, 1448},
+		"all but the small one":    {2*large + 24, 3, 2, 0, 1472, 1448},
+		"both large":               {2 * large, 2, 1, 0, 1472, -1},
+		"not so small":             {large + large/4, 2, 1, 0, 1472, -1},
+		"none":                     {large + 24, 2, 0, 0, 1472, -1},
+		"two of three not":         {2*large + 24, 3, 1, 0, 1472, -1},
+		"a small one alone":        {24, 1, 0, 0, 1472, -1},
+		"a read may have said it":  {large + 24, 2, 1, 1, 1472, -1},
+		"both small":               {100, 2, 1, 0, 1472, -1},
+		"smaller than what is off": {large + 24, 2, 1, 0, 10, -1},
+		"not told by the kernel":   {large + 24, 2, 1, 0, -1, -1},
+		"all of them":              {large + 24, 2, 2, 0, 1472, 1472},
+	} {
+		f := &flow{spoke: c.spoke}
+		f.seen.Payload = 5000
+		s := bandwidth.Sample{Payload: 5000 + c.bytes, Segment: large, Window: c.window}
+		if f.told(&s, packets{c.data, c.sent}); s.Window != c.want {
+			t.Errorf("%s: a window of %d, want %d", name, s.Window, c.want)
+		}
+	}
+}
