@@ -36,6 +36,7 @@ type Flow struct {
 	rtt      time.Duration
 	vain     int64
 	think    time.Duration // what its server takes beyond that
+	greet    time.Duration // the same for a greeting
 	echo     int64         // see Habit
 	speed    float64       // payload bytes a second that come when they are overdue, 0: not known
 	came     page.Time     // when bytes came last
@@ -75,11 +76,12 @@ type Sample struct {
 }
 
 // Habit is how a server was seen to answer: how long it takes beyond the round
-// trip, how fast its bytes come when nothing else keeps them, and how many of the
+// trip, and for a greeting, how fast its bytes come when nothing else keeps them, and how many of the
 // first on a connection come twice: a slow one takes them for lost, since nobody
 // could tell it in time that they arrived. Zero is not known.
 type Habit struct {
 	Think time.Duration
+	Greet time.Duration
 	Speed float64 // bytes a second
 	Echo  int64   // bytes, negative: none
 }
@@ -91,10 +93,13 @@ func (c *Credit) Open(now page.Time, window, header int, h Habit) *Flow {
 	if h.Think == 0 {
 		h.Think = c.think
 	}
+	if h.Greet == 0 {
+		h.Greet = c.greet
+	}
 	c.ids++
 	f := &Flow{
 		c: c, id: c.ids, place: len(c.flows), header: header, window: window,
-		whole: -1, rtt: firstRTT, came: now, think: h.Think, speed: h.Speed, echo: h.Echo,
+		whole: -1, rtt: firstRTT, came: now, think: h.Think, greet: h.Greet, speed: h.Speed, echo: h.Echo,
 	}
 	f.hold(mss)
 	c.flows = append(c.flows, f)
@@ -187,7 +192,7 @@ func (f *Flow) Rest() {
 
 // Habit is what the flow has shown of its server, if it has shown anything.
 func (f *Flow) Habit() (h Habit, known bool) {
-	h = Habit{f.think, f.speed, f.vain}
+	h = Habit{f.think, f.greet, f.speed, f.vain}
 	switch {
 	case f.early(): // it may not have come to it
 		if h.Echo = f.echo; f.vain > f.echo && f.vain > 0 {
@@ -289,6 +294,7 @@ func (f *Flow) Seen(now page.Time, s Sample) {
 func (f *Flow) thought(d time.Duration) {
 	c := f.c
 	if f.greets {
+		f.greet = d
 		c.greet += (d - c.greet) / 16
 		return
 	}
@@ -299,7 +305,7 @@ func (f *Flow) thought(d time.Duration) {
 // thinks is how long the server will take beyond the round trip.
 func (f *Flow) thinks() time.Duration {
 	if f.greets {
-		return f.c.greet
+		return f.greet
 	}
 	return f.think
 }

@@ -161,7 +161,7 @@ func (s *socket) sample() (seen bandwidth.Sample, n packets, ok bool) {
 	return bandwidth.Sample{
 		Payload: int64(i.Bytes_received), Wire: int64(i.Bytes_received) + s.header*int64(i.Segs_in),
 		Window: window, RTT: time.Duration(i.Rtt) * time.Microsecond, Segment: int(i.Rcv_mss), Ended: i.State != established,
-	}, packets{int64(i.Data_segs_in), int64(i.Segs_out)}, true
+	}, packets{int64(i.Data_segs_in), int64(i.Rcv_ooopack), int64(i.Segs_out)}, true
 }
 
 // clamp keeps the window small, and says at once what has come.

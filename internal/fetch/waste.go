@@ -9,7 +9,8 @@ import (
 // waste is what came over a connection in vain: bytes that had come before, as a
 // server sends them that was not told in time, or beyond the window, as only a
 // broken one does. The kernel throws them away, but they have been on the wire, so
-// they are charged: packets with payload that brought the stream no further. Those
+// they are charged: packets with payload that brought the stream no further, and
+// those beside one that did, if there are more of them than its bytes explain. Those
 // that only came before one that was lost count again, as use, when it has come.
 //
 // How large they were the kernel does not say. A server that hears nothing sends
@@ -29,15 +30,29 @@ type waste struct {
 const maxWaste = 64
 
 // maxDoubt is how many packets of a second are taken to be as large as they should
-// be; who sends more again may send anything.
+// be; who sends more again may send anything. As many of those that are seen at once
+// may be small, beside every second one.
 const maxDoubt = 4
+
+// leastUse is how many bytes packets bring the stream further by, on average, unless
+// they are in vain: nobody sends a page in smaller ones.
+const leastUse = 8
 
 // wastePacket is the payload of a full packet, about.
 const wastePacket = 1448
 
-// see takes so many packets that have brought the stream so many bytes further, to
-// so many. It says whether more came in vain than can be borne.
-func (w *waste) see(now page.Time, packets, came, stream int64) (foul bool) {
+// arrival is what came between two looks.
+type arrival struct {
+	packets int64 // with payload
+	early   int64 // of them before one that is missing
+	bytes   int64 // by which they have brought the stream further
+	stream  int64 // bytes that it has now
+	full    int64 // that the largest packets hold
+}
+
+// see takes what came. It says whether more came in vain than can be borne.
+func (w *waste) see(now page.Time, a arrival) (foul bool) {
+	packets, came := a.packets, a.bytes
 	switch {
 	case packets == 0: // the end of a stream counts as a byte
 	case came > 0:
@@ -47,11 +62,22 @@ func (w *waste) see(now page.Time, packets, came, stream int64) (foul bool) {
 			w.tail = came / packets
 		}
 		w.tail = min(w.tail, wastePacket)
+		if more := packets - 2*(came/max(min(a.full, wastePacket), 1)+1) - maxDoubt; more > 0 {
+			w.packets += more
+			w.bytes += more * wastePacket
+			if came < packets*leastUse {
+				w.recent += more
+			}
+		}
 	default:
-		for range packets {
+		for i := range packets {
 			w.packets++
 			w.recent++
-			w.bytes += w.size(stream)
+			if i < a.early {
+				w.bytes += wastePacket
+				continue
+			}
+			w.bytes += w.size(a.stream)
 			w.again = true
 		}
 	}

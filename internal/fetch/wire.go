@@ -363,10 +363,14 @@ func (f *flow) look(now page.Time) {
 		return
 	}
 	if s.Payload > f.seen.Payload {
-		f.clamp() // the kernel forgets it when it learns how large packets are
+		f.clamp()                            // the kernel forgets it when it learns how large packets are
+		if s, n, ok = f.sock.sample(); !ok { // and may just have told the window: see told
+			return
+		}
 	}
 	f.told(&s, n)
-	if f.waste.see(now, n.data-f.count.data, s.Payload-f.seen.Payload, s.Payload) && f.wire.credit.Limit() != bandwidth.Unlimited {
+	a := arrival{n.data - f.count.data, n.early - f.count.early, s.Payload - f.seen.Payload, s.Payload, int64(s.Segment)}
+	if f.waste.see(now, a) && f.wire.credit.Limit() != bandwidth.Unlimited {
 		f.cut = true
 	}
 	s.Vain = f.waste.bytes
@@ -387,8 +391,9 @@ func (f *flow) look(now page.Time) {
 
 // packets are what went over a connection.
 type packets struct {
-	data int64 // with payload, that came
-	sent int64
+	data  int64 // with payload, that came
+	early int64 // of them before one that is missing
+	sent  int64
 }
 
 // told finds out whether the window is known. The kernel tells the one that its
@@ -409,14 +414,15 @@ func (f *flow) told(s *bandwidth.Sample, n packets) {
 		if f.spoke > 0 || left != came-1 || left == 0 {
 			break
 		}
-		if last := s.Payload - f.seen.Payload - left*int64(s.Segment); last > 0 && last < int64(s.Segment/4) {
-			s.Window = max(s.Window-int(last), -1)
+		full := int64(min(s.Segment, wastePacket))
+		if last := s.Payload - f.seen.Payload - left*full; last > 0 && last < full/4 {
+			s.Window -= int(last)
 			f.unsaid = false
 		}
 	case left > 0:
 		f.unsaid = false
 	}
-	if f.unsaid {
+	if f.unsaid || s.Window < 0 {
 		s.Window = -1
 	}
 }

@@ -232,7 +232,7 @@ func TestWindowIsFresh(t *testing.T) {
 		for i, l := range looks {
 			s := bandwidth.Sample{Window: 2896}
 			f.spoke = l.spoke
-			n := packets{l.data, l.sent}
+			n := packets{data: l.data, sent: l.sent}
 			f.told(&s, n)
 			f.count = n
 			if known := s.Window == 2896; known != l.known {
@@ -258,6 +258,7 @@ func TestWindowBesideSmallPacket(t *testing.T) {
 		"two of three not":         {2*large + 24, 3, 1, 0, 1472, -1},
 		"a small one alone":        {24, 1, 0, 0, 1472, -1},
 		"a read may have said it":  {large + 24, 2, 1, 1, 1472, -1},
+		"a large one, twice":       {large, 2, 1, 0, 1472, -1},
 		"both small":               {100, 2, 1, 0, 1472, -1},
 		"smaller than what is off": {large + 24, 2, 1, 0, 10, -1},
 		"not told by the kernel":   {large + 24, 2, 1, 0, -1, -1},
@@ -266,8 +267,15 @@ func TestWindowBesideSmallPacket(t *testing.T) {
 		f := &flow{spoke: c.spoke}
 		f.seen.Payload = 5000
 		s := bandwidth.Sample{Payload: 5000 + c.bytes, Segment: large, Window: c.window}
-		if f.told(&s, packets{c.data, c.sent}); s.Window != c.want {
+		n := packets{data: c.data, sent: c.sent}
+		if f.told(&s, n); s.Window != c.want {
 			t.Errorf("%s: a window of %d, want %d", name, s.Window, c.want)
+		}
+		// It is as known, or not, when nothing happens.
+		f.count, f.seen, f.spoke = n, s, 0
+		s.Window = c.window
+		if f.told(&s, n); s.Window >= 0 != (c.want >= 0) && c.window >= 100 {
+			t.Errorf("%s: then a window of %d", name, s.Window)
 		}
 	}
 }
