@@ -676,6 +676,36 @@ func TestFlowGreet(t *testing.T) {
 	}
 }
 
+// What a server takes for a greeting is remembered of it, apart from what it takes for
+// a request; one that nobody knows is expected to take as long as others.
+func TestFlowGreetsAgain(t *testing.T) {
+	const ms = time.Millisecond
+	c := NewCredit(CreditConfig{Limit: 140e3})
+	now := page.Time(time.Minute)
+	visit := func(h Habit, takes time.Duration) (due time.Duration, after Habit) {
+		f := c.Open(now, 2*segment, modelHeader, h)
+		f.Seen(now, Sample{RTT: 50 * ms, Window: -1})
+		f.Greet(700)
+		c.Tick(now)
+		due = time.Duration(f.ahead[0].slot-c.slotNo) * c.slot
+		now = now.Add(50*ms + takes)
+		f.Seen(now, Sample{Payload: 700, Wire: 752, Window: -1, RTT: 50 * ms})
+		after, _ = f.Habit()
+		f.Close(now)
+		now = now.Add(2 * time.Second)
+		return due, after
+	}
+	first, h := visit(Habit{Think: 300 * ms}, 120*ms)
+	again, _ := visit(h, 120*ms)
+	other, _ := visit(Habit{Think: 300 * ms}, 120*ms)
+	if first > 60*ms || (again-170*ms).Abs() > 10*ms || other > 75*ms {
+		t.Errorf("due after %v, %v the next time, %v of another server", first, again, other)
+	}
+	if h.Think != 300*ms {
+		t.Errorf("%v of thinking", h.Think)
+	}
+}
+
 // A guess is no more than that: once more has come, room is asked for again, and
 // nothing is guessed until the next answer.
 func TestFlowGuess(t *testing.T) {
