@@ -133,7 +133,7 @@ const (
 // the last packet, and less has to be left. At first nothing is known of any server,
 // and more room is kept.
 func (c *Credit) share() float64 {
-	share := 0.99 + float64(0.006*min(smallLimit/c.limit, 1))
+	share := 0.99 + float64(0.005*min(smallLimit/c.limit, 1))
 	if young := 1 - c.now.Sub(c.began).Seconds()/youth.Seconds(); young > 0 {
 		share -= float64(0.04 * young * young)
 	}
