@@ -76,9 +76,9 @@ type Sample struct {
 }
 
 // Habit is how a server was seen to answer: how long it takes beyond the round
-// trip, and for a greeting, how fast its bytes come when nothing else keeps them, and how many of the
-// first on a connection come twice: a slow one takes them for lost, since nobody
-// could tell it in time that they arrived. Zero is not known.
+// trip, and for a greeting, how fast its bytes come when nothing else keeps them,
+// and how many of the first on a connection come twice: a slow one takes them for
+// lost, since nobody could tell it in time that they arrived. Zero is not known.
 type Habit struct {
 	Think time.Duration
 	Greet time.Duration
