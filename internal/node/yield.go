@@ -27,6 +27,10 @@ type yielding struct {
 	warned bool
 }
 
+// leastYielded is what is left to a crawl that steps aside, in bytes a second: a
+// page still arrives before its server gives up.
+const leastYielded = 4e3
+
 // patience is how long a target may be silent at first before the user hears.
 const patience = 10 * time.Second
 
@@ -42,12 +46,15 @@ func (y *yielding) limit(rate int64) {
 	y.set()
 }
 
-// trip takes what became of a probe.
+// trip takes what became of a probe, or of those that are out.
 func (y *yielding) trip(now page.Time, t fetch.Trip) {
 	y.mu.Lock()
-	if t.Lost {
+	switch {
+	case t.Lost:
 		y.yield.Lost(now)
-	} else {
+	case t.Out != nil:
+		y.yield.Waiting(now, t.Out)
+	default:
 		y.yield.Sample(now, t.RTT)
 	}
 	s := y.yield.Stats(now)
@@ -69,7 +76,7 @@ func (y *yielding) trip(now page.Time, t fetch.Trip) {
 func (y *yielding) set() {
 	rate := y.full
 	if rate != bandwidth.Off && rate != bandwidth.Unlimited {
-		rate = max(int64(float64(rate)*y.part), 1)
+		rate = max(int64(float64(rate)*y.part), min(rate, leastYielded))
 	}
 	y.wire.SetLimit(rate)
 }

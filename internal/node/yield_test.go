@@ -43,6 +43,11 @@ func TestYieldSetsTheWire(t *testing.T) {
 	if held() > 200e3 {
 		t.Errorf("a new limit makes it %d", held())
 	}
+	for _, rate := range []int64{100e3, 1e3} {
+		if y.limit(rate); held() != min(rate, leastYielded) {
+			t.Errorf("a limit of %d makes it %d", rate, held())
+		}
+	}
 	y.limit(bandwidth.Off)
 	if held() != 0 {
 		t.Errorf("a pause makes it %d", held())
