@@ -190,6 +190,11 @@ func (l *lab) tryAll(list []attempt) []outcome {
 					l.say("  FAILED: %v", o.err)
 				} else {
 					l.say("%s", o.row)
+					if a.bounds != nil {
+						for _, line := range outliers(o.trace, o.row.use.Begin, a.limit, a.bounds.over) {
+							l.say("%14s%s", "", line)
+						}
+					}
 				}
 				results[i] = append(results[i], o)
 			})
@@ -283,6 +288,7 @@ func (l *lab) judge(a attempt, results []outcome) {
 		return 100 * (wirelab.Judge(o.trace.counted, a.limit).Mean - o.row.use.Mean)
 	}), "% of L")
 	l.value("packets that the laboratory held 2 ms too long", pick(some, func(o outcome) float64 { return lateness(o.trace) }), "%")
+	l.value("times that it stood still for 10 ms or more", pick(some, func(o outcome) float64 { return float64(len(o.trace.late.Still)) }), "")
 	l.short = ""
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -65,5 +66,20 @@ func TestRate(t *testing.T) {
 		if got != want || (err == nil) != (want > 0) {
 			t.Errorf("rate(%q) = %v, %v", s, got, err)
 		}
+	}
+}
+
+// Seconds that were too full are named, with what the laboratory did meanwhile.
+func TestOutliers(t *testing.T) {
+	r := trace{begin: 5 * time.Second, received: make([]float64, 45)}
+	for i := range r.received {
+		r.received[i] = 10
+	}
+	r.received[3], r.received[19], r.received[38] = 20, 13, 13 // the first is before what is judged
+	r.late.Still = []wirelab.Still{{From: 7990 * time.Millisecond, To: 8050 * time.Millisecond}, {From: 20 * time.Second, To: 21 * time.Second}}
+	got := outliers(r, 10, 100, 1.02)
+	want := []string{"second 1 was 1.030 L", "second 3 was 1.030 L; the laboratory stood still for 60 ms in it or in the one before"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

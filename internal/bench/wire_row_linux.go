@@ -19,6 +19,34 @@ type row struct {
 	sent     float64 // bytes a second
 }
 
+// outliers says of every second above so many limits how full it was, and for how
+// long the laboratory stood still in it or in the second before.
+func outliers(r trace, from int, limit, over float64) []string {
+	var lines []string
+	for i := from; i+10 <= len(r.received); i += 10 {
+		var full float64
+		for _, n := range r.received[i : i+10] {
+			full += n / limit
+		}
+		if full <= over {
+			continue
+		}
+		end := r.begin + time.Duration(i+10)*wirelab.Step
+		var still time.Duration
+		for _, s := range r.late.Still {
+			if s.To > end-2*time.Second && s.From < end {
+				still = max(still, s.To-s.From)
+			}
+		}
+		line := fmt.Sprintf("second %d was %.3f L", i/10, full)
+		if still > 0 {
+			line += fmt.Sprintf("; the laboratory stood still for %d ms in it or in the one before", still.Milliseconds())
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
 // newRow judges a trace.
 func newRow(name string, limit float64, r trace) row {
 	w := row{name: name, limit: limit, use: wirelab.Judge(r.received, limit)}

@@ -124,7 +124,12 @@ type Late struct {
 	Packets int64
 	Many    int64 // more than 2 ms after their time
 	Worst   time.Duration
+	Still   []Still // the first thousand
 }
+
+// Still is a time in which nothing moved though packets were due, for ten
+// milliseconds or more: what should have come in one second may have come in the next.
+type Still struct{ From, To time.Duration }
 
 // Addresses of what is not a server of the web.
 var (

@@ -18,6 +18,13 @@ const (
 // shortest round trip by far.
 const tolerable = 2 * time.Millisecond
 
+// leastStill is how late it must be to be told of by itself, and mostStill how
+// many such times are kept.
+const (
+	leastStill = 10 * time.Millisecond
+	mostStill  = 1000
+)
+
 // Where a packet goes next.
 type stage uint8
 
@@ -205,7 +212,7 @@ func (w *wan) next(now int64) (slot int32, to stage, ok bool) {
 	for len(w.heap) > 0 && w.heap[0].at <= now {
 		d := w.pop()
 		if d.next != toLink {
-			w.late.add(now - d.at)
+			w.late.add(time.Duration(d.at), time.Duration(now))
 			return d.slot, d.next, true
 		}
 		// The link's time is that of the packet, not that of a late look at it.
@@ -221,12 +228,19 @@ func (w *wan) next(now int64) (slot int32, to stage, ok bool) {
 	return 0, 0, false
 }
 
-// add notes a packet that was handed over so many nanoseconds after its time.
-func (l *Late) add(ns int64) {
+// add notes a packet that was due and when it was handed over.
+func (l *Late) add(due, now time.Duration) {
 	l.Packets++
-	l.Worst = max(l.Worst, time.Duration(ns))
-	if time.Duration(ns) > tolerable {
+	l.Worst = max(l.Worst, now-due)
+	if now-due > tolerable {
 		l.Many++
+	}
+	if now-due < leastStill {
+		return
+	}
+	// The first packet that is handed over after such a time was due the longest.
+	if n := len(l.Still); n < mostStill && (n == 0 || l.Still[n-1].To < due) {
+		l.Still = append(l.Still, Still{due, now})
 	}
 }
 

@@ -2,6 +2,7 @@ package wirelab
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -65,6 +66,25 @@ func TestDelayIsHalfARoundTrip(t *testing.T) {
 	got := drainAll(w)
 	if len(got) != 2 || got[0].at != 5+40e6 || got[0].to != toServer || got[1].at != 7+40e6 || got[1].to != toClient {
 		t.Errorf("%+v", got)
+	}
+}
+
+// Times without any movement are kept, once each, if they were long.
+func TestLate(t *testing.T) {
+	const ms = time.Millisecond
+	var l Late
+	for _, p := range [][2]time.Duration{{0, ms}, {5 * ms, 8 * ms}, {20 * ms, 50 * ms}, {35 * ms, 50 * ms}, {50 * ms, 51 * ms}, {80 * ms, 90 * ms}} {
+		l.add(p[0], p[1])
+	}
+	if l.Packets != 6 || l.Many != 4 || l.Worst != 30*ms || !slices.Equal(l.Still, []Still{{20 * ms, 50 * ms}, {80 * ms, 90 * ms}}) {
+		t.Errorf("%+v", l)
+	}
+	for i := range 2 * mostStill {
+		at := time.Duration(i) * time.Second
+		l.add(at, at+20*ms)
+	}
+	if len(l.Still) != mostStill {
+		t.Errorf("%d times are kept", len(l.Still))
 	}
 }
 
