@@ -288,6 +288,10 @@ func (l *lab) judge(a attempt, results []outcome) {
 		return 100 * (wirelab.Judge(o.trace.counted, a.limit).Mean - o.row.use.Mean)
 	}), "% of L")
 	l.value("packets that the laboratory held 2 ms too long", pick(some, func(o outcome) float64 { return lateness(o.trace) }), "%")
+	due := func(o outcome) wirelab.Use { return wirelab.Judge(o.trace.due, a.limit) }
+	l.value("by when packets were due, windows above 1.02 L", pick(some, func(o outcome) float64 { return 100 * due(o).Above2 }), "%")
+	l.value("by when packets were due, fullest second", pick(some, func(o outcome) float64 { return 1 + due(o).Worst }), "of L")
+	l.value("by when packets were due, worst sliding second", pick(some, func(o outcome) float64 { return due(o).Sliding }), "of L")
 	l.value("times that it stood still for 10 ms or more", pick(some, func(o outcome) float64 { return float64(len(o.trace.late.Still)) }), "")
 	l.short = ""
 }

@@ -75,10 +75,12 @@ func TestOutliers(t *testing.T) {
 	for i := range r.received {
 		r.received[i] = 10
 	}
+	r.due = slices.Clone(r.received)
 	r.received[3], r.received[19], r.received[38] = 20, 13, 13 // the first is before what is judged
+	r.due[19] = 12
 	r.late.Still = []wirelab.Still{{From: 7990 * time.Millisecond, To: 8050 * time.Millisecond}, {From: 20 * time.Second, To: 21 * time.Second}}
 	got := outliers(r, 10, 100, 1.02)
-	want := []string{"second 1 was 1.030 L", "second 3 was 1.030 L; the laboratory stood still for 60 ms in it or in the one before"}
+	want := []string{"second 1 was 1.030 L, and 1.020 by when its packets were due", "second 3 was 1.030 L, and 1.000 by when its packets were due; the laboratory stood still for 60 ms in it or in the one before"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

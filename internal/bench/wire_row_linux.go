@@ -19,14 +19,16 @@ type row struct {
 	sent     float64 // bytes a second
 }
 
-// outliers says of every second above so many limits how full it was, and for how
-// long the laboratory stood still in it or in the second before.
+// outliers says of every second above so many limits how full it was, how full had
+// the laboratory handed every packet over in time, and for how long it stood still
+// in that second or in the one before.
 func outliers(r trace, from int, limit, over float64) []string {
 	var lines []string
 	for i := from; i+10 <= len(r.received); i += 10 {
-		var full float64
-		for _, n := range r.received[i : i+10] {
-			full += n / limit
+		var full, due float64
+		for j := i; j < i+10; j++ {
+			full += r.received[j] / limit
+			due += r.due[j] / limit
 		}
 		if full <= over {
 			continue
@@ -38,7 +40,7 @@ func outliers(r trace, from int, limit, over float64) []string {
 				still = max(still, s.To-s.From)
 			}
 		}
-		line := fmt.Sprintf("second %d was %.3f L", i/10, full)
+		line := fmt.Sprintf("second %d was %.3f L, and %.3f by when its packets were due", i/10, full, due)
 		if still > 0 {
 			line += fmt.Sprintf("; the laboratory stood still for %d ms in it or in the one before", still.Milliseconds())
 		}

@@ -35,7 +35,8 @@ type trace struct {
 	begin    time.Duration // of the program
 	end      time.Duration // of what is judged
 	received []float64     // bytes in every tenth of a second from begin to end, by the log of packets
-	counted  []float64     // the same by the interface's counters
+	due      []float64     // the same by when the packets should have come
+	counted  []float64     // by the interface's counters
 	sent     []float64
 	requests []wirelab.Request
 	flows    []wirelab.Flow
@@ -65,7 +66,8 @@ func (t trial) run() (trace, error) {
 	if left(t.web, r.requests) < t.conns {
 		r.end = min(r.end, wirelab.Exhausted(t.web, r.requests, r.flows, t.conns))
 	}
-	r.received = wirelab.Bin(l.Received(), r.begin, r.end)
+	packets := l.Received()
+	r.received, r.due = wirelab.Bin(packets, r.begin, r.end), wirelab.BinDue(packets, r.begin, r.end)
 	r.sent = wirelab.Bin(l.Sent(), r.begin, r.end)
 	r.counted = wirelab.BinSamples(l.Counters(), r.begin, r.end)
 	if closed := l.Close(); err == nil {

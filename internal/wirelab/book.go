@@ -2,6 +2,7 @@ package wirelab
 
 import (
 	"encoding/binary"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -58,7 +59,7 @@ func tcp(b []byte) (src, dst uint16, flags byte, ok bool) {
 // out notes a packet that the client sent to a server; server is -1 for none.
 // The caller holds the lock, here and in in.
 func (k *book) out(at time.Duration, b []byte, server int) {
-	k.sent.add(Packet{at, int32(len(b))})
+	k.sent.add(Packet{At: at, Bytes: int32(len(b))})
 	port, _, flags, ok := tcp(b)
 	if !ok || server < 0 {
 		return
@@ -78,9 +79,9 @@ func (k *book) out(at time.Duration, b []byte, server int) {
 	}
 }
 
-// in notes a packet that the client received.
-func (k *book) in(at time.Duration, b []byte, server int) {
-	k.received.add(Packet{at, int32(len(b))})
+// in notes a packet that the client received, and when it should have.
+func (k *book) in(at, due time.Duration, b []byte, server int) {
+	k.received.add(Packet{at, int32(len(b)), int32(min((at - due).Microseconds(), math.MaxInt32))})
 	_, port, _, ok := tcp(b)
 	if !ok || server < 0 {
 		return

@@ -88,6 +88,7 @@ type (
 	Packet struct {
 		At    time.Duration
 		Bytes int32
+		Late  int32 // microseconds that the laboratory handed it over after its time
 	}
 
 	// Sample is a reading of the counters of the client's interface.

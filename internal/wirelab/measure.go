@@ -12,14 +12,25 @@ const Step = 100 * time.Millisecond
 const perSecond = int(time.Second / Step)
 
 // Bin sums packets into steps from a time on; what is left of a step at the
-// end is not in it. Packets are in the order of their times.
+// end is not in it.
 func Bin(packets []Packet, from, to time.Duration) []float64 {
+	return bin(packets, from, to, func(p Packet) time.Duration { return p.At })
+}
+
+// BinDue does the same with the times at which packets would have come, had the
+// laboratory not been late.
+func BinDue(packets []Packet, from, to time.Duration) []float64 {
+	return bin(packets, from, to, func(p Packet) time.Duration { return p.At - time.Duration(p.Late)*time.Microsecond })
+}
+
+func bin(packets []Packet, from, to time.Duration, when func(Packet) time.Duration) []float64 {
 	if to < from {
 		return nil
 	}
 	bins := make([]float64, (to-from)/Step)
 	for _, p := range packets {
-		if i := (p.At - from) / Step; p.At >= from && int(i) < len(bins) {
+		at := when(p)
+		if i := (at - from) / Step; at >= from && int(i) < len(bins) {
 			bins[i] += float64(p.Bytes)
 		}
 	}

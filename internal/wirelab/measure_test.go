@@ -69,6 +69,10 @@ func TestBin(t *testing.T) {
 	if Bin(packets, time.Second, 0) != nil {
 		t.Error("no time has bins")
 	}
+	packets[3].Late, packets[4].Late = 1001, 51_000 // microseconds
+	if got := BinDue(packets, time.Second, 1250*time.Millisecond); got[0] != 7 || got[1] != 8 {
+		t.Errorf("by when they were due %v", got)
+	}
 }
 
 // Readings that come late are still put where they belong.

@@ -102,12 +102,12 @@ func (m *mover) turn() (moved bool, err error) {
 	}
 	moved = moved || n > 0
 	for {
-		slot, to, ok := m.wan.next(int64(now))
+		d, ok := m.wan.next(int64(now))
 		if !ok {
 			return moved, nil
 		}
 		moved = true
-		if err := m.deliver(now, slot, to); err != nil {
+		if err := m.deliver(now, d); err != nil {
 			return false, err
 		}
 	}
@@ -132,30 +132,30 @@ func (m *mover) drain(d device, take func(slot int32, size int)) (int, error) {
 	return mostReads, nil
 }
 
-func (m *mover) deliver(now time.Duration, slot int32, to stage) error {
-	b := m.wan.packet(slot)
-	defer m.wan.release(slot)
-	var d device
-	switch to {
+func (m *mover) deliver(now time.Duration, d due) error {
+	b := m.wan.packet(d.slot)
+	defer m.wan.release(d.slot)
+	var to device
+	switch d.next {
 	case toServer:
-		d = m.servers
+		to = m.servers
 	case toNeighbour:
-		d = m.clients[1]
+		to = m.clients[1]
 	default:
-		d = m.clients[0]
+		to = m.clients[0]
 	}
-	if _, err := unix.Write(d.fd, b); err != nil {
+	if _, err := unix.Write(to.fd, b); err != nil {
 		if err == unix.EAGAIN || err == unix.ENOBUFS || err == unix.ENOMEM {
 			m.wan.dropped++
 			return nil
 		}
 		return fmt.Errorf("write a packet: %w", err)
 	}
-	switch to {
+	switch d.next {
 	case toClient:
-		m.book.in(now, b, m.serverOf(b, 12))
+		m.book.in(now, time.Duration(d.at), b, m.serverOf(b, 12))
 	case toNeighbour:
-		m.book.other.add(Packet{now, int32(len(b))})
+		m.book.other.add(Packet{At: now, Bytes: int32(len(b))})
 	}
 	return nil
 }

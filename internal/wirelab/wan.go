@@ -207,13 +207,13 @@ func (w *wan) wobble(p *path) int64 {
 
 func (w *wan) unlucky() bool { return w.loss > 0 && w.rng.Float64() < w.loss }
 
-// next returns the first packet that is to be handed over by now, and to whom. The caller releases its slot.
-func (w *wan) next(now int64) (slot int32, to stage, ok bool) {
+// next returns the first packet that is to be handed over by now. The caller releases its slot.
+func (w *wan) next(now int64) (d due, ok bool) {
 	for len(w.heap) > 0 && w.heap[0].at <= now {
-		d := w.pop()
+		d = w.pop()
 		if d.next != toLink {
 			w.late.add(time.Duration(d.at), time.Duration(now))
-			return d.slot, d.next, true
+			return d, true
 		}
 		// The link's time is that of the packet, not that of a late look at it.
 		size := float64(w.sizes[d.slot])
@@ -225,7 +225,7 @@ func (w *wan) next(now int64) (slot int32, to stage, ok bool) {
 		w.busy = begin + int64(size/w.link.Rate*1e9)
 		w.push(w.busy, d.slot, w.owner(w.packet(d.slot)))
 	}
-	return 0, 0, false
+	return due{}, false
 }
 
 // add notes a packet that was due and when it was handed over.

@@ -45,11 +45,11 @@ func drainAll(w *wan) (list []arrival) {
 			return list
 		}
 		for {
-			slot, to, ok := w.next(at)
+			d, ok := w.next(at)
 			if !ok {
 				break
 			}
-			list = append(list, arrival{at, slot, to})
+			list = append(list, arrival{at, d.slot, d.next})
 		}
 	}
 }
@@ -195,7 +195,7 @@ func TestBook(t *testing.T) {
 	get := func(at time.Duration) {
 		b := make([]byte, 1500)
 		b[0], b[9], b[22], b[23] = 0x45, 6, 0x12, 0x34
-		k.in(at, b, 3)
+		k.in(at, at, b, 3)
 	}
 	send(1, flagSYN)
 	send(2, flagSYN)
@@ -211,7 +211,7 @@ func TestBook(t *testing.T) {
 	if got := Total(k.received.all()); got != 3000 || len(k.sent.all()) != 5 {
 		t.Errorf("%d bytes received, %d packets sent", got, len(k.sent.all()))
 	}
-	k.in(8, []byte{0x45}, 3) // whatever it is, it is counted
+	k.in(8, 8, []byte{0x45}, 3) // whatever it is, it is counted
 	k.out(8, nil, -1)
 	if Total(k.received.all()) != 3001 {
 		t.Error("a broken packet was not counted")
