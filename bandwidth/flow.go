@@ -93,9 +93,6 @@ func (c *Credit) Open(now page.Time, window, header int, h Habit) *Flow {
 	if h.Think == 0 {
 		h.Think = c.think
 	}
-	if h.Greet == 0 {
-		h.Greet = c.greet
-	}
 	c.ids++
 	f := &Flow{
 		c: c, id: c.ids, place: len(c.flows), header: header, window: window,
@@ -304,8 +301,11 @@ func (f *Flow) thought(d time.Duration) {
 
 // thinks is how long the server will take beyond the round trip.
 func (f *Flow) thinks() time.Duration {
-	if f.greets {
+	if f.greets && f.greet > 0 {
 		return f.greet
+	}
+	if f.greets {
+		return f.c.greet
 	}
 	return f.think
 }

@@ -27,8 +27,9 @@ type YieldConfig struct {
 // to where it was, and after two seconds, when whoever made it does not just draw
 // breath, twice as fast.
 //
-// A queue that drains soon after a cut was our own: the link is slower than the
-// limit. Then the part is not taken back to where it was, but led from below to
+// A queue that comes while the whole limit is ours to use, and was without one, is
+// somebody else's. Any other that drains soon after a cut was our own: the link is
+// slower than the limit. Then the part is not taken back to where it was, but led from below to
 // where a short queue stands, and stays there.
 //
 // Not seen are users who were there, without a pause, before the first probe or
@@ -48,20 +49,21 @@ type Yield struct {
 	last   page.Time  // the last probe, answered or not
 	heard  page.Time  // the last answer
 
-	mode  mode
-	part  float64   // of the limit
-	lead  float64   // part before damping, while steady
-	knee  float64   // part to go back to
-	held  float64   // part that was kept for a while, before anything happened
-	wall  float64   // part where our own queue began last, 0 unknown
-	begun page.Time // of being steady
-	whole page.Time // when less than the whole limit was used last
-	onset float64   // part when the cutting began
-	since page.Time // when it began
-	cut   page.Time // the last cut
-	tall  float64   // queue at the last cut, seconds
-	short page.Time // when the queue was beyond the target last
-	empty page.Time // when there was one at all last, or the growing began anew
+	mode    mode
+	part    float64   // of the limit
+	lead    float64   // part before damping, while steady
+	knee    float64   // part to go back to
+	held    float64   // part that was kept for a while, before anything happened
+	wall    float64   // part where our own queue began last, 0 unknown
+	begun   page.Time // of being steady
+	whole   page.Time // when less than the whole limit was used last
+	onset   float64   // part when the cutting began
+	foreign bool      // the queue was somebody else's
+	since   page.Time // when it began
+	cut     page.Time // the last cut
+	tall    float64   // queue at the last cut, seconds
+	short   page.Time // when the queue was beyond the target last
+	empty   page.Time // when there was one at all last, or the growing began anew
 
 	stats YieldStats
 }
@@ -150,15 +152,16 @@ func (y *Yield) Waiting(now page.Time, out []time.Duration) {
 		return
 	}
 	late := y.least() + y.noise() + y.target
-	trips := y.recent
+	trips, n := y.recent, 0
 	for _, age := range out {
 		if age.Seconds() <= late {
 			break
 		}
 		trips = push(trips, age.Seconds())
+		n++
 	}
-	if queue := y.behind(trips); queue > y.target {
-		y.yield(now, trips)
+	if y.behind(trips) > y.target {
+		y.yield(now, trips, n < len(trips))
 	}
 }
 
@@ -254,7 +257,7 @@ func (y *Yield) step(now page.Time, trip float64) {
 	case y.mode == aside:
 		y.stepAside(now, queue)
 	case queue > y.target:
-		y.yield(now, y.recent)
+		y.yield(now, y.recent, now == y.heard)
 	case y.mode == back:
 		if now.Sub(y.short) > yieldGone && y.part < y.knee/2 {
 			dt *= yieldFaster
@@ -263,7 +266,7 @@ func (y *Yield) step(now page.Time, trip float64) {
 		if y.part >= 0.95*y.knee {
 			y.part = 0.95 * y.knee
 			y.lead, y.mode = y.part, steady
-			y.empty, y.begun = now, now
+			y.empty, y.begun, y.whole = now, now, now
 		}
 	default:
 		y.stepSteady(now, queue, dt)
@@ -271,11 +274,12 @@ func (y *Yield) step(now page.Time, trip float64) {
 	y.part = min(max(y.part, y.cfg.Floor), 1)
 }
 
-// yield makes the first cut. A queue that comes when the whole limit has been used
-// for a while without one is not ours, and all is left to whoever makes it. Else
-// the cut is by how far the queue is beyond the target: in the mean, since the
-// last probe may have met only its end.
-func (y *Yield) yield(now page.Time, t trips) {
+// yield makes the first cut. A queue that comes when the whole limit might be used
+// for a while without one is taken for somebody else's, and all is left to him; but
+// not when no answer was late, and there was only silence. Else the cut is by how far
+// the queue is beyond the target: in the mean, since the last probe may have met
+// only its end.
+func (y *Yield) yield(now page.Time, t trips, answered bool) {
 	queue := float64((t[0]+t[1]+t[2]+t[3])/float64(len(t))) - y.least() - y.noise()
 	if y.mode == steady {
 		y.stats.Times++
@@ -283,10 +287,10 @@ func (y *Yield) yield(now page.Time, t trips) {
 	}
 	y.onset = y.part
 	_, known := y.quiet.high()
-	if known && y.mode == steady && now.Sub(y.whole) > yieldQuiet {
+	if y.foreign = known && answered && y.mode == steady && now.Sub(y.whole) > yieldQuiet; y.foreign {
 		y.part = y.cfg.Floor
 	} else {
-		y.part *= min(max(1+float64(0.5*(1-queue/y.target)), 0.5), 0.85)
+		y.part = max(y.part*min(max(1+float64(0.5*(1-queue/y.target)), 0.5), 0.85), y.cfg.Floor)
 	}
 	y.mode, y.since = aside, now
 	y.cut, y.short, y.tall = now, now, queue
@@ -309,7 +313,7 @@ func (y *Yield) stepAside(now page.Time, queue float64) {
 	if now.Sub(y.short) < yieldPause+time.Duration(climb) {
 		return
 	}
-	if y.short.Sub(y.since) >= yieldOwn {
+	if y.foreign || y.short.Sub(y.since) >= yieldOwn {
 		y.knee, y.wall = y.held, 0
 	} else {
 		switch {

@@ -35,10 +35,11 @@ type link struct {
 
 	rand   *rand.Rand
 	yield  *Yield
-	probes []probe // without an answer, the oldest first
-	queue  float64 // bytes
-	window float64 // of the other one
-	doubly bool    // it is still doubling
+	probes []probe       // without an answer, the oldest first
+	heard  time.Duration // when the last one that was answered had been sent
+	queue  float64       // bytes
+	window float64       // of the other one
+	doubly bool          // it is still doubling
 	lost   time.Duration
 	ours   []float64 // rates by tick
 	others []float64
@@ -136,14 +137,16 @@ func (l *link) hear(at time.Duration) {
 			l.yield.Lost(now)
 		default:
 			l.yield.Sample(now, p.back-p.sent)
-			kept = kept[:0] // what was sent before and is not back says nothing more, but that it was lost
+			l.heard = max(l.heard, p.sent)
 		}
 	}
 	l.probes = kept
 	if at%(25*time.Millisecond) == 0 {
 		var out []time.Duration
 		for _, p := range l.probes {
-			out = append(out, at-p.sent)
+			if p.sent > l.heard { // what was sent before the last that was heard says nothing more
+				out = append(out, at-p.sent)
+			}
 		}
 		l.yield.Waiting(now, out)
 	}
@@ -405,6 +408,45 @@ func TestYieldWaiting(t *testing.T) {
 		if s := y.Stats(now); s.Delay != 0 {
 			t.Errorf("%s: a queue of %v before any is back", c.name, s.Delay)
 		}
+	}
+}
+
+// Silence may be the target's own: half of the limit is kept at first. A late answer
+// among the silent ones is a queue, and not ours.
+func TestYieldSilence(t *testing.T) {
+	const ms = time.Millisecond
+	for late, want := range map[bool]float64{false: 0.5, true: 0.01} {
+		y := NewYield(YieldConfig{})
+		var now page.Time
+		for range 200 {
+			now = now.Add(100 * ms)
+			y.Sample(now, 20*ms)
+		}
+		if late {
+			now = now.Add(100 * ms)
+			y.Sample(now, 120*ms)
+		}
+		out := []time.Duration{390 * ms, 290 * ms, 190 * ms, 90 * ms}
+		if late {
+			out = out[1:]
+		}
+		y.Waiting(now.Add(100*ms), out)
+		if got := y.Part(now); got != want {
+			t.Errorf("a late answer %v: part %v, want %v", late, got, want)
+		}
+	}
+}
+
+// Who stays for two seconds only is not taken for a link slower than the limit: all
+// of it is used again soon.
+func TestYieldShortVisit(t *testing.T) {
+	const from, to = 30 * time.Second, 32 * time.Second
+	l := (&link{rate: 1.25e6, trip: 30 * time.Millisecond, buffer: 250 * time.Millisecond, limit: 1e6, jitter: gauss(3, 1), from: from, to: to}).run(time.Minute)
+	if up := reach(l.ours, to, func(r float64) bool { return r >= 0.9e6 }); up > 5*time.Second {
+		t.Errorf("back after %s", up)
+	}
+	if s := l.yield.Stats(page.Time(time.Minute)); s.Times != 1 || s.Active {
+		t.Errorf("%+v", s)
 	}
 }
 

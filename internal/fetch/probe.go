@@ -169,12 +169,12 @@ type Trip struct {
 }
 
 // How often a probe is sent, how often those that are out are told of, how many of
-// them, how long an answer is waited for, and after how many without any answer a
+// them at most, how long an answer is waited for, and after how many without any answer a
 // bare target is taken for a resolver.
 const (
 	probeEvery = 100 * time.Millisecond
 	probeTell  = 25 * time.Millisecond
-	probeOut   = 4
+	probeOut   = 16 // more than there are with the times beside
 	probeLate  = time.Second
 	probeHope  = 20
 )
@@ -291,6 +291,9 @@ func (p *prober) run(ctx context.Context, a asker) error {
 				p.lost++
 				p.told(Trip{Lost: true})
 			}
+			if p.last == oldest {
+				p.last++
+			}
 		}
 		if !p.heard && p.hope >= 0 && p.lost >= p.hope {
 			return errDeaf
@@ -307,7 +310,7 @@ func (p *prober) run(ctx context.Context, a asker) error {
 		case err == nil && seq-got-1 < seq-oldest:
 			if s := &p.sent[got%uint16(len(p.sent))]; s.open {
 				s.open, p.heard = false, true
-				if got-p.last < 1<<15 {
+				if got-p.last < seq-p.last { // else a later one was heard already
 					p.last = got + 1
 				}
 				p.told(Trip{RTT: time.Since(s.at)})

@@ -265,7 +265,7 @@ func TestProbeSilence(t *testing.T) {
 		default:
 			out++
 			if len(trip.Out) > probeOut || !slices.IsSortedFunc(trip.Out, func(a, b time.Duration) int { return cmp.Compare(b, a) }) {
-				t.Errorf("out are %v, want four at most, the oldest first", trip.Out)
+				t.Errorf("out are %v, want the last few, the oldest first", trip.Out)
 			}
 		}
 		return lost == 3
@@ -292,7 +292,8 @@ func TestProbeOut(t *testing.T) {
 		{"one before the last answer is", 7, 7, []uint16{3}, 0},
 		{"so is one after it", 7, 9, []uint16{3, 7, 8}, 2},
 		{"one of them was given up", 7, 10, []uint16{8, 9}, 2},
-		{"more than count", 7, 17, []uint16{7, 8, 9, 10, 11, 12, 13, 14, 15, 16}, probeOut},
+		{"as many as there can be", 7, 18, []uint16{7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17}, 11},
+		{"more", 0, 20, []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19}, probeOut},
 		{"the number begins anew", 0xffff, 2, []uint16{0xffff, 0, 1}, 3},
 	} {
 		p := prober{last: c.last}

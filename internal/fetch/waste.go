@@ -22,24 +22,32 @@ type waste struct {
 	tail    int64 // bytes of the packet that brought the stream further last
 	again   bool  // that one came again
 
-	recent int64 // packets, since
+	// In this second, which began at since:
 	since  page.Time
+	recent int64 // packets in vain
+	doubt  int64 // packets beyond what news explains, which may have been small
+	beside int64 // packets that came with news
+	news   int64 // bytes of it
 }
 
 // A server is cut off when so many packets of a second came in vain.
 const maxWaste = 64
 
 // maxDoubt is how many packets of a second are taken to be as large as they should
-// be; who sends more again may send anything. As many of those that are seen at once
-// may be small, beside every second one.
+// be; who sends more again may send anything. As many that came beside news are taken
+// to have been news in small packets, besides one for every full one.
 const maxDoubt = 4
 
 // leastUse is how many bytes packets bring the stream further by, on average, unless
 // they are in vain: nobody sends a page in smaller ones.
-const leastUse = 8
+const leastUse = 32
 
-// wastePacket is the payload of a full packet, about.
-const wastePacket = 1448
+// wastePacket is the payload of a full packet, about, and leastFull what the largest
+// packets hold at least: a server can make the kernel think less of them.
+const (
+	wastePacket = 1448
+	leastFull   = 536
+)
 
 // arrival is what came between two looks.
 type arrival struct {
@@ -62,12 +70,14 @@ func (w *waste) see(now page.Time, a arrival) (foul bool) {
 			w.tail = came / packets
 		}
 		w.tail = min(w.tail, wastePacket)
-		if more := packets - 2*(came/max(min(a.full, wastePacket), 1)+1) - maxDoubt; more > 0 {
+		w.beside += packets
+		w.news += came
+		if more := packets - 2*(came/max(min(a.full, wastePacket), leastFull)+1); more > 0 {
+			w.doubt += more
+			more = min(more, max(w.doubt-maxDoubt, 0))
 			w.packets += more
-			w.bytes += more * wastePacket
-			if came < packets*leastUse {
-				w.recent += more
-			}
+			w.bytes += more * max(wastePacket-came/packets, 0)
+			w.recent += more / 4 // they may all have been small
 		}
 	default:
 		for i := range packets {
@@ -82,8 +92,8 @@ func (w *waste) see(now page.Time, a arrival) (foul bool) {
 		}
 	}
 	if now.Sub(w.since) > time.Second {
-		foul = w.recent > maxWaste
-		w.since, w.recent = now, 0
+		foul = w.recent > maxWaste || w.beside > maxWaste && w.news < w.beside*leastUse
+		w.since, w.recent, w.doubt, w.beside, w.news = now, 0, 0, 0, 0
 	}
 	return foul
 }

@@ -24,6 +24,13 @@ func TestWaste(t *testing.T) {
 		}
 		return all
 	}
+	// beside is looks within a second, each with so many packets and so many bytes of news.
+	beside := func(n int, packets, bytes int64) (all []look) {
+		for i := range int64(n) {
+			all = append(all, look{page.Time(i) * second / 200, (i + 1) * bytes, (i + 1) * packets, 0})
+		}
+		return all
+	}
 	for name, c := range map[string]struct {
 		looks []look
 		start int64
@@ -40,8 +47,12 @@ func TestWaste(t *testing.T) {
 		"of the answer before":       {[]look{{0, full + 24, 2, 0}, {10, full + 24, 3, 0}, {20, full + 24, 4, 0}}, full + 24, false, 24 + full},
 		"early, of the next answer":  {[]look{{0, full + 24, 2, 0}, {10, full + 24, 3, 1}, {20, full + 24, 4, 1}}, full + 24, false, full + 24},
 		"beside a byte":              {[]look{{0, 3000, 3, 0}, {10, 3001, 53, 0}, {2 * second, 3001, 53, 0}}, 0, false, (50 - 2 - maxDoubt) * full},
-		"beside a byte, often":       {[]look{{0, 1, 50, 0}, {10, 2, 100, 0}, {2 * second, 2, 100, 0}}, 0, true, 2 * (50 - 2 - maxDoubt) * full},
-		"small ones, many":           {[]look{{0, 5000, 100, 0}, {2 * second, 5000, 100, 0}}, 0, false, (100 - 2*4 - maxDoubt) * full},
+		"beside a byte, often":       {[]look{{0, 1, 50, 0}, {10, 2, 100, 0}, {2 * second, 2, 100, 0}}, 0, true, (2*(50-2) - maxDoubt) * full},
+		"beside bytes, one each":     {append(beside(100, 2, 16), look{2 * second, 1600, 200, 0}), 0, true, 0},
+		"beside bytes, few each":     {append(beside(100, 6, 100), look{2 * second, 10_000, 600, 0}), 0, true, (100*(6-2) - maxDoubt) * (full - 100/6)},
+		"small ones, steadily":       {append(beside(100, 2, 100), look{2 * second, 10_000, 200, 0}), 0, false, 0},
+		"small ones, many":           {[]look{{0, 5000, 100, 0}, {2 * second, 5000, 100, 0}}, 0, false, (100 - 2*4 - maxDoubt) * (full - 50)},
+		"small ones, too many":       {[]look{{0, 50_000, 1000, 0}, {2 * second, 50_000, 1000, 0}}, 0, true, (1000 - 2*(50_000/full+1) - maxDoubt) * (full - 50)},
 		"small ones, a few":          {[]look{{0, full + 300, 2 + maxDoubt, 0}}, 0, false, 0},
 		"of a tiny answer, often":    {[]look{{0, 10, 1, 0}, {10, 10, 21, 0}}, 0, false, 4*10 + 16*full},
 		"the end":                    {[]look{{0, 800, 1, 0}, {10, 801, 1, 0}, {20, 801, 2, 0}}, 0, false, 800},

@@ -128,8 +128,8 @@ type Late struct {
 	Still   []Still // the first thousand
 }
 
-// Still is a time in which nothing moved though packets were due, for ten
-// milliseconds or more: what should have come in one second may have come in the next.
+// Still is a time by which packets were handed over ten milliseconds late or more,
+// once for all that were: what should have come in one second may have come in the next.
 type Still struct{ From, To time.Duration }
 
 // Addresses of what is not a server of the web.
