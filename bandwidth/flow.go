@@ -301,13 +301,13 @@ func (f *Flow) thought(d time.Duration) {
 
 // thinks is how long the server will take beyond the round trip.
 func (f *Flow) thinks() time.Duration {
-	if f.greets && f.greet > 0 {
-		return f.greet
-	}
-	if f.greets {
+	switch {
+	case !f.greets:
+		return f.think
+	case f.greet == 0: // not known of this one
 		return f.c.greet
 	}
-	return f.think
+	return f.greet
 }
 
 // settle takes what has come from what was promised, the oldest first.

@@ -58,8 +58,8 @@ type Yield struct {
 	begun   page.Time // of being steady
 	whole   page.Time // when less than the whole limit was used last
 	onset   float64   // part when the cutting began
-	foreign bool      // the queue was somebody else's
 	since   page.Time // when it began
+	foreign bool      // the queue was somebody else's
 	cut     page.Time // the last cut
 	tall    float64   // queue at the last cut, seconds
 	short   page.Time // when the queue was beyond the target last

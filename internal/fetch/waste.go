@@ -30,8 +30,12 @@ type waste struct {
 	news   int64 // bytes of it
 }
 
-// A server is cut off when so many packets of a second came in vain.
-const maxWaste = 64
+// A server is cut off when so many packets of a second came in vain, or so many more
+// than its news explains, which may all have been small.
+const (
+	maxWaste = 64
+	maxSmall = 4 * maxWaste
+)
 
 // maxDoubt is how many packets of a second are taken to be as large as they should
 // be; who sends more again may send anything. As many that came beside news are taken
@@ -77,7 +81,6 @@ func (w *waste) see(now page.Time, a arrival) (foul bool) {
 			more = min(more, max(w.doubt-maxDoubt, 0))
 			w.packets += more
 			w.bytes += more * max(wastePacket-came/packets, 0)
-			w.recent += more / 4 // they may all have been small
 		}
 	default:
 		for i := range packets {
@@ -92,7 +95,7 @@ func (w *waste) see(now page.Time, a arrival) (foul bool) {
 		}
 	}
 	if now.Sub(w.since) > time.Second {
-		foul = w.recent > maxWaste || w.beside > maxWaste && w.news < w.beside*leastUse
+		foul = w.recent > maxWaste || w.doubt > maxSmall || w.beside > maxWaste && w.news < w.beside*leastUse
 		w.since, w.recent, w.doubt, w.beside, w.news = now, 0, 0, 0, 0
 	}
 	return foul

@@ -50,6 +50,7 @@ func TestWaste(t *testing.T) {
 		"beside a byte, often":       {[]look{{0, 1, 50, 0}, {10, 2, 100, 0}, {2 * second, 2, 100, 0}}, 0, true, (2*(50-2) - maxDoubt) * full},
 		"beside bytes, one each":     {append(beside(100, 2, 16), look{2 * second, 1600, 200, 0}), 0, true, 0},
 		"beside bytes, few each":     {append(beside(100, 6, 100), look{2 * second, 10_000, 600, 0}), 0, true, (100*(6-2) - maxDoubt) * (full - 100/6)},
+		"beside more, few each":      {append(beside(100, 5, 200), look{2 * second, 20_000, 500, 0}), 0, true, (100*(5-2) - maxDoubt) * (full - 40)},
 		"small ones, steadily":       {append(beside(100, 2, 100), look{2 * second, 10_000, 200, 0}), 0, false, 0},
 		"small ones, many":           {[]look{{0, 5000, 100, 0}, {2 * second, 5000, 100, 0}}, 0, false, (100 - 2*4 - maxDoubt) * (full - 50)},
 		"small ones, too many":       {[]look{{0, 50_000, 1000, 0}, {2 * second, 50_000, 1000, 0}}, 0, true, (1000 - 2*(50_000/full+1) - maxDoubt) * (full - 50)},
