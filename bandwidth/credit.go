@@ -48,6 +48,7 @@ type Credit struct {
 	bound   float64                          // of room: what may be foreseen of a span now
 	dip     float64                          // wire bytes that a short span may hold
 
+	still   still // see there
 	flows   []*Flow
 	floor   [2]int64            // what the one that had least of its class has had
 	queue   []*Flow             // those who wait, in a Tick
@@ -264,6 +265,9 @@ func (c *Credit) advance(now page.Time) {
 func (c *Credit) Tick(now page.Time) []Grant {
 	c.advance(now)
 	passed := c.now.Sub(max(c.ticked, c.began))
+	if c.ticked > 0 && passed >= leastUnseen {
+		c.still.note(c.ticked, c.now)
+	}
 	c.ticked = c.now
 	c.grants = c.grants[:0]
 	c.bound = c.share() * c.room
@@ -463,6 +467,7 @@ func (c *Credit) take(at int, cost float64) {
 // foresee works out what the spans hold that end in each of the next slots, as
 // things stand.
 func (c *Credit) foresee() {
+	c.listen()
 	c.level, c.overdue = [aheadSlots]float64{}, 0
 	for _, f := range c.flows {
 		f.foresee(c)

@@ -25,7 +25,8 @@ type model struct {
 	perMS   []float64              // wire bytes that arrived in each millisecond
 	limits  []float64              // that held then
 	tick    time.Duration
-	segment int64 // bytes that a packet holds
+	segment int64                                    // bytes that a packet holds
+	still   func(page.Time) (network, receiver bool) // who stands still at a time; nil: nobody
 	pages   int
 	longest time.Duration // that anybody waited for a grant
 }
@@ -52,15 +53,18 @@ type modelConn struct {
 	updates  []modelPacket // window edges on their way
 	read     int64
 	got      int64
-	largest  int // packet that came
+	vain     int64 // bytes that came again
+	resent   bool  // the server did not hear in time that its packets arrived
+	largest  int   // packet that came
 	wire     int64
 	state    int       // 0 waits to ask, 1 reads
 	since    page.Time // when it began to wait for a grant, 0: it does not
 }
 
 type modelPacket struct {
-	at page.Time
-	n  int64
+	at    page.Time
+	n     int64
+	again bool
 }
 
 const modelHeader = 52
@@ -128,20 +132,27 @@ func (m *model) run(d time.Duration) *model {
 
 func (m *model) step() {
 	m.now = m.now.Add(time.Millisecond)
+	network, receiver := false, false
+	if m.still != nil {
+		network, receiver = m.still(m.now)
+	}
 	arrived := 0.0
 	for _, k := range m.conns {
-		if k.flow == nil {
+		switch {
+		case k.flow == nil && !receiver:
 			m.begin(k)
-			continue
+		case k.flow != nil && network:
+			m.resend(k)
+		case k.flow != nil:
+			arrived += m.network(k)
 		}
-		arrived += m.network(k)
 	}
-	if int64(m.now)%int64(m.tick) == 0 {
+	if int64(m.now)%int64(m.tick) == 0 && !receiver {
 		for _, k := range m.conns {
 			if k.flow == nil {
 				continue
 			}
-			k.flow.Seen(m.now, Sample{Payload: k.got, Wire: k.wire, RTT: k.host.rtt, Window: -1, Segment: k.largest, Ended: k.got == k.size})
+			k.flow.Seen(m.now, Sample{Payload: k.got, Wire: k.wire, Vain: k.vain, RTT: k.host.rtt, Window: -1, Segment: k.largest, Ended: k.got == k.size})
 			if k.state == 1 && k.got > k.read {
 				k.flow.Want(int(k.got - k.read))
 				if k.since == 0 {
@@ -193,7 +204,21 @@ func (m *model) granted(k *modelConn, g Grant) {
 			k.flow.Left(k.size - k.read)
 		}
 	}
-	k.updates = append(k.updates, modelPacket{m.now.Add(half), k.read + int64(k.window)})
+	k.updates = append(k.updates, modelPacket{at: m.now.Add(half), n: k.read + int64(k.window)})
+}
+
+// resend has a server that hears nothing send its last packet again: when twice a round
+// trip has passed since it sent the first, or a fifth of a second more than one.
+func (m *model) resend(k *modelConn) {
+	if len(k.flights) == 0 || k.resent {
+		return
+	}
+	trip, sent := k.host.rtt, k.flights[0].at.Add(-k.host.rtt/2)
+	if patience := min(2*trip, trip+200*time.Millisecond); m.now.Sub(sent) >= patience {
+		last := k.flights[len(k.flights)-1]
+		last.at, last.again = max(last.at, m.now.Add(trip/2)), true
+		k.flights, k.resent = append(k.flights, last), true
+	}
 }
 
 // network moves one connection's packets on by a millisecond and returns the
@@ -214,13 +239,17 @@ func (m *model) network(k *modelConn) float64 {
 		if !k.host.paced {
 			leaves = k.nextSend
 		}
-		k.flights = append(k.flights, modelPacket{leaves.Add(k.host.rtt / 2), n})
+		k.flights = append(k.flights, modelPacket{at: leaves.Add(k.host.rtt / 2), n: n})
 	}
 	arrived := 0.0
 	for len(k.flights) > 0 && k.flights[0].at <= m.now {
-		n := k.flights[0].n
-		k.flights = k.flights[1:]
-		k.got += n
+		n, again := k.flights[0].n, k.flights[0].again
+		k.flights, k.resent = k.flights[1:], false
+		if again {
+			k.vain += n
+		} else {
+			k.got += n
+		}
 		k.largest = max(k.largest, int(n))
 		k.wire += n + modelHeader
 		arrived += float64(n + modelHeader)

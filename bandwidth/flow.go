@@ -44,18 +44,19 @@ type Flow struct {
 	grown    page.Time
 
 	ahead   []promised
-	had     [2]int64 // bytes promised so far by class, for the sake of fairness
-	granted int      // bytes that a reader may take and has not
-	twice   float64  // wire bytes that may come a second time
-	kept    int      // bytes taken of a packet that is not ended: see part
-	wants   int      // bytes in the socket that a reader waits for
-	asks    bool     // a request waits to be sent
-	busy    bool     // an answer is under way
-	first   bool     // nothing of it has come
-	fresh   bool     // nothing of it was read
-	greets  bool     // it is the answer to a greeting; see Greet
-	greeted bool     // there was one before the request
-	ended   bool     // the other side has closed
+	had     [2]int64  // bytes promised so far by class, for the sake of fairness
+	granted int       // bytes that a reader may take and has not
+	twice   float64   // wire bytes that may come a second time
+	lost    page.Time // until when its server may send a packet again, since the link stood still; see unheard
+	kept    int       // bytes taken of a packet that is not ended: see part
+	wants   int       // bytes in the socket that a reader waits for
+	asks    bool      // a request waits to be sent
+	busy    bool      // an answer is under way
+	first   bool      // nothing of it has come
+	fresh   bool      // nothing of it was read
+	greets  bool      // it is the answer to a greeting; see Greet
+	greeted bool      // there was one before the request
+	ended   bool      // the other side has closed
 }
 
 // promised are bytes that are due in a slot.
@@ -256,6 +257,7 @@ func (f *Flow) Seen(now page.Time, s Sample) {
 	came := max(s.Payload-f.received, 0)
 	f.received += came
 	if s.Vain > f.vain {
+		f.lost = 0
 		f.twice = max(f.twice-float64(s.Vain-f.vain), 0)
 		f.vain = s.Vain
 	}
@@ -264,10 +266,11 @@ func (f *Flow) Seen(now page.Time, s Sample) {
 		f.twice = 0
 	}
 	if came > 0 {
+		c.hear()
 		f.hasten(now, came)
 		if f.first && !(f.greeted && came < afterword) {
 			f.first = false
-			f.thought(min(max(now.Sub(f.asked)-f.rtt, time.Millisecond), maxThink))
+			f.thought(min(max(now.Sub(f.asked)-f.rtt, time.Millisecond), maxThink), c.stood(f.asked) > now.Sub(f.asked)/stoodMuch)
 		}
 		f.kept = max(f.kept-max(int(came)-f.open(), 0), 0)
 		f.settle(int(came))
@@ -287,9 +290,13 @@ func (f *Flow) Seen(now page.Time, s Sample) {
 	}
 }
 
-// thought learns how long the server took beyond the round trip.
-func (f *Flow) thought(d time.Duration) {
+// thought learns how long the server took beyond the round trip, or when the link stood
+// still meanwhile, how long at most.
+func (f *Flow) thought(d time.Duration, most bool) {
 	c := f.c
+	if most && d > f.thinks() {
+		return
+	}
 	if f.greets {
 		f.greet = d
 		c.greet += (d - c.greet) / 16
@@ -337,16 +344,20 @@ func (f *Flow) join() {
 // hasten learns how fast the server sends: what came, over the time since it was
 // due or since what came before it, whichever is later. Before that it is the
 // window and the distance that keep it. A small packet is mostly header, and tells
-// nothing: servers send one where a window is no multiple of what packets hold.
+// nothing: servers send one where a window is no multiple of what packets hold. When the
+// link stood still meanwhile the server may be faster than that.
 func (f *Flow) hasten(now page.Time, came int64) {
 	if !f.first && len(f.ahead) > 0 && came >= int64(f.mss) {
 		from := max(f.came, page.Time(f.ahead[0].slot*int64(f.c.slot)))
 		if d := now.Sub(from); d > 0 {
 			speed := float64(came) / max(d, 2*time.Millisecond).Seconds()
-			if f.speed == 0 {
+			switch {
+			case speed < f.speed && f.c.stood(from) > d/stoodMuch:
+			case f.speed == 0:
 				f.speed = speed
+			default:
+				f.speed += float64((speed - f.speed) / 4)
 			}
-			f.speed += float64((speed - f.speed) / 4)
 		}
 	}
 	f.came = now
@@ -485,6 +496,10 @@ func (f *Flow) promise(c *Credit, bytes int) {
 // packet: each as long after it is due, or after the one before it, as its server
 // takes to send it. A server that has been silent for long is not waited for.
 func (f *Flow) foresee(c *Credit) {
+	if f.unheard(c); f.busy && c.now < f.lost {
+		c.level[0] += Packet
+		c.overdue += Packet
+	}
 	if !f.busy || len(f.ahead) == 0 && f.twice == 0 {
 		return
 	}
@@ -541,7 +556,8 @@ func (f *Flow) turn() page.Time {
 // are to be expected. One that has paused for longer than its speed explains is
 // as slow as that.
 func (f *Flow) pace(c *Credit) (gap time.Duration, expected bool) {
-	silence := c.now.Sub(f.turn())
+	turn := f.turn()
+	silence := max(c.now.Sub(turn)-c.stood(turn), 0)
 	if silence > longSilence {
 		return 0, false
 	}

@@ -240,7 +240,7 @@ func TestCreditGrantsAreBounded(t *testing.T) {
 					}
 					brings = min(brings, s.left)
 					s.left -= brings
-					s.coming = append(s.coming, modelPacket{now.Add(s.rtt), brings})
+					s.coming = append(s.coming, modelPacket{at: now.Add(s.rtt), n: brings})
 					if s.left == 0 {
 						s.Left(s.sample.Payload + sum(s.coming) - s.read)
 					}
@@ -688,7 +688,9 @@ func TestFlowGreetsAgain(t *testing.T) {
 		f.Greet(700)
 		c.Tick(now)
 		due = time.Duration(f.ahead[0].slot-c.slotNo) * c.slot
-		now = now.Add(50*ms + takes)
+		for end := now.Add(50*ms + takes); now < end; now = now.Add(5 * ms) {
+			c.Tick(now)
+		}
 		f.Seen(now, Sample{Payload: 700, Wire: 752, Window: -1, RTT: 50 * ms})
 		after, _ = f.Habit()
 		f.Close(now)
