@@ -468,7 +468,7 @@ func (c *Credit) take(at int, cost float64) {
 // things stand.
 func (c *Credit) foresee() {
 	c.listen()
-	c.level, c.overdue = [aheadSlots]float64{}, 0
+	c.level, c.overdue, c.still.late, c.still.again = [aheadSlots]float64{}, 0, 0, 0
 	for _, f := range c.flows {
 		f.foresee(c)
 	}

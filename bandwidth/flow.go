@@ -110,13 +110,17 @@ func (f *Flow) hold(bytes int) {
 }
 
 // Close ends a flow. The other side's farewell is still to come, and when the
-// answer was not whole, what it was allowed to send and may have sent.
+// answer was not whole, what it was allowed to send and may have sent, or sent again.
 func (f *Flow) Close(now page.Time) {
 	if f.place < 0 {
 		return
 	}
 	c := f.c
-	c.arrive(now, float64(f.header)+float64(float64(f.open())*f.factor))
+	rest := float64(f.header) + float64(float64(f.open())*f.factor)
+	if now < f.lost {
+		rest += Packet
+	}
+	c.arrive(now, rest)
 	f.Rest()
 	f.Desist()
 	last := len(c.flows) - 1
@@ -185,7 +189,7 @@ func (f *Flow) check() {
 // expected through it.
 func (f *Flow) Rest() {
 	f.forgo(f.open())
-	f.busy, f.kept, f.twice = false, 0, 0
+	f.busy, f.kept, f.twice, f.lost = false, 0, 0, 0
 }
 
 // Habit is what the flow has shown of its server, if it has shown anything.
@@ -270,7 +274,7 @@ func (f *Flow) Seen(now page.Time, s Sample) {
 		f.hasten(now, came)
 		if f.first && !(f.greeted && came < afterword) {
 			f.first = false
-			f.thought(min(max(now.Sub(f.asked)-f.rtt, time.Millisecond), maxThink), c.stood(f.asked) > now.Sub(f.asked)/stoodMuch)
+			f.thought(now.Sub(f.asked)-f.rtt, c.stood(f.asked))
 		}
 		f.kept = max(f.kept-max(int(came)-f.open(), 0), 0)
 		f.settle(int(came))
@@ -290,13 +294,12 @@ func (f *Flow) Seen(now page.Time, s Sample) {
 	}
 }
 
-// thought learns how long the server took beyond the round trip, or when the link stood
-// still meanwhile, how long at most.
-func (f *Flow) thought(d time.Duration, most bool) {
+// thought learns how long the server took beyond the round trip. When the link stood
+// still meanwhile it may have taken less, by as much as that explains.
+func (f *Flow) thought(d, stood time.Duration) {
 	c := f.c
-	if most && d > f.thinks() {
-		return
-	}
+	d = min(max(d-stood, f.thinks()), d)
+	d = min(max(d, time.Millisecond), maxThink)
 	if f.greets {
 		f.greet = d
 		c.greet += (d - c.greet) / 16
@@ -345,18 +348,20 @@ func (f *Flow) join() {
 // due or since what came before it, whichever is later. Before that it is the
 // window and the distance that keep it. A small packet is mostly header, and tells
 // nothing: servers send one where a window is no multiple of what packets hold. When the
-// link stood still meanwhile the server may be faster than that.
+// link stood still meanwhile the server may be faster than that, by as much as that
+// explains; one that is not known stays so.
 func (f *Flow) hasten(now page.Time, came int64) {
 	if !f.first && len(f.ahead) > 0 && came >= int64(f.mss) {
 		from := max(f.came, page.Time(f.ahead[0].slot*int64(f.c.slot)))
 		if d := now.Sub(from); d > 0 {
-			speed := float64(came) / max(d, 2*time.Millisecond).Seconds()
-			switch {
-			case speed < f.speed && f.c.stood(from) > d/stoodMuch:
-			case f.speed == 0:
-				f.speed = speed
-			default:
-				f.speed += float64((speed - f.speed) / 4)
+			stood := f.c.stood(from)
+			least := float64(came) / max(d, 2*time.Millisecond).Seconds()
+			most := float64(came) / max(d-stood, 2*time.Millisecond).Seconds()
+			if f.speed == 0 && stood == 0 {
+				f.speed = least
+			}
+			if f.speed > 0 {
+				f.speed += float64((min(max(f.speed, least), most) - f.speed) / 4)
 			}
 		}
 	}
@@ -496,17 +501,25 @@ func (f *Flow) promise(c *Credit, bytes int) {
 // packet: each as long after it is due, or after the one before it, as its server
 // takes to send it. A server that has been silent for long is not waited for.
 func (f *Flow) foresee(c *Credit) {
-	if f.unheard(c); f.busy && c.now < f.lost {
-		c.level[0] += Packet
-		c.overdue += Packet
-	}
-	if !f.busy || len(f.ahead) == 0 && f.twice == 0 {
+	if !f.busy || len(f.ahead) == 0 && f.twice == 0 && c.now >= f.lost {
 		return
 	}
 	gap, expected := f.pace(c)
 	if !expected {
 		return
 	}
+	had := c.overdue
+	if len(f.ahead) > 0 || f.twice > 0 {
+		f.expect(c, gap)
+	}
+	if c.overdue > had {
+		c.still.late++
+	}
+	f.unheard(c)
+}
+
+// expect is foresee for packets that come so long after one another.
+func (f *Flow) expect(c *Credit, gap time.Duration) {
 	next, first := f.came, f.came
 	if f.first {
 		gap = min(gap, surelyWithin) // it may be quicker than the last time
@@ -557,7 +570,7 @@ func (f *Flow) turn() page.Time {
 // as slow as that.
 func (f *Flow) pace(c *Credit) (gap time.Duration, expected bool) {
 	turn := f.turn()
-	silence := max(c.now.Sub(turn)-c.stood(turn), 0)
+	silence := max(c.now.Sub(turn)-min(c.stood(turn), longSilence), 0)
 	if silence > longSilence {
 		return 0, false
 	}

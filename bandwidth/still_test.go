@@ -116,6 +116,82 @@ func TestFlowStill(t *testing.T) {
 		if lost := now < f.lost; lost != (c.ticks && !c.others) {
 			t.Errorf("%s: a packet that comes again is foreseen: %v", c.name, lost)
 		}
+		if f.lost > now.Add(f.rtt+lostWithin) {
+			t.Errorf("%s: it is foreseen for %v", c.name, f.lost.Sub(now))
+		}
+		f.Seen(now, Sample{Payload: f.received, Wire: f.wire + Packet, Vain: mss, RTT: f.rtt, Window: -1})
+		if now < f.lost {
+			t.Errorf("%s: it has come, and is foreseen nevertheless", c.name)
+		}
+	}
+}
+
+// Nor does the speed of a server that nobody knows become known by such a time.
+func TestFlowStillUnknown(t *testing.T) {
+	const ms = time.Millisecond
+	for _, looked := range []bool{false, true} {
+		c, now := NewCredit(CreditConfig{Limit: 140e3}), page.Time(time.Hour)
+		f := c.Open(now, 2*segment, modelHeader, Habit{})
+		s := Sample{RTT: 20 * ms, Window: -1}
+		f.Seen(now, s)
+		f.Ask()
+		wait := func(d time.Duration, looked bool) {
+			for end := now.Add(d); now < end; now = now.Add(5 * ms) {
+				if looked {
+					c.Tick(now)
+				}
+			}
+			s.Payload += mss
+			s.Wire += Packet
+			f.Seen(now, s)
+		}
+		wait(40*ms, true)
+		wait(280*ms, looked)
+		if known := f.speed > 0; known != looked {
+			t.Errorf("looked at: %v, %.0f bytes a second", looked, f.speed)
+		}
+	}
+}
+
+// A moment in which the network stands still costs no more than itself, however many
+// servers have fallen silent for good: what they may send again is not what makes the link
+// silent, and nothing is expected of them any more.
+func TestCreditStillHung(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	hung := alike(150, 1e6, 100*ms)
+	for i := range hung {
+		hung[i].think = time.Hour
+	}
+	c := newContest(140e3, alike(20, 1e6, 40*ms), hung)
+	var from page.Time
+	c.still = func(now page.Time) (network, receiver bool) {
+		return from > 0 && now >= from && now < from.Add(150*ms), false
+	}
+	c.run(60 * time.Second)
+	from = c.now
+	c.run(4 * time.Second)
+	if before, after := c.came(56*time.Second, 60*time.Second), c.came(60*time.Second, 64*time.Second); after < 0.9*before {
+		t.Errorf("%.0f bytes in 4 s, and %.0f in those that begin with a moment of 150 ms", before, after)
+	}
+}
+
+// Under a limit of a few packets a second it is nothing unusual that none comes for a
+// while: servers that have fallen silent are given up as they are under another one.
+func TestCreditTinyHung(t *testing.T) {
+	t.Parallel()
+	const limit = 5e3
+	hung := alike(6, 1e6, 100*time.Millisecond)
+	for i := range hung {
+		hung[i].think = time.Hour
+	}
+	c := newContest(limit, alike(4, 1e6, 40*time.Millisecond), hung)
+	c.run(90 * time.Second)
+	if used := c.came(30*time.Second, 90*time.Second) / (60 * limit); used < 0.9 {
+		t.Errorf("%.3f used", used)
+	}
+	if n := len(c.c.still.lately); n > 0 || c.c.still.silent {
+		t.Errorf("the link stood still %d times", n)
 	}
 }
 
@@ -149,8 +225,12 @@ func TestCreditStood(t *testing.T) {
 			t.Errorf("since %v it stood still for %v, not %v", from, d, want)
 		}
 	}
+	c.still.note(at(50*ms), at(305*ms)) // a silence, and these were in it
+	if d := c.stood(at(0)); d != 300*ms || len(c.still.lately) != 1 {
+		t.Errorf("%v, in %v", d, c.still.lately)
+	}
 	c.advance(at(405 * ms)) // and nobody has looked since
-	if d := c.stood(at(250 * ms)); d != 150*ms {
+	if d := c.stood(at(250 * ms)); d != 155*ms {
 		t.Errorf("%v", d)
 	}
 	if d := c.stood(at(400 * ms)); d != 5*ms {

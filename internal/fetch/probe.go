@@ -170,13 +170,14 @@ type Trip struct {
 
 // How often a probe is sent, how often those that are out are told of, how many of
 // them at most, how long an answer is waited for, and after how many without any answer a
-// bare target is taken for a resolver.
+// bare target is taken for a resolver. Who wakes later than he should by probeDoze has slept.
 const (
 	probeEvery = 100 * time.Millisecond
 	probeTell  = 25 * time.Millisecond
 	probeOut   = 16 // more than there are with the times beside
 	probeLate  = time.Second
 	probeHope  = 20
+	probeDoze  = 20 * time.Millisecond
 )
 
 // Probe measures the round trip to t ten times a second until the context is
@@ -300,9 +301,12 @@ func (p *prober) run(ctx context.Context, a asker) error {
 		}
 		until := next
 		if p.last != seq {
-			until = time.Now().Add(min(time.Until(next), probeTell))
+			until = time.Now().Add(max(0, min(time.Until(next), probeTell)))
 		}
 		got, wire, err := a.hear(until)
+		if dozed := time.Since(until); dozed > probeDoze {
+			p.put(oldest, seq, dozed)
+		}
 		if wire > 0 {
 			p.wire.Charge(wire)
 		}
@@ -324,6 +328,15 @@ func (p *prober) run(ctx context.Context, a asker) error {
 		}
 	}
 	return nil
+}
+
+// put lets the probes that are out have been sent later: for so long it was this machine
+// that stood still, not the link.
+func (p *prober) put(oldest, seq uint16, later time.Duration) {
+	for ; oldest != seq; oldest++ {
+		s := &p.sent[oldest%uint16(len(p.sent))]
+		s.at = s.at.Add(later)
+	}
 }
 
 // out returns how long the last probes before seq have been without an answer, if

@@ -7,9 +7,11 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"weir/page"
@@ -310,6 +312,60 @@ func TestProbeOut(t *testing.T) {
 				t.Errorf("%s: the %d. of %v is out for %v, want %v", c.name, i, got, age, sent)
 			}
 		}
+	}
+}
+
+// dozer has its answers after 60 ms, and sleeps for too long now and then.
+type dozer struct {
+	first uint16
+	asked []time.Time
+	next  int
+	doze  time.Duration
+}
+
+func (d *dozer) ask(seq uint16) error {
+	if len(d.asked) == 0 {
+		d.first = seq
+	}
+	d.asked = append(d.asked, time.Now())
+	return nil
+}
+
+func (d *dozer) hear(until time.Time) (uint16, int, error) {
+	comes := until.Add(time.Hour)
+	if d.next < len(d.asked) {
+		comes = d.asked[d.next].Add(60 * time.Millisecond)
+	}
+	if comes.After(until) {
+		time.Sleep(time.Until(until))
+		if d.next%5 == 4 {
+			time.Sleep(d.doze)
+		}
+		return 0, 0, os.ErrDeadlineExceeded
+	}
+	time.Sleep(time.Until(comes))
+	d.next++
+	return d.first + uint16(d.next-1), 0, nil
+}
+
+func (*dozer) close() {}
+
+// A machine that stands still for a moment takes no answer for a late one.
+func TestProbeDozes(t *testing.T) {
+	for _, doze := range []time.Duration{0, 300 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			n := 0
+			p := prober{every: 100 * time.Millisecond, told: func(trip Trip) {
+				if trip.RTT > 85*time.Millisecond || trip.Lost || len(trip.Out) > 0 && trip.Out[0] > 85*time.Millisecond {
+					t.Errorf("with naps of %v: %+v", doze, trip)
+				}
+				if n++; n == 100 {
+					cancel()
+				}
+			}, hope: -1}
+			p.run(ctx, &dozer{doze: doze})
+		})
 	}
 }
 

@@ -15,9 +15,13 @@ import (
 // them: one whose answer came ends in peace, one that is given up at once.
 func TestUnheard(t *testing.T) {
 	ends := make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	p := serve(t, func(s *scene) {
 		if s.hear(); s.n == 0 {
 			s.say("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+		} else {
+			cancel()
 		}
 		_, err := io.Copy(io.Discard, s.br)
 		ends <- err
@@ -42,9 +46,7 @@ func TestUnheard(t *testing.T) {
 		t.Errorf("after its answer a connection ends with %v", err)
 	}
 
-	ctx, cancel := context.WithCancel(t.Context())
 	cn = open(t, c, u, p.addr.Addr())
-	time.AfterFunc(10*time.Millisecond, cancel)
 	cn.Get(ctx, u, true).Release()
 	cn.Close()
 	if err := <-ends; !errors.Is(err, syscall.ECONNRESET) {
