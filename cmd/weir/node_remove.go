@@ -75,6 +75,8 @@ func (c *nodeRemoveCmd) remove(ctx context.Context, stop <-chan struct{}, e *env
 			wait = removeTime
 		case strings.Contains(err.Error(), cluster.ErrFew.Error()):
 			wait = heardTime
+		case strings.Contains(err.Error(), cluster.ErrHeadless.Error()):
+			wait = electionTime
 		}
 		if time.Since(begin) >= wait {
 			return err

@@ -245,7 +245,8 @@ func (c *steerCmd) steerAt(e *env, given map[string]bool) error {
 		return err
 	}
 	var got changed
-	if err := put(e.ctx, cl, "", steerTopic, t, &got); err != nil {
+	again, err := putAgreed(e.ctx, cl, steerTopic, t, &got)
+	if err != nil {
 		return err
 	}
 	switch {
@@ -254,7 +255,7 @@ func (c *steerCmd) steerAt(e *env, given map[string]bool) error {
 		return quiet(exitUsage)
 	case c.JSON:
 		return json.NewEncoder(e.out).Encode(got)
-	case got.Same:
+	case got.Same && !again:
 		_, err := fmt.Fprintln(e.out, "the crawl has this program already; nothing changes")
 		return err
 	}

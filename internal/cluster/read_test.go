@@ -92,7 +92,7 @@ func TestFollowersDoNotCareWhereCopiesAre(t *testing.T) {
 	d := w.open(cfg)
 
 	const part, neighbour, stranger = 4, 4 + overlay.Logs, 4 + 2*overlay.Logs
-	next, ids := uint64(0), []uint64(nil)
+	next, ids, others := uint64(0), []uint64(nil), []uint64(nil) // those of the neighbour
 	// Each round is one message for three partitions, as a rule; two are followed.
 	write := func(rounds int) {
 		t.Helper()
@@ -114,7 +114,7 @@ func TestFollowersDoNotCareWhereCopiesAre(t *testing.T) {
 				}
 				return seen["a"].acks[round[0]] && seen["a"].acks[round[1]] && seen["a"].acks[round[2]]
 			})
-			ids = append(ids, round[0])
+			ids, others = append(ids, round[0]), append(others, round[1])
 		}
 	}
 	reads := func(what string, names ...string) {
@@ -170,9 +170,7 @@ func TestFollowersDoNotCareWhereCopiesAre(t *testing.T) {
 	w.Until("c has a copy again", func() bool { return !c.readers[overlay.LogOf(part)].far.Load() })
 	write(20)
 	reads("c reads it", "a", "c", "d")
-	if got := len(seen["c"].marks(neighbour)); got != len(ids) {
-		t.Errorf("c has read %d batches of %d", got, len(ids))
-	}
+	w.Until("c has read its neighbour", func() bool { return slices.Equal(slices.Compact(seen["c"].marks(neighbour)), others) })
 }
 
 // Where another batch lies than a node has read there, or none, the log was cut: the
@@ -191,16 +189,19 @@ func TestLogThatWasCutIsReadAgain(t *testing.T) {
 	const part = 9
 	append := func(id uint64) {
 		t.Helper()
+		do := func() {
+			a.Do(overlay.Append{ID: id, Part: part, Batch: overlay.Batch{Origin: 1, Records: []overlay.Record{overlay.Mark{ID: id, Node: "a"}}}})
+		}
+		do()
 		w.Until("it is acknowledged", func() bool {
 			e.mu.Lock()
 			defer e.mu.Unlock()
-			if ok, answered := e.acks[id]; ok {
-				return true
-			} else if !answered {
-				e.acks[id] = false
-				a.Do(overlay.Append{ID: id, Part: part, Batch: overlay.Batch{Origin: 1, Records: []overlay.Record{overlay.Mark{ID: id, Node: "a"}}}})
+			ok, answered := e.acks[id]
+			if answered && !ok { // it may be there nevertheless, and then comes twice
+				delete(e.acks, id)
+				do()
 			}
-			return false
+			return ok
 		})
 	}
 	last := func() overlay.Delivered {
@@ -210,7 +211,7 @@ func TestLogThatWasCutIsReadAgain(t *testing.T) {
 	}
 	reads := func(what string, ids ...uint64) {
 		t.Helper()
-		w.Until(what, func() bool { return slices.Equal(e.marks(part), ids) })
+		w.Until(what, func() bool { return slices.Equal(slices.Compact(e.marks(part)), ids) })
 	}
 	a.Do(overlay.Follow{Part: part})
 	append(1)

@@ -169,7 +169,7 @@ func TestNodeThatNobodyHasMetIsRemoved(t *testing.T) {
 			slices.ContainsFunc(nodes["d"].logs(), func(l LogStatus) bool { return slices.Contains(l.Missing, "c") })
 	})
 	w.Until("c is removed", func() bool {
-		err := nodes["a"].RemovePeer(w.ctx, "c")
+		err := w.agreed(func() error { return nodes["a"].RemovePeer(w.ctx, "c") })
 		if err != nil && !strings.Contains(err.Error(), ErrSoon.Error()) {
 			t.Fatal(err)
 		}

@@ -6,10 +6,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/goleak"
 
 	"weir/internal/cluster/clustertest"
@@ -26,8 +30,8 @@ func TestMain(m *testing.M) {
 	}
 	// A server that is shut down while it makes a stream forgets the one goroutine
 	// that looks after its files, and the clock that all of these share.
-	const server = "github.com/nats-io/nats-server/v2/server"
-	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction(server+".(*fileStore).flushStreamStateLoop"), goleak.IgnoreTopFunction(server+"/ats.Register.func1"))
+	const path = "github.com/nats-io/nats-server/v2/server"
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction(path+".(*fileStore).flushStreamStateLoop"), goleak.IgnoreTopFunction(path+"/ats.Register.func1"))
 }
 
 func TestConformance(t *testing.T) {
@@ -48,6 +52,8 @@ type world struct {
 	tune  func(*Config)
 	lobby []string
 	woken chan struct{}
+
+	stubborn atomic.Bool // nodes renew sessions that have ended, too
 }
 
 // proxy stands for a node that may still be starting.
@@ -207,6 +213,25 @@ func (w *world) Until(what string, done func() bool) {
 			w.t.Fatalf("not after %v: %s", patience, what)
 		}
 	}
+}
+
+// agreed does what nodes have to agree on, and again while they choose who leads them:
+// on a machine that stands still for seconds they may do so at any moment.
+func (w *world) agreed(do func() error) error {
+	for {
+		err := do()
+		if err == nil || !undecided(err) || !pause(w.ctx, 100*time.Millisecond) {
+			return err
+		}
+	}
+}
+
+// undecided says of an error that what was asked for may still come to pass, or not. Of what
+// went wrong at another node there is only a text.
+func undecided(err error) bool {
+	var api *jetstream.APIError
+	return strings.Contains(plainly(err).Error(), ErrHeadless.Error()) || errors.Is(err, jetstream.ErrAsyncPublishTimeout) ||
+		errors.As(err, &api) && api.ErrorCode == jetstream.ErrorCode(server.JSStreamDuplicateMessageConflict) // it was sent before, and is under way
 }
 
 func (w *world) Now() page.Time { return now() }

@@ -78,21 +78,24 @@ type node struct {
 	s       *scene
 	name    string
 	carrier overlay.Carrier
-	session uint64
 	sent    page.Time // the last renewal
-	alive   bool
 
-	mu        sync.Mutex
-	members   []overlay.Peer
-	lapsed    []overlay.Peer
-	heardOf   bool
-	renewed   int
-	owners    map[int]overlay.Owner
-	read      map[int][]overlay.Delivered
-	acked     map[uint64]bool
-	failed    []uint64
-	heard     []overlay.Heard
-	unordered string
+	mu      sync.Mutex
+	alive   bool
+	first   uint64 // session since it was started
+	session uint64
+	listed  bool      // the session is among members
+	kept    page.Time // when it began, or the last renewal was sent that was answered
+	members []overlay.Peer
+	lapsed  []overlay.Peer
+	heardOf bool
+	renewed int
+	owners  map[int]overlay.Owner
+	read    map[int][]overlay.Delivered
+	acked   map[uint64]bool
+	failed  []uint64
+	heard   []overlay.Heard
+	wrong   string // with what it was told
 }
 
 func newScene(t *testing.T, w World) *scene {
@@ -108,15 +111,41 @@ func newScene(t *testing.T, w World) *scene {
 
 func (s *scene) start(name string) {
 	n := s.nodes[name]
-	n.session++
-	n.sent = 0
-	n.alive = true
+	n.begin()
 	n.carrier = s.w.Start(name, n.tell)
 }
 
 func (s *scene) kill(name string) {
 	s.w.Kill(name)
-	s.nodes[name].alive = false
+	s.nodes[name].rest()
+}
+
+// begin has the node renew another session from now on.
+func (n *node) begin() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.next()
+	n.first, n.alive, n.sent = n.session, true, 0
+}
+
+// next takes another session. The caller holds mu.
+func (n *node) next() {
+	n.session++
+	n.listed, n.kept = false, n.s.w.Now()
+}
+
+// rest has it renew none.
+func (n *node) rest() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.alive = false
+}
+
+// had reports whether a session is one that the node had since it was started.
+func (n *node) had(session uint64) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.first <= session && session <= n.session
 }
 
 // until lets time pass; the nodes that live renew their sessions meanwhile.
@@ -131,7 +160,7 @@ func (s *scene) until(what string, done func() bool) {
 	for _, name := range names {
 		n := s.nodes[name]
 		n.mu.Lock()
-		bad := n.unordered
+		bad := n.wrong
 		n.mu.Unlock()
 		if bad != "" {
 			s.t.Fatal(bad)
@@ -139,13 +168,36 @@ func (s *scene) until(what string, done func() bool) {
 	}
 }
 
+// renew renews the session when it is time. One that could not be renewed for long, as when
+// the machine stands still, is over: a Member begins another, too.
 func (n *node) renew() {
 	now := n.s.w.Now()
-	if !n.alive || n.sent != 0 && now.Sub(n.sent) < overlay.Renewal {
+	n.mu.Lock()
+	if n.alive && now.Sub(n.kept) >= overlay.Hold {
+		n.next()
+	}
+	p, alive := n.own(), n.alive
+	n.mu.Unlock()
+	if !alive || n.sent != 0 && now.Sub(n.sent) < overlay.Renewal {
 		return
 	}
 	n.sent = now
-	n.carrier.Do(overlay.Renew{Peer: overlay.Peer{Name: n.name, Session: n.session}})
+	n.carrier.Do(overlay.Renew{Peer: p})
+}
+
+// own is the node as the others should see it. The caller holds mu.
+func (n *node) own() overlay.Peer { return overlay.Peer{Name: n.name, Session: n.session} }
+
+// meet learns who is there.
+func (n *node) meet(e overlay.Members) {
+	n.members, n.lapsed, n.heardOf = e.Peers, e.Lapsed, true
+	if !slices.IsSortedFunc(e.Peers, func(a, b overlay.Peer) int { return compare(a.Name, b.Name) }) {
+		n.wrong = fmt.Sprintf("%s was told of members out of order: %v", n.name, e.Peers)
+	}
+	was, age := n.listed, n.s.w.Now().Sub(n.kept)
+	if n.listed = slices.Contains(e.Peers, n.own()); was && !n.listed && n.alive && age < 2*overlay.Renewal {
+		n.wrong = fmt.Sprintf("the session %d of %s was renewed %v ago, and has ended", n.session, n.name, age)
+	}
 }
 
 func (n *node) tell(e overlay.Event) {
@@ -153,12 +205,12 @@ func (n *node) tell(e overlay.Event) {
 	defer n.mu.Unlock()
 	switch e := e.(type) {
 	case overlay.Members:
-		n.members, n.lapsed, n.heardOf = e.Peers, e.Lapsed, true
-		if !slices.IsSortedFunc(e.Peers, func(a, b overlay.Peer) int { return compare(a.Name, b.Name) }) {
-			n.unordered = fmt.Sprintf("%s was told of members out of order: %v", n.name, e.Peers)
-		}
+		n.meet(e)
 	case overlay.Renewed:
 		n.renewed++
+		if e.Session == n.session {
+			n.kept = max(n.kept, e.Sent)
+		}
 	case overlay.Owner:
 		if e.Epoch >= n.owners[e.Part].Epoch {
 			n.owners[e.Part] = e
@@ -253,15 +305,8 @@ func (n *node) owner(part int) overlay.Owner {
 }
 
 func (n *node) claim(part int, before uint64) {
-	n.carrier.Do(overlay.Claim{Part: part, Before: before, Node: n.name, Session: n.session, New: before == 0})
-}
-
-func (n *node) peers() string {
 	n.mu.Lock()
-	defer n.mu.Unlock()
-	out := ""
-	for _, p := range n.members {
-		out += fmt.Sprintf("%s:%d ", p.Name, p.Session)
-	}
-	return out
+	p := n.own()
+	n.mu.Unlock()
+	n.carrier.Do(overlay.Claim{Part: part, Before: before, Node: p.Name, Session: p.Session, New: before == 0})
 }

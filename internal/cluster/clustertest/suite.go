@@ -1,7 +1,6 @@
 package clustertest
 
 import (
-	"fmt"
 	"slices"
 
 	"weir/overlay"
@@ -187,34 +186,34 @@ func claims(s *scene) {
 		return agreed()
 	})
 	for part := range parts {
-		if w := s.nodes["a"].owner(part); w.Node == "a" || w.Session != s.nodes[w.Node].session {
+		if w := s.nodes["a"].owner(part); w.Node == "a" || !s.nodes[w.Node].had(w.Session) {
 			s.t.Errorf("partition %d went to %+v", part, w)
 		}
 	}
 }
 
+// expect reports whether those who live see just one another.
 func (s *scene) expect(alive ...string) func() bool {
-	want := ""
-	for _, name := range alive {
-		want += fmt.Sprintf("%s:%d ", name, s.nodes[name].session)
-	}
 	return func() bool {
-		for _, name := range alive {
-			if s.nodes[name].peers() != want {
-				return false
-			}
+		var want []overlay.Peer
+		views := make([][]overlay.Peer, len(alive))
+		for i, name := range alive {
+			n := s.nodes[name]
+			n.mu.Lock()
+			want = append(want, n.own())
+			views[i] = n.members
+			n.mu.Unlock()
 		}
-		return true
+		return !slices.ContainsFunc(views, func(v []overlay.Peer) bool { return !slices.Equal(v, want) })
 	}
 }
 
 func sessions(s *scene) {
 	s.until("all see all", s.expect("a", "b", "c"))
 	// b is there and no longer renews.
-	s.nodes["b"].alive = false
+	s.nodes["b"].rest()
 	s.until("b's session runs out", s.expect("a", "c"))
-	s.nodes["b"].alive = true
-	s.nodes["b"].session++
+	s.nodes["b"].begin()
 	s.until("b is back with another session", s.expect("a", "b", "c"))
 	for _, name := range names {
 		n := s.nodes[name]
@@ -295,11 +294,12 @@ func death(s *scene) {
 	a.claim(5, epoch)
 	s.until("a owns what c did", func() bool { return a.owner(5).Node == "a" && b.owner(5).Node == "a" })
 	for _, n := range []*node{a, b} {
-		n.mu.Lock()
-		if lapsed := n.lapsed; len(lapsed) != 1 || lapsed[0].Name != "c" || lapsed[0].Session != s.nodes["c"].session {
-			s.t.Errorf("%s takes these for dead: %v", n.name, lapsed)
-		}
-		n.mu.Unlock()
+		s.until(n.name+" takes c for dead, and nobody else", func() bool {
+			n.mu.Lock()
+			lapsed := n.lapsed
+			n.mu.Unlock()
+			return len(lapsed) == 1 && lapsed[0].Name == "c" && c.had(lapsed[0].Session)
+		})
 		if o := n.owner(5); o.Before != epoch || o.New {
 			s.t.Errorf("%s was told of %+v, which comes after %d", n.name, o, epoch)
 		}
